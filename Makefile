@@ -1,0 +1,48 @@
+# wsh: `make run` and `make test` are all a newcomer needs; both set up .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+export PIP_NO_INPUT := 1
+
+.PHONY: run test check bench torture setup setup-dev debian clean
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -q -c constraints.txt -e '.[dev,gui]'
+	@touch $@ $(VENV)/.run-stamp
+
+setup: $(VENV)/.run-stamp
+
+setup-dev: $(VENV)/.dev-stamp
+
+debian:
+	@scripts/install-debian-packages.sh
+
+run: setup
+	$(BIN)/wsh server
+
+check: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: debian check
+	$(BIN)/python -m pytest
+
+bench: debian setup-dev
+	$(BIN)/python -m bench
+
+torture: debian setup-dev
+	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the tests drive, if any are missing and we may.
+set -euo pipefail
+cd "$(dirname "$0")"
+command -v dpkg-query >/dev/null 2>&1 || exit 0
+missing=()
+for package in $(grep -v '^#' debian-packages.txt); do
+  state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+  [ "$state" = "install ok installed" ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+if [ "$(id -u)" != 0 ]; then
+  echo "The tests need these Debian packages: sudo apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,420 @@
+"""Every failure of wsh, as one tree of exceptions with stable codes.
+
+A class carries a `code` (what programs compare), a message it builds itself (what people read), an optional `hint`
+(what to try next) and its facts as attributes. `to_wire` and `from_wire` are inverse, so that a client raises what the
+server raised. Which HTTP status or JSON-RPC number a code gets is the doors' business, not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+Blame = Literal["caller", "child", "state", "busy", "policy", "system"]
+
+
+class WshError(Exception):
+    """Root of all our errors. `blame` says whose doing it was."""
+
+    code: ClassVar[str] = "internal_error"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.facts = facts
+
+    def to_wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.hint:
+            wire["hint"] = self.hint
+        if self.facts:
+            wire["details"] = dict(self.facts)
+        return wire
+
+
+class InternalError(WshError):
+    """Something unexpected; its text is in the log, never on the wire."""
+
+    def __init__(self, message: str = "An internal error occurred.", **facts: Any) -> None:
+        super().__init__(message, hint="Look into the server's log; the fault is ours.", **facts)
+
+
+# what the caller asked cannot be meant
+
+
+class InvalidRequest(WshError):
+    code = "invalid_request"
+    blame: ClassVar[Blame] = "caller"
+
+
+class InvalidSessionName(InvalidRequest):
+    code = "invalid_session_name"
+
+    def __init__(self, name: object) -> None:
+        super().__init__(
+            f"{name!r} is not a session name.",
+            hint="Use 1 to 64 letters, digits, '-', '_' or '.'.",
+            name=str(name)[:128],
+        )
+
+
+class InvalidSize(InvalidRequest):
+    def __init__(self, rows: object, cols: object) -> None:
+        super().__init__(
+            f"A terminal of {rows} rows and {cols} columns is not possible.",
+            hint="Rows and columns are whole numbers from 1 to 1000.",
+            rows=rows,
+            cols=cols,
+        )
+
+
+class InvalidEnvironment(InvalidRequest):
+    code = "invalid_env"
+
+    def __init__(self, key: object) -> None:
+        super().__init__(
+            f"The environment variable {key!r} is not usable.",
+            hint="Names are non-empty without '=' or NUL; values are strings without NUL.",
+            key=str(key)[:128],
+        )
+
+
+class InvalidTag(InvalidRequest):
+    code = "invalid_tag"
+
+    def __init__(self, tag: object) -> None:
+        super().__init__(
+            f"{str(tag)[:80]!r} is not a tag.",
+            hint="Use 1 to 64 letters, digits, '-', '_', '.', ':' or '/'.",
+        )
+
+
+class InvalidFormat(InvalidRequest):
+    code = "invalid_format"
+
+    def __init__(self, given: object) -> None:
+        super().__init__(f"{given!r} is not a format.", hint="Use 'styled' or 'plain'.")
+
+
+class InvalidKey(InvalidRequest):
+    code = "invalid_key"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"{key[:80]!r} is not a key name.",
+            hint="Write keys as 'enter', 'ctrl+c', 'shift+tab', 'alt+left', 'f5' or a single character.",
+            key=key[:80],
+        )
+
+
+class InvalidPattern(InvalidRequest):
+    code = "invalid_pattern"
+
+    def __init__(self, pattern: str, problem: str) -> None:
+        super().__init__(
+            f"The regular expression {pattern[:200]!r} does not compile: {problem}.",
+            hint="Correct the expression, or search for literal text instead.",
+        )
+
+
+class ProgramNotFound(InvalidRequest):
+    code = "program_not_found"
+
+    def __init__(self, program: str) -> None:
+        super().__init__(
+            f"There is no program {program!r} that can be run here.",
+            hint="Check the spelling, give an absolute path, or look at PATH.",
+            program=program,
+        )
+
+
+class CwdNotFound(InvalidRequest):
+    code = "cwd_not_found"
+
+    def __init__(self, cwd: str) -> None:
+        super().__init__(
+            f"The working directory {cwd!r} is not a directory that can be entered.",
+            hint="Create it first, or choose another.",
+            cwd=cwd,
+        )
+
+
+class InvalidOverlay(InvalidRequest):
+    code = "invalid_overlay"
+
+
+class InvalidPanel(InvalidRequest):
+    code = "invalid_panel"
+
+
+class NotFocusable(InvalidRequest):
+    code = "not_focusable"
+
+    def __init__(self, element: str) -> None:
+        super().__init__(
+            f"Element {element!r} cannot take focus.",
+            hint="Create it with focusable: true.",
+            id=element,
+        )
+
+
+# what the caller named is not there
+
+
+class NotFound(WshError):
+    code = "not_found"
+    blame: ClassVar[Blame] = "caller"
+
+
+class SessionNotFound(NotFound):
+    code = "session_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is no session named {name!r}.",
+            hint="List the sessions, or create it first.",
+            session=name,
+        )
+
+
+class OverlayNotFound(NotFound):
+    code = "overlay_not_found"
+
+    def __init__(self, element: str) -> None:
+        super().__init__(
+            f"There is no overlay {element!r} in this session.",
+            hint="List the overlays; it may have been removed.",
+            id=element,
+        )
+
+
+class PanelNotFound(NotFound):
+    code = "panel_not_found"
+
+    def __init__(self, element: str) -> None:
+        super().__init__(
+            f"There is no panel {element!r} in this session.",
+            hint="List the panels; it may have been removed.",
+            id=element,
+        )
+
+
+class ElementNotFound(NotFound):
+    def __init__(self, element: str) -> None:
+        super().__init__(
+            f"There is no overlay or panel {element!r} in this session.",
+            hint="List overlays and panels to see their ids.",
+            id=element,
+        )
+
+
+class NoSessions(NotFound):
+    code = "no_sessions"
+
+    def __init__(self) -> None:
+        super().__init__("There are no sessions to wait for.", hint="Create a session first.")
+
+
+class CommandNotFound(NotFound):
+    code = "command_not_found"
+
+    def __init__(self, command: object) -> None:
+        super().__init__(
+            f"There is no command {command!r} in this session's history.",
+            hint="List the commands; old ones leave the bounded history.",
+            command=str(command),
+        )
+
+
+# the thing is there, but not in a state for this
+
+
+class StateConflict(WshError):
+    code = "conflict"
+    blame: ClassVar[Blame] = "state"
+
+
+class SessionNameTaken(StateConflict):
+    code = "session_name_conflict"
+    blame: ClassVar[Blame] = "caller"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"A session named {name!r} exists already.",
+            hint="Choose another name, or kill that session first; one that has exited keeps its name until killed.",
+            session=name,
+        )
+
+
+class SessionExited(StateConflict):
+    code = "session_exited"
+    blame: ClassVar[Blame] = "child"
+
+    def __init__(self, name: str, exit_code: int | None) -> None:
+        how = "has exited" if exit_code is None else f"has exited with status {exit_code}"
+        super().__init__(
+            f"The program in session {name!r} {how}.",
+            hint="Its screen and scrollback can still be read; create a new session to go on.",
+            session=name,
+            exit_code=exit_code,
+        )
+
+
+class SessionTaken(StateConflict):
+    code = "session_taken"
+    blame: ClassVar[Blame] = "busy"
+
+    def __init__(self, name: str, by: str) -> None:
+        super().__init__(
+            f"A person ({by}) has taken over session {name!r}.",
+            hint="Read the screen while you wait; input is possible again when it is handed back.",
+            session=name,
+            taken_by=by,
+        )
+
+
+class AlreadyInAltScreen(StateConflict):
+    code = "already_in_alt_screen"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Session {name!r} is in alternate screen mode already.", session=name)
+
+
+class NotInAltScreen(StateConflict):
+    code = "not_in_alt_screen"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Session {name!r} is not in alternate screen mode.", session=name)
+
+
+# time and limits
+
+
+class WaitTimeout(WshError):
+    """A wait reached its deadline. Nothing was stopped by it."""
+
+    code = "idle_timeout"
+    blame: ClassVar[Blame] = "state"
+
+    def __init__(self, message: str, *, timeout_ms: int, hint: str | None = None, **facts: Any) -> None:
+        super().__init__(
+            message,
+            hint=hint or "Wait again with a larger deadline, or read the screen as it is.",
+            timeout_ms=timeout_ms,
+            **facts,
+        )
+        self.timeout_ms = timeout_ms
+
+
+class IdleSuperseded(WshError):
+    code = "idle_superseded"
+    blame: ClassVar[Blame] = "caller"
+
+    def __init__(self) -> None:
+        super().__init__("A newer wait on this connection replaced this one.")
+
+
+class LimitReached(WshError):
+    code = "resource_limit_reached"
+    blame: ClassVar[Blame] = "busy"
+
+    def __init__(self, what: str, limit: int, setting: str) -> None:
+        super().__init__(
+            f"The limit of {limit} {what} is reached.",
+            hint=f"Remove some, or raise the setting {setting}.",
+            limit=limit,
+            setting=setting,
+        )
+
+
+class MaxSessionsReached(LimitReached):
+    code = "max_sessions_reached"
+
+
+class TooLarge(WshError):
+    code = "too_large"
+    blame: ClassVar[Blame] = "caller"
+
+    def __init__(self, what: str, limit_bytes: int, setting: str) -> None:
+        super().__init__(
+            f"{what} is larger than {limit_bytes} bytes.",
+            hint=f"Send less at a time, or raise the setting {setting}.",
+            limit_bytes=limit_bytes,
+            setting=setting,
+        )
+
+
+class ShuttingDown(WshError):
+    code = "shutting_down"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down.", hint="Try again in a moment.")
+
+
+class SessionCreateFailed(WshError):
+    code = "session_create_failed"
+    blame: ClassVar[Blame] = "system"
+
+
+class KeeperGone(WshError):
+    """The process that holds the terminals cannot be reached."""
+
+    code = "keeper_gone"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"The keeper of the terminals cannot be reached: {problem}.",
+            hint="Restart the server; sessions whose keeper died cannot be brought back, their journals can be read.",
+        )
+
+
+class ServerGone(WshError):
+    code = "server_gone"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"The wsh server cannot be reached: {problem}.",
+            hint="Start it with `wsh server`, or look at `wsh doctor`.",
+        )
+
+
+class Refused(WshError):
+    """Refused by policy or by the caller's role."""
+
+    code = "forbidden"
+    blame: ClassVar[Blame] = "policy"
+
+
+def _tree(root: type[WshError]) -> list[type[WshError]]:
+    found = [root]
+    for child in root.__subclasses__():
+        found += _tree(child)
+    return found
+
+
+def list_error_classes() -> list[type[WshError]]:
+    """All classes of the tree, the root first; for documentation and tests."""
+    return _tree(WshError)
+
+
+def from_wire(wire: Mapping[str, Any]) -> WshError:
+    """The exception that another process put on the wire; an unknown code becomes a plain `WshError`."""
+    code = str(wire.get("code", "internal_error"))
+    chosen: type[WshError] = WshError
+    for cls in list_error_classes():
+        if cls.code == code:
+            chosen = cls
+            break
+    error = chosen.__new__(chosen)
+    details = wire.get("details")
+    facts = dict(details) if isinstance(details, Mapping) else {}
+    hint = wire.get("hint")
+    WshError.__init__(error, str(wire.get("message", code)), hint=str(hint) if hint else None, **facts)
+    if chosen is WshError:
+        error.code = code  # type: ignore[misc]  # an instance speaks a code of a newer server
+    return error

@@ -1,0 +1,125 @@
+"""Where things live: runtime, state and configuration folders.
+
+Nothing is created on import; `ensure_private` makes a folder that only its owner can enter and refuses one that
+belongs to somebody else.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Places:
+    """The three folders of wsh, for one named server."""
+
+    runtime: Path
+    state: Path
+    config: Path
+    server: str = "default"
+
+    @property
+    def socket(self) -> Path:
+        """The server's unix socket for people and `wsh mcp`."""
+        return self.runtime / f"{self.server}.sock"
+
+    @property
+    def keeper_socket(self) -> Path:
+        return self.runtime / f"{self.server}.keeper.sock"
+
+    @property
+    def keeper_secret(self) -> Path:
+        return self.runtime / f"{self.server}.keeper.secret"
+
+    @property
+    def lock(self) -> Path:
+        return self.runtime / f"{self.server}.lock"
+
+    @property
+    def runtime_info(self) -> Path:
+        """JSON: url, pid, port, version. Written by the server, removed at its end."""
+        return self.runtime / f"{self.server}.json"
+
+    @property
+    def server_log(self) -> Path:
+        return self.state / f"{self.server}.log"
+
+    @property
+    def sessions(self) -> Path:
+        """One folder per session: journal segments, sidecar, snapshots."""
+        return self.state / "sessions" / self.server
+
+    @property
+    def tokens(self) -> Path:
+        return self.config / "tokens.json"
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def policy_file(self) -> Path:
+        return self.config / "policy.toml"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.state / "audit.jsonl"
+
+    @property
+    def index(self) -> Path:
+        return self.state / "index"
+
+    @property
+    def desktop_info(self) -> Path:
+        """Port and token of the desktop window's bridge."""
+        return self.runtime / "interactive-terminal.json"
+
+
+def find_places(environ: Mapping[str, str] | None = None, server: str | None = None) -> Places:
+    """The folders that the XDG variables (or their defaults) give. `WSH_SERVER` names the server."""
+    env = os.environ if environ is None else environ
+    home = Path(env.get("HOME") or Path.home())
+    runtime = env.get("XDG_RUNTIME_DIR")
+    base = Path(runtime) if runtime and os.path.isdir(runtime) else Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}"
+    return Places(
+        runtime=base / "wsh",
+        state=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "wsh",
+        config=Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "wsh",
+        server=server or env.get("WSH_SERVER") or "default",
+    )
+
+
+def ensure_private(folder: Path) -> Path:
+    """Make `folder` with mode 0700, or check that it is ours and make it so. Raises PermissionError otherwise."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        info = os.lstat(folder)
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise PermissionError(f"{folder} is not a folder of this user; remove it and try again") from None
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            os.chmod(folder, 0o700)
+    return folder
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace `path` atomically with a file of mode 0600."""
+    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(fd, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
+        raise

@@ -1,0 +1,298 @@
+"""Every limit and choice of wsh as a setting: one table, three sources.
+
+A setting is a dotted key. Its value comes from the command line, else from the environment (`WSH_` and the key in
+capitals with underscores), else from `config.toml`, else from the default here. `load` also says where each value
+came from, which is what `wsh config` shows. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Value: TypeAlias = bool | int | float | str | list[str]
+
+
+class SettingError(ValueError):
+    """A setting that is not known or has a value that cannot be used. The message says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    key: str
+    default: Value
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def env(self) -> str:
+        return "WSH_" + self.key.upper().replace(".", "_")
+
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+SETTINGS: tuple[Setting, ...] = (
+    # server
+    Setting("server.bind", "127.0.0.1:8080", "HOST:PORT to listen on; a taken port moves on to the next free one."),
+    Setting("server.base_prefix", "", "Path under which every route is also served, such as /wsh."),
+    Setting("server.cors_origins", [], "Origins that browsers may call from, besides the server's own."),
+    Setting("server.allowed_hosts", [], "Host header values accepted besides the bound ones."),
+    Setting("server.tls_cert", "", "PEM certificate; with server.tls_key the server speaks TLS."),
+    Setting("server.tls_key", "", "PEM private key."),
+    Setting("server.max_sessions", 2000, "Sessions at once.", 1, 100_000),
+    Setting("server.max_body_bytes", MIB, "Largest HTTP body.", KIB, GIB),
+    Setting("server.max_frame_bytes", MIB, "Largest WebSocket message.", KIB, GIB),
+    Setting("server.max_viewers", 256, "Viewers and WebSocket clients per session.", 1, 100_000),
+    Setting("server.max_wait_ms", 300_000, "Longest wait that one request may ask for.", 1000, 86_400_000),
+    Setting("server.max_pending_tickets", 1024, "WebSocket tickets that may wait to be used.", 1, 1_000_000),
+    Setting(
+        "server.failed_logins_per_minute",
+        20,
+        "Failed authentications per minute before they are slowed.",
+        1,
+        100_000,
+    ),
+    Setting(
+        "server.ephemeral_linger_s",
+        30,
+        "How long sessions made only by MCP clients hold an ephemeral server.",
+        0,
+        86_400,
+    ),
+    Setting(
+        "server.client_buffer_bytes",
+        4 * MIB,
+        "Output kept for one slow client before it is resynchronised.",
+        64 * KIB,
+        GIB,
+    ),
+    # sessions
+    Setting("session.shell", "", "Program of a session that names none; empty means $SHELL."),
+    Setting("session.rows", 24, "Rows of a new session.", 1, 1000),
+    Setting("session.cols", 80, "Columns of a new session.", 1, 1000),
+    Setting("session.scrollback_lines", 10_000, "Lines kept above the screen, per session.", 0, 10_000_000),
+    Setting("session.scrollback_total_bytes", 2 * GIB, "Memory of all scrollbacks together.", 16 * MIB, 1024 * GIB),
+    Setting(
+        "session.ring_bytes",
+        MIB,
+        "Output that waits for the server, per session; then the child pauses.",
+        64 * KIB,
+        256 * MIB,
+    ),
+    Setting("session.input_bytes", 4 * MIB, "Input that waits for a child that does not read.", 4 * KIB, GIB),
+    Setting("session.retention_s", 86_400, "How long an exited session stays readable.", 0, 31_536_000),
+    Setting(
+        "session.retention_bytes",
+        GIB,
+        "Journals of exited sessions, all together; oldest go first.",
+        0,
+        1024 * GIB,
+    ),
+    Setting("session.kill_grace_ms", 2000, "Between the polite signals and SIGKILL.", 0, 600_000),
+    Setting("session.max_elements", 256, "Overlays, and panels, per session.", 1, 100_000),
+    Setting("session.max_spans", 4096, "Spans in one element.", 1, 1_000_000),
+    Setting("session.max_text_bytes", 64 * KIB, "Text of one span.", 1, 16 * MIB),
+    Setting("session.shell_integration", True, "Mark prompts and commands in bash, zsh and fish."),
+    Setting("session.command_history", 1000, "Commands remembered per session.", 1, 1_000_000),
+    Setting(
+        "session.max_output_bytes",
+        64 * KIB,
+        "Command output given in a result before its middle is left out.",
+        KIB,
+        GIB,
+    ),
+    Setting("session.agent_defaults", True, "PAGER=cat and the like in shells that agents open."),
+    Setting(
+        "session.size_policy",
+        "latest",
+        "Whose size a session takes.",
+        choices=("smallest", "latest", "fixed"),
+    ),
+    # journal
+    Setting("journal.enabled", True, "Keep what sessions print on disk."),
+    Setting(
+        "journal.session_bytes",
+        256 * MIB,
+        "Journal of one session; its oldest segment goes first.",
+        MIB,
+        1024 * GIB,
+    ),
+    Setting("journal.segment_bytes", 8 * MIB, "Size of one journal file.", 64 * KIB, GIB),
+    Setting("journal.snapshot_bytes", 16 * MIB, "Output between two snapshots of a screen.", 64 * KIB, GIB),
+    Setting(
+        "journal.snapshot_interval_s",
+        5.0,
+        "Quiet sessions are snapshotted this long after they changed.",
+        0.1,
+        3600,
+    ),
+    # viewers
+    Setting("viewer.max_fps", 60, "Frames per second for viewers.", 1, 240),
+    Setting("viewer.scrolled_lines", 1000, "Lines that scrolled off sent ahead of a frame.", 0, 100_000),
+    # MCP
+    Setting("mcp.toolsets", ["terminal", "contract", "exec", "workspace"], "Families of tools that are offered."),
+    Setting("mcp.queue_size", 256, "Calls that may be under way at once.", 64, 100_000),
+    Setting("mcp.progress_per_second", 4.0, "Progress notifications per call and second.", 0.1, 4),
+    # policy and execution
+    Setting("exec.timeout_ms", 120_000, "Default deadline of execute_command.", 1, 86_400_000),
+    Setting("exec.max_output_bytes", 10 * MIB, "Output kept of one headless command, per stream.", KIB, GIB),
+    Setting("exec.lifetime_ms", 0, "Longest life of a contract command; 0 means no limit.", 0, 604_800_000),
+    Setting("audit.max_bytes", 64 * MIB, "Audit log size before it is rotated.", 64 * KIB, 1024 * GIB),
+    Setting("audit.keep", 8, "Rotated audit logs kept.", 1, 1000),
+    Setting("approvals.timeout_ms", 300_000, "How long a request waits for a person.", 1000, 86_400_000),
+    Setting("approvals.max_pending", 256, "Requests that may wait for a person.", 1, 100_000),
+    Setting("approvals.web", False, "Let the web page answer approvals, with the owner's token."),
+    Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
+    Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),
+    Setting("bridge.heartbeat_s", 10.0, "Between heartbeats on the bridge.", 0.05, 3600),
+    # workspace
+    Setting("index.max_file_bytes", 2 * MIB, "Files larger than this are not indexed.", KIB, GIB),
+    Setting("index.timeout_ms", 600_000, "Default deadline of index_build.", 1000, 86_400_000),
+    Setting("index.search_timeout_ms", 10_000, "Default deadline of search.", 10, 3_600_000),
+    Setting("index.watch", True, "Keep indexes fresh in the background."),
+    Setting("index.retention_days", 30, "How long transcripts stay searchable.", 1, 36_500),
+)
+
+BY_KEY: dict[str, Setting] = {s.key: s for s in SETTINGS}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Effective values with their origins. Read with `settings["session.rows"]` or the typed getters."""
+
+    values: Mapping[str, Value] = field(default_factory=lambda: {s.key: s.default for s in SETTINGS})
+    origins: Mapping[str, str] = field(default_factory=lambda: {s.key: "default" for s in SETTINGS})
+
+    def __getitem__(self, key: str) -> Value:
+        return self.values[key]
+
+    def get_int(self, key: str) -> int:
+        value = self.values[key]
+        assert isinstance(value, int)
+        return value
+
+    def get_float(self, key: str) -> float:
+        value = self.values[key]
+        assert isinstance(value, int | float)
+        return value
+
+    def get_str(self, key: str) -> str:
+        value = self.values[key]
+        assert isinstance(value, str)
+        return value
+
+    def get_bool(self, key: str) -> bool:
+        value = self.values[key]
+        assert isinstance(value, bool)
+        return value
+
+    def get_list(self, key: str) -> list[str]:
+        value = self.values[key]
+        assert isinstance(value, list)
+        return value
+
+
+def parse(setting: Setting, raw: object, origin: str) -> Value:
+    """`raw` (typed from TOML, or text from elsewhere) as a value of `setting`; SettingError says what is wrong."""
+    value: Any = raw
+    kind = type(setting.default)
+    try:
+        if isinstance(raw, str) and kind is not str:
+            value = _from_text(kind, raw)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        ok = type(value) is kind and (not isinstance(value, list) or all(isinstance(v, str) for v in value))
+    except ValueError:
+        ok = False
+    if not ok:
+        raise SettingError(f"{origin}: {setting.key} must be {_kind_name(kind)}, not {raw!r}")
+    if (
+        setting.minimum is not None
+        and value < setting.minimum
+        or setting.maximum is not None
+        and value > setting.maximum
+    ):
+        raise SettingError(
+            f"{origin}: {setting.key} must lie between {setting.minimum} and {setting.maximum}, not {raw!r}"
+        )
+    if setting.choices and value not in setting.choices:
+        raise SettingError(f"{origin}: {setting.key} must be one of {', '.join(setting.choices)}, not {raw!r}")
+    result: Value = value
+    return result
+
+
+def _from_text(kind: type, text: str) -> Value:
+    if kind is bool:
+        lowered = text.strip().lower()
+        if lowered in {"1", "true", "yes", "on"}:
+            return True
+        if lowered in {"0", "false", "no", "off"}:
+            return False
+        raise ValueError(text)
+    if kind is int:
+        return int(text)
+    if kind is float:
+        return float(text)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _kind_name(kind: type) -> str:
+    return {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        list: "a list of texts",
+    }[kind]
+
+
+def read_file(path: Path) -> dict[str, Value]:
+    """The settings in a TOML file, by dotted key. A missing file has none; an unknown key is an error."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingError(f"{path}: {problem}") from None
+    found: dict[str, Value] = {}
+    for group, entries in document.items():
+        if not isinstance(entries, dict):
+            raise SettingError(f"{path}: {group} must be a table such as [server]")
+        for name, raw in entries.items():
+            key = f"{group}.{name}"
+            if key not in BY_KEY:
+                raise SettingError(f"{path}: there is no setting {key}; `wsh config` lists them all")
+            found[key] = parse(BY_KEY[key], raw, str(path))
+    return found
+
+
+def load(
+    config_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, object] | None = None,
+) -> Settings:
+    """Effective settings from all sources. Raises SettingError for anything that cannot be used."""
+    env = os.environ if environ is None else environ
+    values: dict[str, Value] = {s.key: s.default for s in SETTINGS}
+    origins = {s.key: "default" for s in SETTINGS}
+    if config_file is not None:
+        for key, value in read_file(config_file).items():
+            values[key], origins[key] = value, str(config_file)
+    for setting in SETTINGS:
+        if setting.env in env:
+            values[setting.key] = parse(setting, env[setting.env], f"environment variable {setting.env}")
+            origins[setting.key] = f"environment ({setting.env})"
+    for key, raw in (flags or {}).items():
+        if raw is None:
+            continue
+        values[key] = parse(BY_KEY[key], raw, "command line")
+        origins[key] = "command line"
+    return Settings(values, origins)
