@@ -1,0 +1,1 @@
+"""Ratios against peers and floors, measured in one run."""

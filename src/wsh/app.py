@@ -1,0 +1,1 @@
+"""Composition root: the only file that knows every room."""

@@ -1,0 +1,1 @@
+"""The NDJSON protocol between contract and desktop, both ends. Knows neither of them."""

@@ -1,0 +1,1 @@
+"""Typed client of the HTTP/WS door, and the stdio pump."""

@@ -1,0 +1,1 @@
+"""The unified terminal contract: normalise, validate, route, fall back."""

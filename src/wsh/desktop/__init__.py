@@ -1,0 +1,1 @@
+"""The Qt/QML window where a person sees and decides (extra `gui`)."""

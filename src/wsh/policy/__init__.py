@@ -1,0 +1,1 @@
+"""Parse a command, decide, explain, audit. Pure apart from its own files."""

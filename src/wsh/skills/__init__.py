@@ -1,0 +1,1 @@
+"""Nine guides for agents, served as prompts."""

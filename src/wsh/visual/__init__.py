@@ -1,0 +1,1 @@
+"""Overlays, panels, their layout, the compositor and viewers."""

@@ -1,0 +1,1 @@
+"""Files, index, search and transcripts of a workspace."""
