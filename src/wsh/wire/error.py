@@ -305,7 +305,10 @@ class WaitTimeout(WshError):
             timeout_ms=timeout_ms,
             **facts,
         )
-        self.timeout_ms = timeout_ms
+
+    @property
+    def timeout_ms(self) -> int:
+        return int(self.facts["timeout_ms"])
 
 
 class IdleSuperseded(WshError):
