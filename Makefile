@@ -39,7 +39,7 @@ test: debian check
 	$(BIN)/python -m pytest
 
 bench: debian setup-dev
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --record
 
 torture: debian setup-dev
 	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600
