@@ -1,0 +1,241 @@
+"""The typed client of a wsh server.
+
+    async with wsh.connect() as server:
+        session = await server.open("bash")
+        result = await session.run("make test")
+        print(result.exit_code, result.output)
+
+It raises the errors of `wsh.wire.error`, as the server raised them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import quote, urlencode
+
+from wsh.client.link import Link, Target
+from wsh.client.model import RunOutcome, Screen, Scrollback, SessionInfo, WaitOutcome, from_wire
+from wsh.wire.error import InternalError
+from wsh.wire.error import from_wire as error_from_wire
+from wsh.wire.place import find_places
+
+Format: TypeAlias = Literal["styled", "plain"]
+
+
+@asynccontextmanager
+async def connect(
+    url: str | None = None, token: str | None = None, *, socket: Path | None = None, start: bool = True
+) -> AsyncIterator[Server]:
+    """A server: the one at `url`, or this user's own over its unix socket.
+
+    If no server runs for this user, an ephemeral one is started unless `start` is false.
+    """
+    if url is None and socket is None:
+        socket = find_places().socket
+        if start:
+            from wsh.client.launch import ensure_server
+
+            await ensure_server()
+    link = Link(Target(socket=socket if url is None else None, url=url, token=token))
+    try:
+        yield Server(link)
+    finally:
+        await link.aclose()
+
+
+class Server:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        json_body: Any = None,
+        body: bytes | None = None,
+    ) -> Any:
+        """One request; the decoded answer, or the server's error raised."""
+        headers = {}
+        if json_body is not None:
+            body = json.dumps(json_body).encode()
+            headers["content-type"] = "application/json"
+        elif body is not None:
+            headers["content-type"] = "application/octet-stream"
+        pairs = {k: _text(v) for k, v in (query or {}).items() if v is not None}
+        target = f"{path}?{urlencode(pairs)}" if pairs else path
+        response = await self._link.request(method, target, headers=headers, body=body)
+        data = await response.read()
+        if response.status >= 400:
+            raise error_from_wire(_error_of(data, response.status))
+        if not data:
+            return None
+        if "json" in response.headers.get("content-type", ""):
+            return json.loads(data)
+        return data
+
+    async def health(self) -> bool:
+        return bool((await self.call("GET", "/health"))["status"] == "ok")
+
+    async def info(self) -> dict[str, Any]:
+        """Hostname, version and id of the server."""
+        return dict(await self.call("GET", "/server/info"))
+
+    async def list(self, tags: Sequence[str] = ()) -> list[SessionInfo]:
+        found = await self.call("GET", "/sessions", query={"tag": ",".join(tags) or None})
+        return [from_wire(SessionInfo, item) for item in found]
+
+    async def open(
+        self,
+        command: str | None = None,
+        *,
+        name: str | None = None,
+        rows: int | None = None,
+        cols: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        tags: Sequence[str] = (),
+    ) -> Session:
+        """Create a session and return its handle."""
+        asked = {"name": name, "command": command, "rows": rows, "cols": cols, "cwd": cwd}
+        request: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
+        if env:
+            request["env"] = dict(env)
+        if tags:
+            request["tags"] = [*tags]
+        made = await self.call("POST", "/sessions", json_body=request)
+        return Session(self, str(made["name"]))
+
+    def session(self, name: str) -> Session:
+        """A handle on a session by name; whether it exists shows with the first call."""
+        return Session(self, name)
+
+
+class Session:
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self.name = name
+
+    def _path(self, rest: str = "") -> str:
+        return f"/sessions/{quote(self.name, safe='')}{rest}"
+
+    async def info(self) -> SessionInfo:
+        return from_wire(SessionInfo, await self._server.call("GET", self._path()))
+
+    async def send(self, data: str | bytes) -> None:
+        """Type `data` as it is; nothing is added."""
+        raw = data.encode() if isinstance(data, str) else data
+        await self._server.call("POST", self._path("/input"), body=raw)
+
+    async def keys(self, *keys: str) -> None:
+        """Press keys by name: "ctrl+c", "enter", "f5"."""
+        await self._server.call("POST", self._path("/keys"), json_body={"keys": [*keys]})
+
+    async def screen(self, format: Format = "plain") -> Screen:
+        return from_wire(Screen, await self._server.call("GET", self._path("/screen"), query={"format": format}))
+
+    async def scrollback(
+        self, *, offset: int = 0, limit: int = 100, since_line: int | None = None, format: Format = "plain"
+    ) -> Scrollback:
+        query = {"offset": offset, "limit": limit, "since_line": since_line, "format": format}
+        return from_wire(Scrollback, await self._server.call("GET", self._path("/scrollback"), query=query))
+
+    async def run(
+        self,
+        command: str,
+        *,
+        enter: bool = True,
+        timeout_ms: int = 2000,
+        max_wait_ms: int = 30_000,
+        max_output_bytes: int | None = None,
+        format: Format = "plain",
+    ) -> RunOutcome:
+        """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on."""
+        request: dict[str, Any] = {
+            "input": command,
+            "enter": enter,
+            "timeout_ms": timeout_ms,
+            "max_wait_ms": max_wait_ms,
+            "format": format,
+        }
+        if max_output_bytes is not None:
+            request["max_output_bytes"] = max_output_bytes
+        done = dict(await self._server.call("POST", self._path("/run"), json_body=request))
+        done["screen"] = from_wire(Screen, done["screen"])
+        return from_wire(RunOutcome, done)
+
+    async def wait(
+        self,
+        *,
+        quiet_ms: int | None = None,
+        text: str | None = None,
+        regex: str | None = None,
+        command: bool = False,
+        prompt: bool = False,
+        input_wanted: bool = False,
+        exit: bool = False,
+        generation: int | None = None,
+        fresh: bool = False,
+        max_wait_ms: int = 30_000,
+        format: Format = "plain",
+    ) -> WaitOutcome:
+        """Wait for the first of the named conditions; `ended_by` says which it was."""
+        query: dict[str, Any] = {
+            "timeout_ms": quiet_ms,
+            "text": text,
+            "regex": regex,
+            "last_generation": generation,
+            "max_wait_ms": max_wait_ms,
+            "format": format,
+        }
+        flags = {"command": command, "prompt": prompt, "input_wanted": input_wanted, "exit": exit, "fresh": fresh}
+        query |= {name: True for name, wanted in flags.items() if wanted}
+        done = dict(await self._server.call("GET", self._path("/idle"), query=query))
+        done["screen"] = from_wire(Screen, done["screen"])
+        return from_wire(WaitOutcome, done)
+
+    async def resize(self, rows: int, cols: int) -> SessionInfo:
+        return from_wire(
+            SessionInfo, await self._server.call("POST", self._path("/resize"), json_body={"rows": rows, "cols": cols})
+        )
+
+    async def rename(self, name: str) -> SessionInfo:
+        renamed = from_wire(SessionInfo, await self._server.call("PATCH", self._path(), json_body={"name": name}))
+        self.name = renamed.name
+        return renamed
+
+    async def tag(self, add: Sequence[str] = (), remove: Sequence[str] = ()) -> SessionInfo:
+        change = {"add_tags": [*add], "remove_tags": [*remove]}
+        return from_wire(SessionInfo, await self._server.call("PATCH", self._path(), json_body=change))
+
+    async def kill(self) -> None:
+        """End its whole process tree and forget it."""
+        await self._server.call("DELETE", self._path())
+
+    async def detach(self) -> None:
+        """Send every viewer away; the session goes on."""
+        await self._server.call("POST", self._path("/detach"))
+
+    async def commands(self) -> list[dict[str, Any]]:
+        return list(await self._server.call("GET", self._path("/commands")))
+
+    async def state(self) -> dict[str, Any]:
+        """What the foreground program is and whether it waits for input."""
+        return dict(await self._server.call("GET", self._path("/state")))
+
+
+def _text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _error_of(data: bytes, status: int) -> dict[str, Any]:
+    try:
+        error = json.loads(data)["error"]
+    except (ValueError, KeyError, TypeError):
+        return InternalError(f"The server answered with status {status}.").to_wire()
+    return error if isinstance(error, dict) else {"code": str(error), "message": str(error)}
