@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import sys
+
+import click
+
+from wsh.cli.remote import ask
+
+
+@click.command("send")
+@click.option("--enter", is_flag=True, help="Press Enter afterwards.")
+@click.argument("session")
+@click.argument("text", nargs=-1)
+def send(enter: bool, session: str, text: tuple[str, ...]) -> None:
+    """Type TEXT into SESSION as it is; without TEXT, what comes on stdin."""
+    data = " ".join(text).encode("utf-8", "surrogateescape") if text else sys.stdin.buffer.read()
+    if enter:
+        data += b"\r"
+    ask(lambda server: server.session(session).send(data), doing="sending")
