@@ -18,6 +18,8 @@ from wsh.wire.error import ServerGone
 from wsh.wire.place import Places, ensure_private, find_places
 
 START_TIMEOUT_S = 15.0
+# These govern the connection of whoever carries them, never a server that others will use too.
+_PERSONAL = ("ALLOWED_", "PM_")
 
 
 async def ensure_server(places: Places | None = None, timeout_s: float = START_TIMEOUT_S) -> Places:
@@ -66,6 +68,7 @@ def _spawn(places: Places) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             cwd="/",
+            env={key: value for key, value in os.environ.items() if not key.startswith(_PERSONAL)},
             start_new_session=True,
         )
     finally:

@@ -1,0 +1,256 @@
+"""Calls under way: the queue limit, deadlines, cancellation, one answer each.
+
+A tool runs in a task of its own. The SDK's cancel scopes deliver a cancellation again at every await; the rooms'
+cleanup is written for asyncio, where it comes once. So the door waits for the task, passes a cancellation on once,
+and lets the cleanup finish behind a shield before anything is answered: when the answer is out, the work is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from wsh.mcp import error
+from wsh.mcp.caller import Caller
+from wsh.mcp.progress import Emit, Progress
+from wsh.mcp.registry import Tool
+from wsh.wire import jsonrpc
+from wsh.wire import tool as word
+from wsh.wire.jsonrpc import canonical_id
+from wsh.wire.tool import Actor, Stream, ToolFailure, ToolOutcome
+
+log = logging.getLogger(__name__)
+
+# A tool that ends by itself at its deadline gets this long to do so before the door does.
+SELF_TIMED_SLACK_S = 5.0
+# How long a cancelled call may clean up before the door stops waiting for it.
+CLEANUP_S = 15.0
+MAX_TIMEOUT_MS = 24 * 3600 * 1000
+
+
+@dataclass(eq=False)
+class Call:
+    """One call under way; the context that its tool sees."""
+
+    tool: Tool
+    from_caller: Caller
+    request_id: object
+    timeout_ms: int
+    deadline: float
+    reporter: Progress
+    cancelled: bool = False
+    task: asyncio.Task[ToolOutcome] | None = field(default=None, repr=False)
+
+    @property
+    def caller(self) -> str:
+        return self.from_caller.owner
+
+    @property
+    def actor(self) -> Actor:
+        return self.from_caller.actor
+
+    @property
+    def client(self) -> str:
+        return self.from_caller.client
+
+    @property
+    def cwd(self) -> str:
+        return self.from_caller.cwd
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self.from_caller.environ
+
+    def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
+        self.reporter.report(message, stream=stream, phase=phase)
+
+    def cancel(self) -> None:
+        """Stop the work; the call will be answered with CANCELLED."""
+        self.cancelled = True
+        self.reporter.close()
+        if self.task is not None:
+            self.task.cancel()
+
+
+class CallDesk:
+    """Every call of one server passes here."""
+
+    def __init__(self, *, queue_size: int, progress_per_second: float) -> None:
+        self._queue_size = queue_size
+        self._per_second = progress_per_second
+        self._calls: dict[tuple[str, str], list[Call]] = {}
+        self._busy = 0
+
+    @property
+    def under_way(self) -> int:
+        return sum(len(calls) for calls in self._calls.values())
+
+    def cancel(self, owner: str, request_id: object) -> bool:
+        """Cancel the call that `owner` started under this id. An id that two clients of one token use names neither."""
+        key = canonical_id(request_id)
+        calls = self._calls.get((owner, key), []) if key is not None else []
+        if len(calls) != 1:
+            return False
+        calls[0].cancel()
+        return True
+
+    async def serve(
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        caller: Caller,
+        request_id: object,
+        meta: Mapping[str, Any],
+        emit: Emit,
+    ) -> ToolOutcome:
+        """Run one call to its only answer. Raises `RpcFailure` where that is a JSON-RPC error."""
+        spec = tool.spec
+        problems = tool.validator.find_problems(arguments)
+        if problems:
+            if spec.refuse is not None:
+                return spec.refuse(arguments, problems)
+            return _finish(error.refuse_arguments(spec.name, spec.family, problems))
+        arguments = tool.validator.normalise(arguments)
+        try:
+            timeout_ms = _settle_timeout(tool, arguments, meta)
+        except ValueError as problem:
+            bad = word.FieldProblem("_meta.wsh/timeoutMs", str(problem))
+            return _finish(error.refuse_arguments(spec.name, spec.family, [bad]))
+        if not spec.reads and self._busy >= self._queue_size:
+            return _overloaded(self._queue_size)
+        token = meta.get("progressToken")
+        reporter = Progress(
+            token if isinstance(token, str | int) and not isinstance(token, bool) else None,
+            request_id,
+            spec.name,
+            emit,
+            self._per_second,
+        )
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        call = Call(tool, caller, request_id, timeout_ms, deadline, reporter)
+        return await self._run(call, lambda: spec.run(arguments, call))
+
+    async def _run(self, call: Call, start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
+        spec = call.tool.spec
+        key = (call.caller, canonical_id(call.request_id) or "")
+        siblings = self._calls.setdefault(key, [])
+        if siblings and call.from_caller.exclusive:
+            raise error.RpcFailure(
+                jsonrpc.INVALID_REQUEST,
+                f"The request id {call.request_id!r} is in use by a call that is under way.",
+                {"code": word.INVALID_REQUEST, "hint": "Give every request its own id."},
+            )
+        siblings.append(call)
+        self._busy += not spec.reads
+        call.task = asyncio.ensure_future(_coroutine(start))
+        slack_s = SELF_TIMED_SLACK_S if spec.self_timed else 0.0
+        try:
+            await asyncio.wait({call.task}, timeout=call.timeout_ms / 1000 + slack_s)
+            timed_out = not call.task.done()
+            if timed_out:
+                await _stop(call)
+            return _settle(call, timed_out)
+        except asyncio.CancelledError:
+            # The peer takes it back or went away: no answer, but the work must end.
+            call.reporter.close()
+            await _stop(call)
+            raise
+        finally:
+            call.reporter.close()
+            self._busy -= not spec.reads
+            siblings.remove(call)
+            if not siblings:
+                del self._calls[key]
+
+    async def aclose(self) -> None:
+        """Cancel everything that is under way, and wait for it."""
+        calls = [call for calls in self._calls.values() for call in calls]
+        for call in calls:
+            call.cancel()
+        tasks = {call.task for call in calls if call.task is not None}
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLEANUP_S)
+
+
+async def _coroutine(start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
+    return await start()
+
+
+async def _stop(call: Call) -> None:
+    """Cancel the task once and wait, shielded and bounded, until it has cleaned up."""
+    task = call.task
+    assert task is not None
+    with anyio.CancelScope(shield=True):
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=CLEANUP_S)
+    if not task.done():
+        log.warning("%s (%s) did not end within %.0f s of being stopped", call.tool.spec.name, call.caller, CLEANUP_S)
+    elif not task.cancelled() and task.exception() is not None:
+        log.debug("%s failed while it was stopped", call.tool.spec.name, exc_info=task.exception())
+
+
+def _settle(call: Call, timed_out: bool) -> ToolOutcome:
+    spec = call.tool.spec
+    task = call.task
+    assert task is not None
+    if call.cancelled:
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at, so that nobody warns about it
+        return _fail(
+            ToolFailure(word.CANCELLED, "The request was cancelled by the client.", requestId=str(call.request_id))
+        )
+    if timed_out or task.cancelled():
+        if not timed_out:
+            log.warning("%s was cancelled from within", spec.name)
+        return _fail(
+            ToolFailure(
+                word.TOOL_TIMEOUT,
+                f"{spec.name} did not finish within {call.timeout_ms} ms and was stopped.",
+                hint="Ask for less in one call, or allow it more time.",
+                timeoutMs=call.timeout_ms,
+            )
+        )
+    problem = task.exception()
+    if problem is None:
+        return task.result()
+    if not isinstance(problem, Exception):
+        raise problem
+    return _finish(error.translate(problem, spec.family, spec.name))
+
+
+def _finish(answer: error.RpcFailure | dict[str, Any]) -> ToolOutcome:
+    if isinstance(answer, error.RpcFailure):
+        raise answer
+    return ToolOutcome(answer, is_error=True)
+
+
+def _fail(failure: ToolFailure) -> ToolOutcome:
+    return ToolOutcome(failure.to_payload(), is_error=True)
+
+
+def _overloaded(limit: int) -> ToolOutcome:
+    return _fail(
+        ToolFailure(
+            word.QUEUE_OVERLOADED,
+            f"The server has {limit} calls under way and takes no more just now.",
+            hint="Try again in a moment, or make fewer calls at once (setting mcp.queue_size).",
+        )
+    )
+
+
+def _settle_timeout(tool: Tool, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> int:
+    spec = tool.spec
+    if spec.timeout_argument is not None and arguments.get(spec.timeout_argument) is not None:
+        return int(arguments[spec.timeout_argument])
+    asked = meta.get("wsh/timeoutMs")
+    if asked is None:
+        return spec.default_timeout_ms
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MAX_TIMEOUT_MS:
+        raise ValueError(f"must be a whole number from 1 to {MAX_TIMEOUT_MS}")
+    return asked

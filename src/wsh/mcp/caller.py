@@ -1,0 +1,81 @@
+"""Who is calling: identity from the transport, surroundings from the connection.
+
+Ownership of what calls make, and the scope in which request ids mean something, hang on it: an MCP session (legacy
+HTTP), a stdio connection, or a token (modern HTTP, which has no connection).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wsh.mcp.registry import parse_toolsets
+from wsh.wire.tool import FAMILIES, Actor, Family
+
+GOVERNING = ("ALLOWED_", "PM_", "WSH_")
+MAX_CONNECTION_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the HTTP door established before the request came here."""
+
+    name: str
+    actor: Actor
+    local: bool = False
+    """Over the unix socket, with peer credentials checked."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    owner: str
+    actor: Actor
+    client: str
+    cwd: str
+    environ: Mapping[str, str]
+    toolsets: tuple[Family, ...] = FAMILIES
+    exclusive: bool = True
+    """Whether request ids are this caller's alone; one token may be used by several clients at once."""
+
+
+def pick_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that govern a connection."""
+    return {key: value for key, value in environ.items() if key.startswith(GOVERNING)}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a connection comes from: that of `wsh mcp`, or the server's own."""
+
+    id: str
+    cwd: str
+    environ: Mapping[str, str] = field(default_factory=dict)
+    toolsets: tuple[Family, ...] = FAMILIES
+
+    @classmethod
+    def of_server(cls, toolsets: tuple[Family, ...]) -> Surroundings:
+        return cls("server", os.getcwd(), pick_environ(os.environ), toolsets)
+
+    @classmethod
+    def parse(cls, raw: Any, server: Surroundings) -> Surroundings:
+        """From the first line of a stdio connection. ValueError says what is wrong with it."""
+        if not isinstance(raw, dict):
+            raise ValueError("the greeting is not an object")
+        id, cwd, environ = raw.get("id"), raw.get("cwd"), raw.get("environ")
+        if not isinstance(id, str) or not 8 <= len(id) <= 128:
+            raise ValueError("the greeting has no id")
+        if not isinstance(cwd, str) or not cwd.startswith("/"):
+            raise ValueError("the greeting has no absolute cwd")
+        if not isinstance(environ, dict) or not all(
+            isinstance(k, str) and isinstance(v, str) and k.startswith(GOVERNING) for k, v in environ.items()
+        ):
+            raise ValueError("the greeting's environ may hold ALLOWED_*, PM_* and WSH_* texts only")
+        toolsets = server.toolsets
+        if raw.get("toolsets"):
+            asked = parse_toolsets(raw["toolsets"])
+            toolsets = tuple(family for family in server.toolsets if family in asked)
+            if not toolsets:
+                raise ValueError(f"this server offers only the toolsets {', '.join(server.toolsets)}")
+        return cls(id, cwd, environ, toolsets)

@@ -1,0 +1,152 @@
+"""What the HTTP server mounts at `/mcp`: Streamable HTTP for everybody, and the line stream of `wsh mcp` on the unix
+socket.
+
+Authentication, Host and Origin are settled before a request comes here. This file answers what is no JSON-RPC at all,
+hands the rest to the SDK, and keeps count of who is connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from wsh.mcp.caller import Identity
+from wsh.mcp.server import IDENTITY_KEY, MODERN_VERSION, Door, build_server
+from wsh.mcp.stdio import StdioLink, serve_link
+from wsh.wire import jsonrpc
+
+log = logging.getLogger(__name__)
+
+
+class McpEndpoint:
+    """An ASGI application. `identify` tells who sent a request that the HTTP door let through."""
+
+    def __init__(self, door: Door, identify: Callable[[Scope], Identity]) -> None:
+        self.door = door
+        self.server = build_server(door)
+        self.links: set[StdioLink] = set()
+        self.on_links_changed: Callable[[int], None] = lambda count: None
+        self._identify = identify
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Event streams, not JSON: only then does a modern client that goes away cancel its call.
+        self._manager = StreamableHTTPSessionManager(
+            app=self.server, json_response=False, max_request_body_size=jsonrpc.MAX_MESSAGE_BYTES
+        )
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve while this is entered; calls under way are cancelled at its end."""
+        async with self._manager.run():
+            self.door.resources.start()
+            try:
+                yield
+            finally:
+                self.door.resources.stop()
+                await self.door.desk.aclose()
+                for task in list(self._tasks):
+                    task.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # httptools keeps trailing blanks of header values.
+        headers = [(key, value.strip(b" \t")) for key, value in scope["headers"]]
+        identity = self._identify(scope)
+        user = AuthenticatedUser(AccessToken(token="-", client_id=identity.name, scopes=[]))
+        scope = {**scope, "headers": headers, IDENTITY_KEY: identity, "user": user}
+        if scope["path"].rstrip("/").endswith("/stdio"):
+            await self._serve_stdio(scope, identity, receive, send)
+        elif scope["method"] == "POST" and dict(headers).get(b"content-type", b"").startswith(b"application/json"):
+            await self._serve_post(scope, identity, receive, send)
+        else:
+            await self._manager.handle_request(scope, receive, send)
+
+    async def _serve_post(self, scope: Scope, identity: Identity, receive: Receive, send: Send) -> None:
+        body = await _read_body(receive)
+        if isinstance(body, jsonrpc.BadMessage):
+            await _refuse(413, body, scope, receive, send)
+            return
+        read = await asyncio.to_thread(jsonrpc.parse, body) if len(body) > 1 << 20 else jsonrpc.parse(body)
+        if isinstance(read, jsonrpc.BadMessage):
+            await _refuse(400, read, scope, receive, send)
+            return
+        version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
+        if read.is_notification and read.method == "$/cancelRequest" and version == MODERN_VERSION:
+            # The SDK drops notifications of this era: it knows no connection that they could belong to. A token is one.
+            self.door.desk.cancel(f"token:{identity.name}", read.params.get("id"))
+            await Response(status_code=202)(scope, receive, send)
+            return
+        if read.normalised:
+            body = jsonrpc.dump(read.body)
+            headers = [(k, v) for k, v in scope["headers"] if k != b"content-length"]
+            scope = {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
+        await self._manager.handle_request(scope, _replay(body, receive), send)
+
+    async def _serve_stdio(self, scope: Scope, identity: Identity, receive: Receive, send: Send) -> None:
+        if not identity.local or scope["method"] != "POST":
+            await Response(status_code=404 if not identity.local else 405)(scope, receive, send)
+            return
+        here: list[StdioLink] = []
+
+        def opened(link: StdioLink) -> None:
+            here.append(link)
+            self.links.add(link)
+            self.on_links_changed(len(self.links))
+
+        # A task of its own: the end of the server cancels it, and the SDK's scopes stay in one task.
+        task = asyncio.ensure_future(serve_link(self.server, identity, self.door.home, receive, send, opened))
+        self._tasks.add(task)
+        try:
+            await task
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            self._tasks.discard(task)
+            for link in here:
+                self.links.discard(link)
+                self.door.say_farewell(f"stdio:{link.surroundings.id}")
+                self.on_links_changed(len(self.links))
+
+
+async def _read_body(receive: Receive) -> bytes | jsonrpc.BadMessage:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return jsonrpc.BadMessage(jsonrpc.INVALID_REQUEST, "The client went away.")
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > jsonrpc.MAX_MESSAGE_BYTES:
+            problem = f"Invalid Request: a message may have {jsonrpc.MAX_MESSAGE_BYTES} bytes."
+            return jsonrpc.BadMessage(jsonrpc.INVALID_REQUEST, problem)
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body once more, and then what the client really does (such as going away)."""
+    first = True
+
+    async def again() -> Message:
+        nonlocal first
+        if first:
+            first = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+async def _refuse(status: int, bad: jsonrpc.BadMessage, scope: Scope, receive: Receive, send: Send) -> None:
+    response = Response(jsonrpc.dump(bad.to_wire()), status_code=status, media_type="application/json")
+    await response(scope, receive, send)

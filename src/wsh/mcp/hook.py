@@ -1,0 +1,117 @@
+"""Every place where we lean on parts of the SDK that it calls provisional, or that have no public name.
+
+If a new SDK breaks us, it breaks here. The tests look at the wire, never at these hooks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import mcp_types as types
+from mcp.server import NotificationOptions, Server
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from wsh.mcp.error import RpcFailure, translate
+from wsh.mcp.registry import Registry
+from wsh.wire import jsonrpc, tool
+from wsh.wire.error import WshError
+
+log = logging.getLogger(__name__)
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+class WshServer(Server[Any]):
+    """The SDK's server, advertising list-changed notifications on HTTP too (its session manager passes no options)."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+class _Fields(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class _ProgressNotification(BaseModel):
+    method: Literal["notifications/progress"] = "notifications/progress"
+    params: _Fields
+
+
+async def send_progress(ctx: Context, fields: dict[str, Any]) -> None:
+    """On the request's own stream. The SDK's progress type would drop the fields that are ours."""
+    notification: Any = _ProgressNotification(params=_Fields(**fields))
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
+
+
+def get_connection(ctx: Context) -> Connection:
+    connection: Connection = ctx.session._connection
+    return connection
+
+
+def call_at_end(ctx: Context, callback: Callable[[], None]) -> None:
+    """Run `callback` when the connection that `ctx` came by is over. Modern HTTP has one per request."""
+    get_connection(ctx).exit_stack.callback(callback)
+
+
+def make_version_stamp(registry: Registry) -> Any:
+    """Middleware: versions at the top level of each tool, where the SDK's own types have no field for them."""
+
+    async def stamp(ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method == "tools/list" and isinstance(result, dict):
+            result["tools"] = [_stamped(registry, entry) for entry in result.get("tools", [])]
+        return result
+
+    return stamp
+
+
+def _stamped(registry: Registry, entry: dict[str, Any]) -> dict[str, Any]:
+    known = registry.find_tool(entry["name"])
+    return entry | known.versions if known is not None else entry
+
+
+async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware, outermost: nothing leaves with an exception's text that we did not write ourselves."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except (RpcFailure, WshError) as problem:
+        failure = translate(problem, "terminal", ctx.method)
+        if isinstance(failure, dict):  # only tools have results that can say it
+            message = failure.pop("message")
+            raise MCPError(jsonrpc.INTERNAL_ERROR, message, failure) from None
+        raise MCPError(failure.code, failure.message, failure.data) from None
+    except Exception:
+        log.exception("%s failed unexpectedly", ctx.method)
+        raise MCPError(jsonrpc.INTERNAL_ERROR, "An internal error occurred.", {"code": tool.INTERNAL}) from None
+
+
+class CancelParams(types.NotificationParams):
+    """`$/cancelRequest`: the id as any JSON value, compared in canonical form."""
+
+    id: Any = None
+
+
+__all__ = [
+    "CancelParams",
+    "Context",
+    "WshServer",
+    "call_at_end",
+    "get_connection",
+    "guard",
+    "make_version_stamp",
+    "send_progress",
+]

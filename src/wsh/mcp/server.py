@@ -1,0 +1,186 @@
+"""The MCP server object: one for all transports and both protocol eras, made of what the rooms offer.
+
+Handlers translate. Tools run at the desk (`call`), what is read comes from the shelves (`resource`, `prompt`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import mcp_types as types
+from mcp.server.subscriptions import ListenHandler
+from starlette.requests import Request
+
+from wsh import __version__
+from wsh.mcp import error
+from wsh.mcp.call import CallDesk
+from wsh.mcp.caller import Caller, Identity, Surroundings
+from wsh.mcp.hook import (
+    CancelParams,
+    Context,
+    WshServer,
+    call_at_end,
+    get_connection,
+    guard,
+    make_version_stamp,
+    send_progress,
+)
+from wsh.mcp.prompt import PromptShelf
+from wsh.mcp.registry import Registry, to_json
+from wsh.mcp.resource import ResourceShelf
+from wsh.wire.tool import ToolOutcome
+
+log = logging.getLogger(__name__)
+
+IDENTITY_KEY = "wsh.identity"
+MODERN_VERSION = "2026-07-28"
+
+INSTRUCTIONS = (
+    "wsh gives you real terminals. A session is a shell or program on a pty that goes on between your calls.\n"
+    "Loop: wsh_create_session once, then wsh_run_command (types, waits, returns the screen) for each step; for keys, "
+    "full-screen programs and prompts use wsh_send_input, wsh_await_quiesce and wsh_get_screen. People may watch and "
+    "type in the same session: when a call fails with SESSION_TAKEN, a person has the keyboard; read the screen and "
+    "wait. Kill sessions that you no longer need.\n"
+    "The prompt wsh:core explains the loop; wsh:drive-process, wsh:tui, wsh:multi-session and others go deeper."
+)
+
+
+class Link(Protocol):
+    """A stdio connection, as messages that came by it carry it."""
+
+    @property
+    def surroundings(self) -> Surroundings: ...
+
+    @property
+    def identity(self) -> Identity: ...
+
+
+@dataclass
+class Door:
+    """What the handlers share."""
+
+    registry: Registry
+    desk: CallDesk
+    home: Surroundings
+    resources: ResourceShelf
+    prompts: PromptShelf
+    farewell: list[Callable[[str], None]] = field(default_factory=list)
+    """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
+
+    def find_caller(self, ctx: Context) -> Caller:
+        params = ctx.session.client_params
+        client = params.client_info.name[:128] if params is not None else ""
+        if not isinstance(ctx.request, Request):
+            link: Link = cast(Link, ctx.request)
+            there = link.surroundings
+            owner = f"stdio:{there.id}"
+            return Caller(owner, link.identity.actor, client, there.cwd, there.environ, there.toolsets)
+        identity: Identity = ctx.request.scope[IDENTITY_KEY]
+        session = get_connection(ctx).session_id
+        modern = ctx.protocol_version == MODERN_VERSION
+        owner = f"token:{identity.name}" if modern or session is None else f"mcp:{session}"
+        home = self.home
+        return Caller(owner, identity.actor, client, home.cwd, home.environ, home.toolsets, exclusive=not modern)
+
+    def say_farewell(self, owner: str) -> None:
+        for listener in self.farewell:
+            try:
+                listener(owner)
+            except Exception:
+                log.exception("a farewell listener failed")
+
+
+def to_result(outcome: ToolOutcome) -> types.CallToolResult:
+    structured = outcome.structured
+    text = outcome.text if outcome.text is not None else to_json(structured)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=dict(structured) if hasattr(structured, "keys") else {"items": list(structured)},
+        is_error=outcome.is_error,
+    )
+
+
+def build_server(door: Door) -> WshServer:
+    registry, desk = door.registry, door.desk
+
+    async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
+        tools = registry.list_tools(door.find_caller(ctx).toolsets)
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool.definition) for tool in tools])
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = door.find_caller(ctx)
+        tool = registry.find_tool(params.name, caller.toolsets)
+        if tool is None:
+            raise error.unknown_tool(params.name, registry.find_near(params.name, caller.toolsets))
+        meta: dict[str, Any] = dict(ctx.meta or {})
+        raw = (ctx.params or {}).get("_meta")
+        if isinstance(raw, dict):
+            meta |= raw
+
+        async def emit(fields: dict[str, Any]) -> None:
+            await send_progress(ctx, fields)
+
+        arguments = params.arguments or {}
+        return to_result(await desk.serve(tool, arguments, caller, ctx.request_id, meta, emit))
+
+    async def list_prompts(ctx: Context, params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=door.prompts.list_prompts())
+
+    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return door.prompts.get_prompt(params.name, params.arguments)
+
+    async def list_resources(ctx: Context, params: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=door.resources.list_resources())
+
+    async def list_templates(ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=door.resources.list_templates())
+
+    async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        text = door.resources.read(str(params.uri))
+        content = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[content])
+
+    async def subscribe(ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        door.resources.subscribe(ctx, str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        door.resources.unsubscribe(ctx, str(params.uri))
+        return types.EmptyResult()
+
+    async def cancel(ctx: Context, params: CancelParams) -> None:
+        desk.cancel(door.find_caller(ctx).owner, params.id)
+
+    async def initialized(ctx: Context, params: types.NotificationParams) -> None:
+        if ctx.protocol_version != MODERN_VERSION:
+            door.resources.greet(ctx)
+            if isinstance(ctx.request, Request):  # a stdio connection says farewell itself
+                owner = door.find_caller(ctx).owner
+                call_at_end(ctx, lambda: door.say_farewell(owner))
+
+    server = WshServer(
+        "wsh",
+        version=__version__,
+        title="wsh terminals",
+        description="Real terminals for agents, shared with the people beside them.",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=lambda name: t.spec.input_schema if (t := registry.find_tool(name)) else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
+        on_subscriptions_listen=ListenHandler(door.resources.bus),
+    )
+    server.add_notification_handler("$/cancelRequest", CancelParams, cancel)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
+    # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
+    server.middleware[:] = [guard, make_version_stamp(registry)]
+    return server
