@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from wsh.wire.version import VERSION as __version__
+
 __all__ = ["__version__", "connect"]
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from wsh import __version__
 from wsh.mcp.validate import Validator
 from wsh.wire.tool import FAMILIES, Family, ToolSpec
+from wsh.wire.version import VERSION
 
 SCHEMA_VERSION_META = "wsh/schemaVersion"
 TOOLING_VERSION_META = "wsh/toolingVersion"
@@ -55,7 +55,7 @@ class Tool:
             },
             "_meta": {
                 SCHEMA_VERSION_META: spec.schema_version,
-                TOOLING_VERSION_META: __version__,
+                TOOLING_VERSION_META: VERSION,
                 FAMILY_META: spec.family,
                 TIMEOUT_META: spec.default_timeout_ms,
             },
@@ -66,7 +66,7 @@ class Tool:
 
     @property
     def versions(self) -> dict[str, Any]:
-        return {"schemaVersion": self.spec.schema_version, "toolingVersion": __version__}
+        return {"schemaVersion": self.spec.schema_version, "toolingVersion": VERSION}
 
 
 def with_failure(schema: Any) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import mcp_types as types
 from mcp.server.subscriptions import ListenHandler
 from starlette.requests import Request
 
-from wsh import __version__
 from wsh.mcp import error
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import Caller, Identity, Surroundings
@@ -32,6 +31,7 @@ from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, to_json
 from wsh.mcp.resource import ResourceShelf
 from wsh.wire.tool import ToolOutcome
+from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def build_server(door: Door) -> WshServer:
 
     server = WshServer(
         "wsh",
-        version=__version__,
+        version=VERSION,
         title="wsh terminals",
         description="Real terminals for agents, shared with the people beside them.",
         instructions=INSTRUCTIONS,

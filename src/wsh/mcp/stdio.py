@@ -22,10 +22,10 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 from starlette.types import Receive, Send
 
-from wsh import __version__
 from wsh.mcp.caller import MAX_CONNECTION_BYTES, Identity, Surroundings
 from wsh.mcp.hook import WshServer
 from wsh.wire import jsonrpc
+from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ async def serve_link(
         await send({"type": "http.response.body", "body": answer, "more_body": False})
         return
     link = StdioLink(identity, surroundings, send)
-    await link.write(jsonrpc.dump({"wsh": {"version": __version__}}))
+    await link.write(jsonrpc.dump({"wsh": {"version": VERSION}}))
     opened(link)
     await serve_dual_era_loop(
         server,
