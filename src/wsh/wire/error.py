@@ -386,6 +386,34 @@ class ServerGone(WshError):
         )
 
 
+class SnapshotCorrupt(WshError):
+    """A stored terminal that cannot be read back. The journal, where there is one, can still be replayed."""
+
+    code = "snapshot_corrupt"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"The snapshot of a terminal cannot be used: {problem}.",
+            hint="Restore from an older snapshot, or replay the journal.",
+            problem=problem,
+        )
+
+
+class SnapshotNotPossible(WshError):
+    """The terminal is inside an escape sequence that is too long to be stored. It passes when the sequence ends."""
+
+    code = "snapshot_not_possible"
+    blame: ClassVar[Blame] = "child"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(
+            f"The program is inside an escape sequence of more than {limit_bytes} bytes.",
+            hint="Take the snapshot later; until then the last one and the journal hold everything.",
+            limit_bytes=limit_bytes,
+        )
+
+
 class Refused(WshError):
     """Refused by policy or by the caller's role."""
 

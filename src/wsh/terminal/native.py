@@ -1,0 +1,294 @@
+"""The C library behind typed functions: everything of cffi that the rest of this room may touch.
+
+`pyghostty` carries libghostty-vt and loads it in cffi's ABI mode, so every call here crosses a slow border (some
+0.3 µs): callers fetch a screen in one piece and never a cell at a time. All functions expect one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from pyghostty._ffi import ffi as _ffi
+from pyghostty._ffi import lib as _lib
+from pyghostty._ffi import union_fn as _union_fn
+
+from wsh.wire.error import WshError
+
+ffi: Final[Any] = _ffi
+lib: Final[Any] = _lib
+NULL: Final[Any] = _ffi.NULL
+
+
+class EngineError(WshError):
+    """The terminal library refused something it should have done; the fault is ours or the library's."""
+
+    code = "internal_error"
+
+    def __init__(self, call: str, result: int) -> None:
+        super().__init__(f"The terminal engine failed in {call} ({result}).", call=call, result=result)
+
+
+def check(result: int, call: str) -> None:
+    if result:
+        raise EngineError(call, result)
+
+
+# cffi cannot pass unions by value; pyghostty's layout-identical twin struct can be.
+grid_ref_at: Final[Any] = _union_fn(
+    "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
+)
+track_at: Final[Any] = _union_fn(
+    "ghostty_terminal_grid_ref_track", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyTrackedGridRef*)"
+)
+move_tracked: Final[Any] = _union_fn(
+    "ghostty_tracked_grid_ref_set", "GhosttyResult(*)(GhosttyTrackedGridRef, GhosttyTerminal, GhosttyPointS)"
+)
+
+ACTIVE: Final[int] = _lib.GHOSTTY_POINT_TAG_ACTIVE
+SCREEN: Final[int] = _lib.GHOSTTY_POINT_TAG_SCREEN
+PLAIN: Final[int] = _lib.GHOSTTY_FORMATTER_FORMAT_PLAIN
+VT: Final[int] = _lib.GHOSTTY_FORMATTER_FORMAT_VT
+HTML: Final[int] = _lib.GHOSTTY_FORMATTER_FORMAT_HTML
+
+
+def new_sized(ctype: str) -> Any:
+    """A struct of the library's convention: every `size` field, also of nested structs, set."""
+    pointer = ffi.new(ctype + "*")
+    _set_sizes(pointer)
+    return pointer
+
+
+def _set_sizes(pointer: Any) -> None:
+    kind = ffi.typeof(pointer).item
+    for name, field in kind.fields:
+        if name == "size":
+            pointer.size = ffi.sizeof(kind)
+        elif field.type.kind == "struct":
+            _set_sizes(ffi.addressof(pointer[0], name))
+
+
+# Scratch space, shared because all calls come from one thread and none calls back into Python while it uses it.
+_point: Final[Any] = ffi.new("GhosttyPointS*")
+_ref: Final[Any] = new_sized("GhosttyGridRef")
+_selection: Final[Any] = new_sized("GhosttySelection")
+_selection_start: Final[Any] = ffi.addressof(_selection, "start")
+_selection_end: Final[Any] = ffi.addressof(_selection, "end")
+_options: Final[Any] = new_sized("GhosttyFormatterTerminalOptions")
+_options.trim = True
+_options.selection = _selection
+_extra: Final[Any] = _options.extra
+_formatter: Final[Any] = ffi.new("GhosttyFormatter*")
+_written: Final[Any] = ffi.new("size_t*")
+_size: Final[Any] = ffi.new("size_t*")
+_bool: Final[Any] = ffi.new("bool*")
+_u64: Final[Any] = ffi.new("uint64_t*")
+_int: Final[Any] = ffi.new("int*")
+_u16: Final[Any] = ffi.new("uint16_t*")
+_string: Final[Any] = ffi.new("GhosttyString*")
+_mode: Final[Any] = ffi.new("GhosttyTerminalModeConfig*")
+_cell: Final[Any] = ffi.new("GhosttyCell*")
+_row: Final[Any] = ffi.new("GhosttyRow*")
+_rgb: Final[Any] = ffi.new("GhosttyColorRgb*")
+_page: list[Any] = [ffi.new("uint8_t[]", 64 * 1024)]
+
+
+def point(tag: int, x: int, y: int) -> Any:
+    _point.tag = tag
+    _point.value.x = x
+    _point.value.y = y
+    return _point[0]
+
+
+def get_size(terminal: Any, key: int) -> int:
+    check(lib.ghostty_terminal_get(terminal, key, _size), "terminal_get")
+    return int(_size[0])
+
+
+def get_bool(terminal: Any, key: int) -> bool:
+    check(lib.ghostty_terminal_get(terminal, key, _bool), "terminal_get")
+    return bool(_bool[0])
+
+
+def get_u16(terminal: Any, key: int) -> int:
+    check(lib.ghostty_terminal_get(terminal, key, _u16), "terminal_get")
+    return int(_u16[0])
+
+
+def get_u8(terminal: Any, key: int) -> int:
+    _int[0] = 0
+    check(lib.ghostty_terminal_get(terminal, key, _int), "terminal_get")
+    return int(_int[0]) & 0xFF
+
+
+def get_string(terminal: Any, key: int) -> bytes:
+    if lib.ghostty_terminal_get(terminal, key, _string) or not _string.len:
+        return b""
+    return bytes(ffi.buffer(_string.ptr, _string.len))
+
+
+def get_mode(terminal: Any, number: int, ansi: bool = False) -> bool:
+    _mode.mode = (number & 0x7FFF) | (ansi << 15)
+    if lib.ghostty_terminal_get(terminal, lib.GHOSTTY_TERMINAL_DATA_MODE, _mode):
+        return False
+    return bool(_mode.value)
+
+
+def set_size(terminal: Any, option: int, value: int) -> None:
+    _size[0] = value
+    check(lib.ghostty_terminal_set(terminal, option, _size), "terminal_set")
+
+
+def set_bool(terminal: Any, option: int, value: bool) -> None:
+    _bool[0] = value
+    check(lib.ghostty_terminal_set(terminal, option, _bool), "terminal_set")
+
+
+def set_pointer(terminal: Any, option: int, value: Any) -> None:
+    check(lib.ghostty_terminal_set(terminal, option, value), "terminal_set")
+
+
+def set_text(terminal: Any, option: int, value: bytes) -> None:
+    buffer = ffi.from_buffer(value)
+    _string.ptr = ffi.cast("const uint8_t*", buffer)
+    _string.len = len(value)
+    check(lib.ghostty_terminal_set(terminal, option, _string), "terminal_set")
+
+
+def format_rows(terminal: Any, tag: int, first: int, last: int, cols: int, emit: int) -> bytes:
+    """Rows `first` to `last` as the library prints them. Blank rows at the end leave no trace."""
+    return _format(terminal, tag, 0, first, cols - 1, last, emit)
+
+
+def format_with(terminal: Any, extras: tuple[str, ...], screen_extras: tuple[str, ...]) -> tuple[bytes, bytes]:
+    """State of the terminal as VT bytes, around the first cell of the screen; and that cell by itself."""
+    cell = _format(terminal, ACTIVE, 0, 0, 0, 0, VT)
+    for name in extras:
+        setattr(_extra, name, True)
+    for name in screen_extras:
+        setattr(_extra.screen, name, True)
+    try:
+        return _format(terminal, ACTIVE, 0, 0, 0, 0, VT), cell
+    finally:
+        for name in extras:
+            setattr(_extra, name, False)
+        for name in screen_extras:
+            setattr(_extra.screen, name, False)
+
+
+def _format(terminal: Any, tag: int, x0: int, y0: int, x1: int, y1: int, emit: int) -> bytes:
+    check(grid_ref_at(terminal, point(tag, x0, y0), _selection_start), "grid_ref")
+    check(grid_ref_at(terminal, point(tag, x1, y1), _selection_end), "grid_ref")
+    _options.emit = emit
+    check(lib.ghostty_formatter_terminal_new(NULL, _formatter, terminal, _options[0]), "formatter_new")
+    try:
+        buffer = _page[0]
+        result = lib.ghostty_formatter_format_buf(_formatter[0], buffer, len(buffer), _written)
+        if result == lib.GHOSTTY_OUT_OF_SPACE:
+            # one large read must not pin its buffer for ever
+            buffer = ffi.new("uint8_t[]", _written[0])
+            result = lib.ghostty_formatter_format_buf(_formatter[0], buffer, len(buffer), _written)
+        check(result, "format")
+        return bytes(ffi.buffer(buffer, _written[0]))
+    finally:
+        lib.ghostty_formatter_free(_formatter[0])
+
+
+def row_flags(terminal: Any, tag: int, y: int) -> tuple[bool, bool]:
+    """Whether a row may hold hyperlinks, and whether it is continued on the next one."""
+    check(grid_ref_at(terminal, point(tag, 0, y), _ref), "grid_ref")
+    check(lib.ghostty_grid_ref_row(_ref, _row), "grid_ref_row")
+    row = _row[0]
+    lib.ghostty_row_get(row, lib.GHOSTTY_ROW_DATA_HYPERLINK, _bool)
+    linked = bool(_bool[0])
+    lib.ghostty_row_get(row, lib.GHOSTTY_ROW_DATA_WRAP, _bool)
+    return linked, bool(_bool[0])
+
+
+def row_cells(terminal: Any, tag: int, y: int, cols: int) -> list[int]:
+    """The raw cells of one row, one call a cell: only for rows that the formatter took for blank."""
+    check(grid_ref_at(terminal, point(tag, 0, y), _ref), "grid_ref")
+    read, reference, out = lib.ghostty_grid_ref_cell, _ref, _cell
+    cells = []
+    for x in range(cols):
+        reference.x = x
+        read(reference, out)
+        cells.append(out[0])
+    return cells
+
+
+_row_keys: Final[Any] = ffi.new(
+    "GhosttyRenderStateRowData[]",
+    [lib.GHOSTTY_RENDER_STATE_ROW_DATA_RAW, lib.GHOSTTY_RENDER_STATE_ROW_DATA_CELLS_RAW],
+)
+_row_view: Final[Any] = ffi.new("GhosttyCellsView*")
+_row_values: Final[Any] = ffi.new("void*[]", [_row, _row_view])
+_render: Final[Any] = ffi.new("GhosttyRenderState*")
+_rows: Final[Any] = ffi.new("GhosttyRenderStateRowIterator*")
+
+
+def scan_active(terminal: Any) -> list[tuple[bool, bytes]]:
+    """For each visible row: whether it may hold hyperlinks, and its raw cells (8 bytes each)."""
+    check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
+    try:
+        check(lib.ghostty_render_state_update(_render[0], terminal), "render_state_update")
+        check(lib.ghostty_render_state_row_iterator_new(NULL, _rows), "row_iterator_new")
+        try:
+            check(
+                lib.ghostty_render_state_get(_render[0], lib.GHOSTTY_RENDER_STATE_DATA_ROW_ITERATOR, _rows),
+                "render_state_get",
+            )
+            found = []
+            rows = _rows[0]
+            advance = lib.ghostty_render_state_row_iterator_next
+            read, flag, link = (
+                lib.ghostty_render_state_row_get_multi,
+                lib.ghostty_row_get,
+                lib.GHOSTTY_ROW_DATA_HYPERLINK,
+            )
+            while advance(rows):
+                read(rows, 2, _row_keys, _row_values, _written)
+                flag(_row[0], link, _bool)
+                found.append((bool(_bool[0]), bytes(ffi.buffer(_row_view.ptr, _row_view.len * 8))))
+            return found
+        finally:
+            lib.ghostty_render_state_row_iterator_free(_rows[0])
+    finally:
+        lib.ghostty_render_state_free(_render[0])
+
+
+def cursor_shape(terminal: Any) -> int:
+    """The look of the cursor, by the library's numbers: bar, block, underline, hollow block."""
+    check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
+    try:
+        check(lib.ghostty_render_state_update(_render[0], terminal), "render_state_update")
+        check(
+            lib.ghostty_render_state_get(_render[0], lib.GHOSTTY_RENDER_STATE_DATA_CURSOR_VISUAL_STYLE, _int),
+            "render_state_get",
+        )
+        return int(_int[0])
+    finally:
+        lib.ghostty_render_state_free(_render[0])
+
+
+def cell_background(cell: int) -> str:
+    """SGR parameters of a cell that has a background and no text, else nothing."""
+    lib.ghostty_cell_get(cell, lib.GHOSTTY_CELL_DATA_CONTENT_TAG, _int)
+    if _int[0] == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
+        lib.ghostty_cell_get(cell, lib.GHOSTTY_CELL_DATA_COLOR_PALETTE, _u64)
+        return f"48;5;{_u64[0] & 0xFF}"
+    if _int[0] == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
+        lib.ghostty_cell_get(cell, lib.GHOSTTY_CELL_DATA_COLOR_RGB, _rgb)
+        return f"48;2;{_rgb.r};{_rgb.g};{_rgb.b}"
+    return ""
+
+
+def take_allocated(call: Callable[[Any, Any], int], name: str) -> bytes:
+    """What a function of the `…_alloc` kind made, copied out and freed."""
+    out = ffi.new("uint8_t**")
+    check(call(out, _written), name)
+    length = _written[0]
+    try:
+        return bytes(ffi.buffer(out[0], length)) if length else b""
+    finally:
+        lib.ghostty_free(NULL, out[0], length)

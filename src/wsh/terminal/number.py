@@ -1,0 +1,149 @@
+"""Absolute line numbers that stay true while old lines are dropped.
+
+The library counts only what it keeps. A tracked reference on the first visible row of the primary screen moves with its
+line, so the distance between it and the first visible row after a feed is the number of lines that scrolled off. The
+reference is lost when its line is dropped or the terminal is reset; feeding in steps that cannot push that many lines
+leaves the reset (and input made to defeat this) as the only causes, and both begin a new epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wsh.terminal import native
+from wsh.terminal.native import NULL, check, ffi, lib
+
+_coordinate = ffi.new("GhosttyPointCoordinate*")
+_screen = ffi.new("GhosttyTerminalScreen*")
+_history = ffi.new("size_t*")
+_keys = ffi.new(
+    "GhosttyTerminalData[]", [lib.GHOSTTY_TERMINAL_DATA_ACTIVE_SCREEN, lib.GHOSTTY_TERMINAL_DATA_SCROLLBACK_ROWS]
+)
+_values = ffi.new("void*[]", [_screen, _history])
+_written = ffi.new("size_t*")
+
+GUARANTEED_LINES = 1024
+"""Lines that the library keeps even where fewer were asked for, so that the reference survives a step."""
+_PAGE_BYTES = 384_000
+
+
+def page_rows(cols: int) -> int:
+    """Upper bound of the rows in one page, which is the unit in which the library drops lines."""
+    return _PAGE_BYTES // (8 * cols + 8) + 2
+
+
+class LineNumbers:
+    """The numbering of one terminal. `observe` after every step of feeding."""
+
+    __slots__ = ("_pin", "_terminal", "alt", "base", "epoch", "floor", "history", "kept", "reflowed")
+
+    def __init__(self, terminal: Any, kept: int, *, base: int = 0, epoch: int = 0, floor: int = 0) -> None:
+        self._terminal = terminal
+        self.kept = kept
+        self.base = base
+        """Number of the first visible row of the primary screen."""
+        self.epoch = epoch
+        self.floor = floor
+        """Lines below this number were let go on purpose, whether or not the library still has them."""
+        self.alt = False
+        self.history = 0
+        """Rows that the library has above the primary screen."""
+        self._pin = NULL
+        self.reflowed = False
+        """Whether the primary screen was reflowed while the alternate one showed."""
+        self._read()
+        if not self.alt:
+            self._track()
+
+    @classmethod
+    def resumed(
+        cls, terminal: Any, kept: int, *, base: int, floor: int, epoch: int, history: int, reflowed: bool
+    ) -> LineNumbers:
+        """The numbering of a restored terminal, whose library may have kept fewer lines than it had before."""
+        numbers = cls(terminal, kept, base=base, epoch=epoch, floor=floor)
+        if numbers.alt:
+            numbers.history = history
+            numbers.reflowed = reflowed
+        return numbers
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest line that is kept."""
+        return max(self.base - min(self.history, self.kept), self.floor)
+
+    def close(self) -> None:
+        if self._pin != NULL:
+            lib.ghostty_tracked_grid_ref_free(self._pin)
+            self._pin = NULL
+
+    def _read(self) -> int:
+        check(lib.ghostty_terminal_get_multi(self._terminal, 2, _keys, _values, _written), "terminal_get_multi")
+        self.alt = bool(_screen[0] == lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
+        return int(_history[0])
+
+    def _track(self) -> None:
+        self.history = int(_history[0])
+        self.close()
+        out = ffi.new("GhosttyTrackedGridRef*")
+        check(native.track_at(self._terminal, native.point(native.ACTIVE, 0, 0), out), "grid_ref_track")
+        self._pin = out[0]
+
+    def observe(self, rows: int) -> bool:
+        """Bring the numbers up to date after a step; says whether the screen changed between normal and alternate."""
+        was_alt = self.alt
+        history = self._read()
+        if self.alt:
+            if not was_alt:
+                self.epoch += 1
+            return not was_alt
+        if was_alt:
+            self.epoch += 1
+        if self.reflowed:
+            self._recount(history)
+            return was_alt
+        if self._pin == NULL:
+            self._track()
+            return was_alt
+        if lib.ghostty_tracked_grid_ref_point(self._pin, native.SCREEN, _coordinate):
+            # reset, or more lines in one step than are kept: what is here now comes after all there was
+            self.base += rows + history
+            self.floor = self.base - history
+            self.epoch += 1
+            self._move(history)
+            return was_alt
+        above = _coordinate.y
+        if above == 0 and self.history:
+            self.floor = self.base
+            self.epoch += 1
+        if above != history:
+            self.base += history - above
+            self._move(history)
+        else:
+            self.history = history
+        return was_alt
+
+    def _move(self, history: int) -> None:
+        self.history = history
+        check(native.move_tracked(self._pin, self._terminal, native.point(native.ACTIVE, 0, 0)), "tracked_grid_ref_set")
+
+    def restart(self) -> None:
+        """After a reflow: the oldest line keeps its number, all others are counted anew from it."""
+        history = self._read()
+        self.epoch += 1
+        if self.alt:
+            self.reflowed = True  # the primary screen was reflowed unseen
+        else:
+            self._recount(history)
+
+    def _recount(self, history: int) -> None:
+        first = self.first
+        self.reflowed = False
+        self.base = first + min(history, self.kept)
+        self.floor = first
+        self._track()
+
+    def trimmed(self, keep: int) -> None:
+        """After lines were dropped on purpose."""
+        history = self._read()
+        self.floor = max(self.floor, self.base - keep)
+        self.history = history

@@ -1,0 +1,135 @@
+"""Rows of a terminal as VT bytes, each complete in itself.
+
+The library's formatter is exact and fast but for two things, which are put right here: a row of background colour
+without text comes out empty, and hyperlinks are left out of VT output (its HTML has them).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from wsh.terminal import native
+
+_HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
+_ENTITY = re.compile(r"&(?:#(\d+)|(\w+));")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_ESCAPE = re.compile(r"(\x1b\[[0-9;:]*m)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def read_active_rows(terminal: Any, rows: int, cols: int) -> list[bytes]:
+    """The visible rows with style and links."""
+    found = _split(native.format_rows(terminal, native.ACTIVE, 0, rows - 1, cols, native.VT), rows)
+    for y, (linked, cells) in enumerate(native.scan_active(terminal)):
+        if linked and found[y]:
+            found[y] = _with_links(terminal, native.ACTIVE, y, cols, found[y])
+        elif not found[y] and cells.strip(b"\0"):
+            found[y] = _background_row(memoryview(cells).cast("Q").tolist())
+    return found
+
+
+def read_screen_rows(terminal: Any, first: int, last: int, cols: int) -> list[bytes]:
+    """Rows counted from the oldest that is kept, with style and links."""
+    found = _split(native.format_rows(terminal, native.SCREEN, first, last, cols, native.VT), last - first + 1)
+    for index, row in enumerate(found):
+        if not row:
+            cells = native.row_cells(terminal, native.SCREEN, first + index, cols)
+            if any(cells):
+                found[index] = _background_row(cells)
+        elif native.row_flags(terminal, native.SCREEN, first + index)[0]:
+            found[index] = _with_links(terminal, native.SCREEN, first + index, cols, row)
+    return found
+
+
+def read_plain_rows(terminal: Any, tag: int, first: int, last: int, cols: int) -> list[str]:
+    """Rows as right-trimmed text."""
+    text = native.format_rows(terminal, tag, first, last, cols, native.PLAIN).decode("utf-8", "replace")
+    rows = [row.rstrip(" ") for row in text.split("\n")] if text else []
+    rows += [""] * (last - first + 1 - len(rows))
+    return rows
+
+
+def _split(text: bytes, count: int) -> list[bytes]:
+    rows = text.split(b"\r\n") if text else []
+    rows += [b""] * (count - len(rows))
+    return rows
+
+
+_cell_background = lru_cache(maxsize=1024)(native.cell_background)
+
+
+def _background_row(cells: list[int]) -> bytes:
+    parts: list[str] = []
+    current = ""
+    blanks = 0
+    for cell in cells:
+        colour = _cell_background(cell) if cell else ""
+        if colour != current:
+            parts.append(" " * blanks)
+            parts.append(f"\x1b[0m\x1b[{colour}m" if colour else "\x1b[0m")
+            current, blanks = colour, 0
+        blanks += 1
+    if current:
+        parts.append(" " * blanks + "\x1b[0m")
+    return "".join(parts).encode() if len(parts) > 1 else b""
+
+
+def _with_links(terminal: Any, tag: int, y: int, cols: int, row: bytes) -> bytes:
+    html = native.format_rows(terminal, tag, y, y, cols, native.HTML).decode("utf-8", "replace")
+    marks = find_links(html)
+    if not marks:
+        return row
+    return insert_links(row.decode("utf-8", "replace"), marks).encode()
+
+
+def find_links(html: str) -> list[tuple[int, str]]:
+    """Where links begin (with their address) and end (with none), counted in characters of text."""
+    marks: list[tuple[int, str]] = []
+    at = 0
+    for address, closing, text in _HTML.findall(html):
+        if text:
+            at += len(_unescape(text))
+        elif closing:
+            marks.append((at, ""))
+        elif address:
+            raw = _unescape(address)
+            try:
+                raw = raw.encode("latin-1").decode("utf-8", "replace")
+            except UnicodeEncodeError:
+                pass
+            marks.append((at, _CONTROL.sub("", raw)))
+    return marks
+
+
+def _unescape(text: str) -> str:
+    if "&" not in text:
+        return text
+    return _ENTITY.sub(lambda found: chr(int(found[1])) if found[1] else _NAMED.get(found[2], found[0]), text)
+
+
+def insert_links(row: str, marks: list[tuple[int, str]]) -> str:
+    parts: list[str] = []
+    at = 0
+    pending = iter(marks)
+    mark = next(pending, None)
+    for index, part in enumerate(_ESCAPE.split(row)):
+        if index & 1:
+            parts.append(part)
+            continue
+        start = 0
+        while mark is not None and mark[0] <= at + len(part):
+            if mark[1] and mark[0] == at + len(part):
+                break  # it begins with the next run of text
+            cut = mark[0] - at
+            parts.append(part[start:cut])
+            parts.append(f"\x1b]8;;{mark[1]}\x1b\\")
+            start = cut
+            mark = next(pending, None)
+        parts.append(part[start:])
+        at += len(part)
+    while mark is not None and not mark[1]:
+        parts.append("\x1b]8;;\x1b\\")
+        mark = next(pending, None)
+    return "".join(parts)

@@ -1,0 +1,69 @@
+"""Find text in what a terminal keeps.
+
+The library's own search knows only literal needles and reports untracked grid positions; expressions and absolute line
+numbers need the text anyway, which it prints at some 10 million lines a second. So lines are printed and searched here,
+wrapped ones joined as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wsh.terminal.native import lib
+from wsh.terminal.screen import Match
+from wsh.wire.error import InvalidPattern
+
+if TYPE_CHECKING:
+    from wsh.terminal.terminal import Terminal
+
+
+def find_matches(
+    terminal: Terminal,
+    pattern: str,
+    *,
+    regex: bool,
+    ignore_case: bool,
+    since_line: int | None,
+    limit: int,
+    newest_first: bool,
+) -> list[Match]:
+    if not pattern:
+        raise InvalidPattern(pattern, "it is empty")
+    flags = re.IGNORECASE if ignore_case else 0
+    try:
+        wanted = re.compile(pattern if regex else re.escape(pattern), flags)
+    except re.error as problem:
+        raise InvalidPattern(pattern, str(problem)) from None
+    first = terminal.first_line if since_line is None else max(since_line, terminal.first_line)
+    found: list[Match] = []
+    for number, rows in terminal.wrapped_lines(first, terminal.total_lines):
+        text = "".join(rows)
+        for match in wanted.finditer(text):
+            if match.start() == match.end():
+                continue
+            found.append(_place(number, rows, match.start(), match.end(), match[0]))
+            if not newest_first and len(found) >= limit:
+                return found
+    if newest_first:
+        found.reverse()
+    return found[:limit]
+
+
+def _place(number: int, rows: list[str], start: int, end: int, text: str) -> Match:
+    """Characters of a joined line as columns of the row where they begin."""
+    for row in rows:
+        if start < len(row):
+            return Match(number, columns(row[:start]), columns(row[:end]), text)
+        start -= len(row)
+        end -= len(row)
+        number += 1
+    return Match(number, start, end, text)
+
+
+def columns(text: str) -> int:
+    """Cells that a piece of a row takes."""
+    if text.isascii():
+        return len(text)
+    width = lib.ghostty_unicode_codepoint_width
+    return sum(int(width(ord(character))) for character in text)

@@ -1,0 +1,163 @@
+"""Where the library's callbacks put what they are told: answers for the program, and events.
+
+One set of callbacks serves all terminals; each terminal's `Sink` travels as the callbacks' user data. Nothing here may
+raise (an exception cannot cross C) or feed the terminal (the library forbids it during a callback).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any, Literal
+
+from wsh.terminal import native
+from wsh.terminal.event import Bell, ClipboardWrite, CwdChanged, Notification, Progress, TerminalEvent, TitleChanged
+from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.native import ffi, lib
+from wsh.terminal.pwd import path_of
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LOCATIONS: tuple[Literal["clipboard", "selection", "primary"], ...] = ("clipboard", "selection", "primary")
+_PROGRESS: tuple[Literal["remove", "set", "error", "indeterminate", "pause"], ...] = (
+    "remove",
+    "set",
+    "error",
+    "indeterminate",
+    "pause",
+)
+_VERSION = b"wsh"
+_version_buffer = ffi.from_buffer(_VERSION)
+_clipboard_reply = native.new_sized("GhosttyClipboardWriteReply")
+_clipboard_reply.result = lib.GHOSTTY_CLIPBOARD_WRITE_RESULT_SUCCESS
+MAX_TITLE = 1024
+
+
+def clean(raw: bytes, limit: int = MAX_TITLE) -> str:
+    """Text of a program as one line without control characters."""
+    return _CONTROL.sub("", raw.decode("utf-8", "replace"))[:limit]
+
+
+class Sink:
+    __slots__ = ("cell_height", "cell_width", "cols", "dropped", "events", "handle", "limits", "replies", "rows")
+
+    def __init__(self, limits: TerminalLimits, rows: int, cols: int) -> None:
+        self.limits = limits
+        self.replies = bytearray()
+        self.events: deque[TerminalEvent] = deque(maxlen=limits.events)
+        self.dropped = 0
+        self.rows = rows
+        self.cols = cols
+        self.cell_width = 8
+        self.cell_height = 16
+        self.handle: Any = ffi.new_handle(self)
+
+    def attach(self, terminal: Any) -> None:
+        native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_USERDATA, self.handle)
+        for option, callback in _CALLBACKS:
+            native.set_pointer(terminal, option, callback)
+
+    def add(self, event: TerminalEvent) -> None:
+        if len(self.events) == self.events.maxlen:
+            self.dropped += 1
+        self.events.append(event)
+
+
+def _failed(kind: object, problem: object, trace: object) -> None:
+    """An exception in a callback has nowhere to go; the callback's default answer stands."""
+
+
+def _text(string: Any) -> bytes:
+    return bytes(ffi.buffer(string.ptr, string.len)) if string.len else b""
+
+
+@ffi.callback("GhosttyTerminalWritePtyFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _write_pty(terminal: Any, userdata: Any, data: Any, length: int) -> None:
+    sink: Sink = ffi.from_handle(userdata)
+    if len(sink.replies) + length <= sink.limits.reply_bytes:
+        sink.replies += ffi.buffer(data, length)
+    else:
+        sink.dropped += 1
+
+
+@ffi.callback("GhosttyTerminalBellFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _bell(terminal: Any, userdata: Any) -> None:
+    events = ffi.from_handle(userdata).events
+    if events and isinstance(events[-1], Bell):
+        events[-1] = Bell(events[-1].count + 1)
+    else:
+        ffi.from_handle(userdata).add(Bell())
+
+
+@ffi.callback("GhosttyTerminalTitleChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _title_changed(terminal: Any, userdata: Any) -> None:
+    sink: Sink = ffi.from_handle(userdata)
+    title = clean(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_TITLE))
+    if sink.events and isinstance(sink.events[-1], TitleChanged):
+        sink.events[-1] = TitleChanged(title)
+    else:
+        sink.add(TitleChanged(title))
+
+
+@ffi.callback("GhosttyTerminalPwdChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _pwd_changed(terminal: Any, userdata: Any) -> None:
+    sink: Sink = ffi.from_handle(userdata)
+    cwd = path_of(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_PWD))
+    if sink.events and isinstance(sink.events[-1], CwdChanged):
+        sink.events[-1] = CwdChanged(cwd)
+    else:
+        sink.add(CwdChanged(cwd))
+
+
+@ffi.callback("GhosttyTerminalSizeFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _size(terminal: Any, userdata: Any, out: Any) -> bool:
+    sink: Sink = ffi.from_handle(userdata)
+    out.rows, out.columns = sink.rows, sink.cols
+    out.cell_width, out.cell_height = sink.cell_width, sink.cell_height
+    return True
+
+
+@ffi.callback("GhosttyTerminalXtversionFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _xtversion(terminal: Any, userdata: Any) -> Any:
+    answer = ffi.new("GhosttyString*")
+    answer.ptr, answer.len = ffi.cast("const uint8_t*", _version_buffer), len(_VERSION)
+    return answer[0]
+
+
+@ffi.callback("GhosttyTerminalClipboardWriteFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _clipboard_write(terminal: Any, userdata: Any, write: Any) -> None:
+    sink: Sink = ffi.from_handle(userdata)
+    data = b""
+    for index in range(write.contents_len):
+        content = write.contents[index]
+        if index == 0 or _text(content.mime).startswith(b"text/plain"):
+            data = _text(content.data)
+    sink.add(ClipboardWrite(_LOCATIONS[min(write.location, 2)], data[: sink.limits.clipboard_bytes]))
+    write.reply(write, _clipboard_reply)
+
+
+@ffi.callback("GhosttyTerminalDesktopNotificationFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _notification(terminal: Any, userdata: Any, notification: Any) -> None:
+    ffi.from_handle(userdata).add(Notification(clean(_text(notification.title)), clean(_text(notification.body), 4096)))
+
+
+@ffi.callback("GhosttyTerminalProgressReportFn", onerror=_failed)  # type: ignore[untyped-decorator]
+def _progress(terminal: Any, userdata: Any, report: Any) -> None:
+    sink: Sink = ffi.from_handle(userdata)
+    event = Progress(_PROGRESS[min(report.state, 4)], None if report.progress < 0 else int(report.progress))
+    if sink.events and isinstance(sink.events[-1], Progress):
+        sink.events[-1] = event
+    else:
+        sink.add(event)
+
+
+_CALLBACKS = (
+    (lib.GHOSTTY_TERMINAL_OPT_WRITE_PTY, _write_pty),
+    (lib.GHOSTTY_TERMINAL_OPT_BELL, _bell),
+    (lib.GHOSTTY_TERMINAL_OPT_TITLE_CHANGED, _title_changed),
+    (lib.GHOSTTY_TERMINAL_OPT_PWD_CHANGED, _pwd_changed),
+    (lib.GHOSTTY_TERMINAL_OPT_SIZE, _size),
+    (lib.GHOSTTY_TERMINAL_OPT_XTVERSION, _xtversion),
+    (lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE, _clipboard_write),
+    (lib.GHOSTTY_TERMINAL_OPT_DESKTOP_NOTIFICATION, _notification),
+    (lib.GHOSTTY_TERMINAL_OPT_PROGRESS_REPORT, _progress),
+)

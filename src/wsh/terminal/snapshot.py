@@ -1,0 +1,110 @@
+"""A terminal as bytes on disk: our small header, what we know beyond the library, and the library's own snapshot.
+
+    8 bytes magic and version · u32 crc of all that follows · u32 length of the facts · facts (JSON) · engine's bytes
+
+The engine's format promises nothing across its versions, so the facts name the version that wrote it; a snapshot of
+another engine is refused as unusable, and the journal is replayed instead.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyghostty
+
+from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.native import NULL, EngineError, check, ffi, lib, take_allocated
+from wsh.terminal.number import LineNumbers
+from wsh.wire.error import SnapshotCorrupt, SnapshotNotPossible
+
+if TYPE_CHECKING:
+    from wsh.terminal.terminal import Terminal
+
+MAGIC = b"WSHTERM\x01"
+_HEADER = struct.Struct("<8sII")
+
+
+@lru_cache(maxsize=1)
+def engine_version() -> str:
+    text = ffi.new("GhosttyString*")
+    if lib.ghostty_build_info(lib.GHOSTTY_BUILD_INFO_VERSION_STRING, text) or not text.len:
+        return f"pyghostty {pyghostty.__version__}"
+    return f"pyghostty {pyghostty.__version__} {bytes(ffi.buffer(text.ptr, text.len)).decode()}"
+
+
+def encode(terminal: Terminal) -> bytes:
+    numbers = terminal._numbers
+    facts = {
+        "engine": engine_version(),
+        "rows": terminal.rows,
+        "cols": terminal.cols,
+        "cell": [terminal._sink.cell_width, terminal._sink.cell_height],
+        "base": numbers.base,
+        "floor": numbers.floor,
+        "epoch": numbers.epoch,
+        "history": numbers.history,
+        "reflowed": numbers.reflowed,
+    }
+    try:
+        engine = take_allocated(
+            lambda out, length: int(lib.ghostty_snapshot_encode_alloc(terminal.handle, NULL, out, length)),
+            "snapshot_encode",
+        )
+    except EngineError as problem:
+        if problem.facts["result"] == lib.GHOSTTY_INVALID_VALUE and not terminal.at_ground:
+            raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
+        raise
+    head = json.dumps(facts, separators=(",", ":")).encode()
+    crc = zlib.crc32(engine, zlib.crc32(head))
+    return b"".join((_HEADER.pack(MAGIC, crc, len(head)), head, engine))
+
+
+def read_facts(data: bytes) -> tuple[dict[str, Any], memoryview]:
+    """The facts and the engine's bytes of a snapshot that is whole."""
+    if len(data) < _HEADER.size:
+        raise SnapshotCorrupt("it is shorter than its header")
+    magic, crc, length = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise SnapshotCorrupt("it was written by another version, or is no snapshot")
+    body = memoryview(data)[_HEADER.size :]
+    if length > len(body) or zlib.crc32(body) != crc:
+        raise SnapshotCorrupt("its checksum does not match")
+    facts = json.loads(bytes(body[:length]))
+    if facts["engine"] != engine_version():
+        raise SnapshotCorrupt(f"it was written by {facts['engine']}, this is {engine_version()}")
+    return facts, body[length:]
+
+
+def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal:
+    facts, engine = read_facts(data)
+    decoder = ffi.new("GhosttySnapshotDecoder*")
+    source = ffi.from_buffer("uint8_t[]", engine)
+    check(lib.ghostty_snapshot_decoder_new_buf(NULL, decoder, source, len(engine)), "snapshot_decoder_new")
+    try:
+        for option, value in (
+            (lib.GHOSTTY_SNAPSHOT_DECODER_OPT_MAX_CONTINUATION_BYTES, ffi.new("size_t*", limits.continuation_bytes)),
+            (lib.GHOSTTY_SNAPSHOT_DECODER_OPT_RETAIN_CONTINUATION, ffi.new("bool*", True)),
+        ):
+            check(lib.ghostty_snapshot_decoder_set(decoder[0], option, value), "snapshot_decoder_set")
+        out = ffi.new("GhosttyTerminal*")
+        if lib.ghostty_snapshot_decoder_decode(decoder[0], out):
+            raise SnapshotCorrupt("the terminal engine refuses it")
+    finally:
+        lib.ghostty_snapshot_decoder_free(decoder[0])
+    terminal = cls.__new__(cls)
+    terminal._adopt(out[0], int(facts["rows"]), int(facts["cols"]), limits)
+    terminal._sink.cell_width, terminal._sink.cell_height = facts["cell"]
+    terminal._numbers = LineNumbers.resumed(
+        out[0],
+        limits.scrollback_lines,
+        base=int(facts["base"]),
+        floor=int(facts["floor"]),
+        epoch=int(facts["epoch"]),
+        history=int(facts["history"]),
+        reflowed=bool(facts["reflowed"]),
+    )
+    return terminal

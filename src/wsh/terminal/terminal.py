@@ -1,0 +1,532 @@
+"""One terminal: bytes in, screen out.
+
+Knows no event loop, no file, no clock and no process. Reading is lazy: feeding only parses, and the visible rows are
+taken from the library once, at the first look after a feed. Rows are compared by content, so any number of readers can
+ask which rows changed since their own last look.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from wsh.terminal import native
+from wsh.terminal.event import AltScreen, TerminalEvent
+from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.native import NULL, check, ffi, lib
+from wsh.terminal.number import GUARANTEED_LINES, LineNumbers, page_rows
+from wsh.terminal.pwd import path_of
+from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
+from wsh.terminal.screen import Cursor, Line, Match, Modes, MouseMode, RowChanges, Screen, ScrollbackPage, StyledLine
+from wsh.terminal.sink import Sink, clean
+from wsh.terminal.style import parse_row
+from wsh.wire.error import InvalidSize
+
+MAX_SIDE = 1000
+_STEP_BYTES = 64 * 1024
+_MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
+    (1003, "any"),
+    (1002, "button"),
+    (1000, "normal"),
+    (9, "x10"),
+)
+_MOUSE_FORMATS: tuple[tuple[int, Literal["utf8", "sgr", "urxvt", "sgr_pixels"]], ...] = (
+    (1016, "sgr_pixels"),
+    (1006, "sgr"),
+    (1015, "urxvt"),
+    (1005, "utf8"),
+)
+_SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
+    "bar",
+    "block",
+    "underline",
+    "block_hollow",
+)
+
+
+class SharedBuffer:
+    """Memory of somebody else (an mmap, a memoryview) that a terminal can be fed from without copying.
+
+    The memory cannot be closed or resized before this is closed.
+    """
+
+    __slots__ = ("length", "pointer")
+
+    def __init__(self, memory: Any) -> None:
+        self.pointer: Any = ffi.from_buffer("uint8_t[]", memory)
+        self.length = len(self.pointer)
+
+    def close(self) -> None:
+        if self.pointer is not None:
+            ffi.release(self.pointer)
+            self.pointer = None
+            self.length = 0
+
+
+def buffer_of(memory: Any) -> SharedBuffer:
+    return SharedBuffer(memory)
+
+
+def _checked_size(rows: int, cols: int) -> tuple[int, int]:
+    for side in (rows, cols):
+        if not isinstance(side, int) or isinstance(side, bool) or not 1 <= side <= MAX_SIDE:
+            raise InvalidSize(rows, cols)
+    return rows, cols
+
+
+class Terminal:
+    """A terminal without a window. Not for use from several threads at once."""
+
+    __slots__ = (
+        "__weakref__",
+        "_finalizer",
+        "_numbers",
+        "_plain",
+        "_row_versions",
+        "_rows",
+        "_sink",
+        "_spans",
+        "_stale",
+        "_step",
+        "_version",
+        "cols",
+        "handle",
+        "limits",
+        "rows",
+    )
+
+    def __init__(self, rows: int = 24, cols: int = 80, limits: TerminalLimits | None = None) -> None:
+        rows, cols = _checked_size(rows, cols)
+        out = ffi.new("GhosttyTerminal*")
+        check(lib.ghostty_terminal_new(NULL, out, cols, rows), "terminal_new")
+        self._adopt(out[0], rows, cols, limits or TerminalLimits())
+        self._numbers = LineNumbers(self.handle, self.limits.scrollback_lines)
+
+    def _adopt(self, handle: Any, rows: int, cols: int, limits: TerminalLimits) -> None:
+        self.handle: Any = handle
+        """The library's terminal, for the encoders of this room."""
+        self.rows = rows
+        self.cols = cols
+        self.limits = limits
+        self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
+        self._sink = Sink(limits, rows, cols)
+        self._sink.attach(handle)
+        self._rows: list[bytes] = []
+        self._row_versions: list[int] = []
+        self._spans: dict[bytes, StyledLine] = {}
+        self._plain: list[str] | None = None
+        self._version = 0
+        self._stale = True
+        self._step = max(512, min(_STEP_BYTES, max(limits.scrollback_lines, GUARANTEED_LINES) // 2))
+        native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, limits.scrollback_bytes)
+        native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, limits.continuation_bytes)
+        native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE_MAX_BYTES, limits.clipboard_bytes)
+        native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_APC_MAX_BYTES, 64 * 1024)
+        # No images: they are memory that a program could fill, and a way to make the server open files.
+        ffi_zero = ffi.new("uint64_t*", 0)
+        check(
+            lib.ghostty_terminal_set(handle, lib.GHOSTTY_TERMINAL_OPT_KITTY_IMAGE_STORAGE_LIMIT, ffi_zero),
+            "terminal_set",
+        )
+        native.set_bool(handle, lib.GHOSTTY_TERMINAL_OPT_TITLE_REPORT, False)
+        native.set_text(handle, lib.GHOSTTY_TERMINAL_OPT_TERMINFO_NAME, b"xterm-256color")
+        self._set_line_limit()
+
+    def _set_line_limit(self) -> None:
+        wanted = max(self.limits.scrollback_lines, GUARANTEED_LINES) + page_rows(self.cols)
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, wanted)
+
+    def close(self) -> None:
+        """Free the native memory. A closed terminal can be closed again and nothing else."""
+        if self.handle is not None:
+            self._numbers.close()
+            self._finalizer()
+            self.handle = None
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # feeding
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Parse output of the program. Nothing is copied."""
+        if data:
+            self._write(ffi.from_buffer("uint8_t[]", data), len(data))
+
+    def feed_range(self, buffer: SharedBuffer, start: int, length: int) -> None:
+        """Parse `length` bytes at `start` of shared memory, without copying."""
+        if start < 0 or length < 0 or start + length > buffer.length:
+            raise ValueError(f"bytes {start} to {start + length} are outside of the buffer of {buffer.length}")
+        if length:
+            self._write(buffer.pointer + start, length)
+
+    def _write(self, pointer: Any, length: int) -> None:
+        write, handle, observe, rows, step = (
+            lib.ghostty_terminal_vt_write,
+            self.handle,
+            self._numbers.observe,
+            self.rows,
+            self._step,
+        )
+        self._stale, self._plain = True, None
+        at = 0
+        while at < length:
+            size = min(step, length - at)
+            write(handle, pointer + at, size)
+            at += size
+            if observe(rows):
+                self._sink.add(AltScreen(self._numbers.alt))
+
+    def resize(
+        self, rows: int, cols: int, *, cell_width_px: int | None = None, cell_height_px: int | None = None
+    ) -> None:
+        """Change the size; wrapped lines of the normal screen flow anew where the width changes."""
+        rows, cols = _checked_size(rows, cols)
+        sink = self._sink
+        if cell_width_px:
+            sink.cell_width = cell_width_px
+        if cell_height_px:
+            sink.cell_height = cell_height_px
+        reflow = cols != self.cols
+        sink.rows, sink.cols = self.rows, self.cols = rows, cols
+        check(
+            lib.ghostty_terminal_resize(self.handle, cols, rows, sink.cell_width, sink.cell_height), "terminal_resize"
+        )
+        self._stale, self._plain = True, None
+        self._rows, self._row_versions = [], []
+        if reflow:
+            self._set_line_limit()
+            self._numbers.restart()
+        else:
+            self._numbers.observe(rows)
+
+    # what the program asked and said
+
+    def take_replies(self) -> bytes:
+        """Answers to the program's questions since the last call; they belong on its input."""
+        replies = bytes(self._sink.replies)
+        self._sink.replies.clear()
+        return replies
+
+    def take_events(self) -> list[TerminalEvent]:
+        """What happened since the last call, oldest first."""
+        events = list(self._sink.events)
+        self._sink.events.clear()
+        return events
+
+    @property
+    def has_events(self) -> bool:
+        return bool(self._sink.events)
+
+    @property
+    def title(self) -> str:
+        return clean(native.get_string(self.handle, lib.GHOSTTY_TERMINAL_DATA_TITLE))
+
+    @property
+    def cwd(self) -> str | None:
+        """The directory the shell reported by OSC 7, if it is one of this host."""
+        return path_of(native.get_string(self.handle, lib.GHOSTTY_TERMINAL_DATA_PWD))
+
+    @property
+    def alt(self) -> bool:
+        return self._numbers.alt
+
+    @property
+    def cursor(self) -> Cursor:
+        handle = self.handle
+        return Cursor(
+            native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y),
+            native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_X),
+            native.get_bool(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_VISIBLE),
+        )
+
+    @property
+    def cursor_at_prompt(self) -> bool:
+        """Whether the cursor is at a prompt that OSC 133 marked. Any program can claim so: good for display only."""
+        return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_AT_PROMPT)
+
+    @property
+    def at_ground(self) -> bool:
+        """Whether the last byte fed ended outside of any escape sequence or character."""
+        return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_VT_GROUND)
+
+    @property
+    def modes(self) -> Modes:
+        handle = self.handle
+
+        def is_set(number: int) -> bool:
+            return native.get_mode(handle, number)
+
+        shape = native.cursor_shape(handle)
+        mouse: MouseMode = next((name for number, name in _MOUSE_MODES if is_set(number)), "none")
+        return Modes(
+            bracketed_paste=is_set(2004),
+            application_cursor_keys=is_set(1),
+            application_keypad=is_set(66),
+            mouse=mouse != "none",
+            mouse_mode=mouse,
+            mouse_format=next((name for number, name in _MOUSE_FORMATS if is_set(number)), "x10"),
+            focus_events=is_set(1004),
+            synchronized_output=is_set(2026),
+            alternate_scroll=is_set(1007),
+            reverse_colors=is_set(5),
+            kitty_keyboard=native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS),
+            cursor_shape=_SHAPES[shape] if 0 <= shape < len(_SHAPES) else "block",
+            cursor_blinking=is_set(12),
+            cursor_visible=is_set(25),
+        )
+
+    @property
+    def modify_other_keys(self) -> bool:
+        """Whether the program asked xterm's way for keys that have no byte of their own."""
+        return b"\x1b[>4;2m" in native.format_with(self.handle, ("keyboard",), ())[0]
+
+    @property
+    def bracketed_paste(self) -> bool:
+        return native.get_mode(self.handle, 2004)
+
+    # reading the screen
+
+    def _refresh(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
+        rows = read_active_rows(self.handle, self.rows, self.cols)
+        before, versions = self._rows, self._row_versions
+        if len(before) != len(rows):
+            self._version += 1
+            self._row_versions = [self._version] * len(rows)
+        elif before != rows:
+            self._version += 1
+            for index, row in enumerate(rows):
+                if row != before[index]:
+                    versions[index] = self._version
+        else:
+            return
+        self._rows = rows
+
+    def _styled(self, rows: list[bytes]) -> list[Line]:
+        known = self._spans
+        used: dict[bytes, StyledLine] = {}
+        lines: list[Line] = []
+        for row in rows:
+            spans = used.get(row)
+            if spans is None:
+                spans = known.get(row)
+                used[row] = spans = parse_row(row) if spans is None else spans
+            lines.append(spans)
+        self._spans = used
+        return lines
+
+    def _plain_rows(self) -> list[str]:
+        """The visible rows as text, without taking their styles along."""
+        if self._plain is None:
+            self._plain = read_plain_rows(self.handle, native.ACTIVE, 0, self.rows - 1, self.cols)
+        return self._plain
+
+    @property
+    def version(self) -> int:
+        """Grows when a visible row has changed since the last look."""
+        self._refresh()
+        return self._version
+
+    @property
+    def row_versions(self) -> list[int]:
+        """For each row the version in which it last changed."""
+        self._refresh()
+        return self._row_versions
+
+    def rows_since(self, version: int) -> RowChanges:
+        """The rows that changed after `version`; 0 (or less) gives all. Each reader keeps its own version."""
+        self._refresh()
+        if version == self._version:
+            return RowChanges(version, [])
+        return RowChanges(self._version, [index for index, at in enumerate(self._row_versions) if at > version])
+
+    def vt_rows(self, first: int = 0, last: int | None = None) -> list[bytes]:
+        """Visible rows as VT bytes, each complete in itself: style set before the text and reset after it."""
+        self._refresh()
+        return self._rows[first : None if last is None else last + 1]
+
+    def styled_rows(self, first: int = 0, last: int | None = None) -> list[StyledLine]:
+        """Visible rows as spans."""
+        return self.screen(True).lines[first : None if last is None else last + 1]  # type: ignore[return-value]
+
+    def _used_rows(self) -> int:
+        """Visible rows without the blank ones below the cursor."""
+        cursor = native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
+        rows = self._plain_rows()
+        used = len(rows)
+        while used > cursor + 1 and not rows[used - 1]:
+            used -= 1
+        return used
+
+    def screen(self, styled: bool = True) -> Screen:
+        """The visible screen now."""
+        lines: list[Line]
+        if styled:
+            self._refresh()
+            lines = self._styled(self._rows)
+        else:
+            lines = list(self._plain_rows())
+        numbers = self._numbers
+        base = 0 if numbers.alt else numbers.base
+        return Screen(
+            lines,
+            self.cursor,
+            self.rows,
+            self.cols,
+            "alt" if numbers.alt else "normal",
+            numbers.epoch,
+            base,
+            base + self._used_rows(),
+            self._version,
+        )
+
+    # scrollback
+
+    @property
+    def epoch(self) -> int:
+        return self._numbers.epoch
+
+    @property
+    def first_line(self) -> int:
+        """Absolute number of the oldest line that is kept."""
+        return 0 if self._numbers.alt else self._numbers.first
+
+    @property
+    def total_lines(self) -> int:
+        """Absolute number of the line that comes next."""
+        return (0 if self._numbers.alt else self._numbers.base) + self._used_rows()
+
+    @property
+    def dropped_lines(self) -> int:
+        """Lines of the normal screen that are no longer kept."""
+        return self._numbers.first
+
+    def scrollback(
+        self, offset: int = 0, limit: int = 100, *, styled: bool = False, since_line: int | None = None
+    ) -> ScrollbackPage:
+        """`limit` lines that end `offset` lines before the newest; the visible screen is included.
+
+        With `since_line`, the first `limit` lines from that absolute number on (or from the oldest kept one).
+        """
+        first, total_lines = self.first_line, self.total_lines
+        offset, limit = max(0, offset), max(0, limit)
+        if since_line is None:
+            end = max(first, total_lines - offset)
+            start = max(first, end - limit)
+        else:
+            start = min(max(first, since_line), total_lines)
+            end = min(total_lines, start + limit)
+        lines = self.lines_between(start, end, styled)
+        return ScrollbackPage(lines, total_lines - first, total_lines, total_lines - end, start, self.epoch)
+
+    def lines_between(self, first: int, last: int, styled: bool = False) -> list[Line]:
+        """Lines with absolute numbers from `first` up to but without `last`, as far as they are kept."""
+        numbers = self._numbers
+        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
+        if first >= last:
+            return []
+        # rows are counted from the oldest that the library has, which may be older than what we still show
+        shift = 0 if numbers.alt else numbers.base - numbers.history
+        if not styled:
+            return list(read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols))
+        return [parse_row(row) for row in read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)]
+
+    def vt_lines_between(self, first: int, last: int) -> list[bytes]:
+        """The same as VT bytes, each line complete in itself."""
+        numbers = self._numbers
+        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
+        if first >= last:
+            return []
+        shift = 0 if numbers.alt else numbers.base - numbers.history
+        return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
+
+    def trim_scrollback(self, keep_lines: int) -> int:
+        """Let go of all but the newest `keep_lines` above the screen; returns how many lines that were.
+
+        Memory is given back in pages of some hundred lines. Does nothing on the alternate screen.
+        """
+        numbers = self._numbers
+        if numbers.alt:
+            return 0
+        before = numbers.first
+        keep_lines = max(0, keep_lines)
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, max(1, keep_lines))
+        numbers.trimmed(keep_lines)
+        self._set_line_limit()
+        self._stale = True
+        return numbers.first - before
+
+    @property
+    def memory_bytes(self) -> int:
+        """About what this terminal holds in memory."""
+        return (self._numbers.history + 2 * self.rows) * (8 * self.cols + 8) + 96 * 1024
+
+    # search
+
+    def search(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        ignore_case: bool = False,
+        since_line: int | None = None,
+        limit: int = 1000,
+        newest_first: bool = False,
+    ) -> list[Match]:
+        """Where `pattern` occurs in what is kept; a line that wraps is searched as one."""
+        from wsh.terminal.search import find_matches
+
+        return find_matches(
+            self,
+            pattern,
+            regex=regex,
+            ignore_case=ignore_case,
+            since_line=since_line,
+            limit=limit,
+            newest_first=newest_first,
+        )
+
+    def wrapped_lines(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
+        """Logical lines between two numbers: the number of the first row, and the rows it wraps over."""
+        numbers = self._numbers
+        shift = 0 if numbers.alt else numbers.base - numbers.history
+        rows = self.lines_between(first, last)
+        first = max(first, self.first_line)
+        number, group = first, []
+        for index, row in enumerate(rows):
+            assert isinstance(row, str)
+            group.append(row)
+            wraps = len(row) * 2 >= self.cols and native.row_flags(self.handle, native.SCREEN, first + index - shift)[1]
+            if not wraps:
+                yield number, group
+                number, group = first + index + 1, []
+        if group:
+            yield number, group
+
+    # the whole state as bytes
+
+    def replay(self, scrollback_lines: int | None = None) -> bytes:
+        """VT bytes that bring a fresh emulator of this size into this state, with at most so many lines above."""
+        from wsh.terminal.replay import make_replay
+
+        return make_replay(self, scrollback_lines)
+
+    def snapshot(self) -> bytes:
+        """Everything as bytes for `restore`, also in the middle of an escape sequence or character."""
+        from wsh.terminal.snapshot import encode
+
+        return encode(self)
+
+    @classmethod
+    def restore(cls, data: bytes, limits: TerminalLimits | None = None) -> Terminal:
+        """The terminal that `snapshot` wrote; `SnapshotCorrupt` if the bytes are not whole."""
+        from wsh.terminal.snapshot import decode
+
+        return decode(cls, data, limits or TerminalLimits())

@@ -1,0 +1,108 @@
+"""Bytes in, screen out."""
+
+from __future__ import annotations
+
+import mmap
+
+import pytest
+
+from wsh.terminal import Terminal, TerminalLimits, buffer_of
+from wsh.wire.error import InvalidSize
+
+
+def test_a_styled_screen_has_spans_with_only_the_attributes_that_are_set() -> None:
+    with Terminal(4, 20) as terminal:
+        terminal.feed(b"plain\r\n\x1b[1;31mred \x1b[48;5;20mbg\x1b[0m\r\n\x1b[38;2;1;2;3mrgb")
+        assert terminal.screen(True).lines == [
+            [{"text": "plain"}],
+            [
+                {"text": "red ", "fg": {"indexed": 1}, "bold": True},
+                {"text": "bg", "fg": {"indexed": 1}, "bg": {"indexed": 20}, "bold": True},
+            ],
+            [{"text": "rgb", "fg": {"rgb": {"r": 1, "g": 2, "b": 3}}}],
+            [],
+        ]
+
+
+def test_rows_of_nothing_but_background_colour_are_not_lost() -> None:
+    with Terminal(3, 6) as terminal:
+        terminal.feed(b"\x1b[44m\x1b[2J\x1b[0m\x1b[2;1H\x1b[2K\x1b[2;3H\x1b[41m\x1b[2X")
+        assert terminal.screen(True).lines == [
+            [{"text": "      ", "bg": {"indexed": 4}}],
+            [{"text": "  "}, {"text": "  ", "bg": {"indexed": 1}}],
+            [{"text": "      ", "bg": {"indexed": 4}}],
+        ]
+        assert terminal.screen(False).lines == ["", "", ""]
+
+
+def test_every_attribute_of_a_span_can_be_told() -> None:
+    with Terminal(1, 20) as terminal:
+        terminal.feed(b"\x1b[1;2;3;4;5;7;9mx")
+        assert terminal.screen(True).lines == [
+            [
+                {
+                    "text": "x",
+                    "bold": True,
+                    "faint": True,
+                    "italic": True,
+                    "underline": True,
+                    "strikethrough": True,
+                    "blink": True,
+                    "inverse": True,
+                }
+            ]
+        ]
+
+
+def test_hyperlinks_are_part_of_their_spans() -> None:
+    with Terminal(2, 40) as terminal:
+        terminal.feed(b'a \x1b]8;id=1;http://x.y/?a=1&b="<\xc3\xa9\x1b\\\x1b[1mlink\x1b[0m\x1b]8;;\x1b\\ z')
+        assert terminal.screen(True).lines[0] == [
+            {"text": "a "},
+            {"text": "link", "bold": True, "link": 'http://x.y/?a=1&b="<é'},
+            {"text": " z"},
+        ]
+        assert b"\x1b]8;;http://x.y/" in terminal.vt_rows()[0]
+
+
+def test_a_size_that_is_not_possible_is_refused() -> None:
+    for rows, cols in ((0, 80), (24, 0), (1001, 80), (24, 1001), (-1, 5), (True, 5)):
+        with pytest.raises(InvalidSize):
+            Terminal(rows, cols)
+    with Terminal(24, 80) as terminal, pytest.raises(InvalidSize):
+        terminal.resize(0, 1)
+
+
+def test_thirty_thousand_lines_leave_the_newest_ten_thousand_with_true_numbers() -> None:
+    with Terminal(24, 80) as terminal:
+        terminal.feed(b"".join(b"%d\r\n" % number for number in range(30_000)))
+        page = terminal.scrollback(limit=100_000)
+        assert page.total == len(page.lines) == 10_000 + 24 - 0
+        assert page.total_lines == 30_001
+        assert page.lines[0] == str(page.first_line)
+        assert page.lines[-2:] == ["29999", ""]
+        assert terminal.scrollback(0, 2).lines == ["29999", ""]
+        assert terminal.scrollback(1, 2).lines == ["29998", "29999"]
+        assert terminal.scrollback(since_line=29_998).lines == ["29998", "29999", ""]
+        assert terminal.scrollback(since_line=0, limit=1).first_line == page.first_line == terminal.dropped_lines
+        assert terminal.epoch == 0
+
+
+def test_feeding_from_shared_memory_needs_no_copy() -> None:
+    with mmap.mmap(-1, 4096) as memory, Terminal(2, 20) as terminal:
+        memory[100:105] = b"hello"
+        shared = buffer_of(memory)
+        terminal.feed_range(shared, 100, 5)
+        with pytest.raises(ValueError, match="outside"):
+            terminal.feed_range(shared, 4090, 10)
+        shared.close()
+        terminal.feed(memoryview(b"xx world")[2:])
+        terminal.feed(bytearray(b"!"))
+        assert terminal.screen(False).lines[0] == "hello world!"
+
+
+def test_a_terminal_without_scrollback_keeps_its_screen_only() -> None:
+    with Terminal(3, 10, TerminalLimits(scrollback_lines=0)) as terminal:
+        terminal.feed(b"".join(b"%d\r\n" % number for number in range(5000)))
+        assert terminal.scrollback().lines == ["4998", "4999", ""]
+        assert terminal.scrollback().first_line == 4998
