@@ -1,1 +1,211 @@
-"""Composition root: the only file that knows every room."""
+"""Composition root: the only file that knows every room.
+
+`run_server` listens before it imports anything heavy: a client that comes while we import waits in the backlog, so a
+freshly started server answers as early as it can. Only the standard library and `wire` are imported at the top.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
+from wsh.wire.place import Places, ensure_private
+from wsh.wire.setting import SettingError, Settings
+
+if TYPE_CHECKING:
+    from wsh.http.gateway import Access, Gateway
+    from wsh.http.lifetime import Lifetime
+    from wsh.http.server_route import ServerFacts
+
+log = logging.getLogger("wsh.app")
+
+GRACE_S = 2.0
+"""How long requests under way may take to finish when the server ends."""
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    ephemeral: bool = False
+    token: str | None = None
+    """The owner's token for this run, instead of the one in the file."""
+    announce: Callable[[str], None] = print
+
+
+@dataclass
+class Rooms:
+    """What the HTTP handlers may ask."""
+
+    settings: Settings
+    places: Places
+    server: ServerFacts
+
+
+def run_server(places: Places, settings: Settings, options: ServerOptions) -> int:
+    """Serve until told to stop. The exit status: 0, 2 for a setting that cannot be, 3 if one runs already."""
+    _set_up_logging()
+    try:
+        tls = load_tls(settings.get_str("server.tls_cert"), settings.get_str("server.tls_key"))
+        doors = open_doors(places, settings.get_str("server.bind"), tls)
+    except ServerRuns as problem:
+        print(f"wsh: {problem}; `wsh status` shows it, `wsh stop` ends it", file=sys.stderr)
+        return 3
+    except (SettingError, OSError) as problem:
+        print(f"wsh: {problem}", file=sys.stderr)
+        return 2
+    try:
+        doors.write_runtime_info(version=_version(), ephemeral=options.ephemeral)
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(doors, settings, options))
+    finally:
+        doors.close()
+    return 0
+
+
+async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
+    from wsh.http.lifetime import Lifetime
+    from wsh.http.serve import Limits, Listener, Presence
+
+    presence = Presence()
+    lifetime = Lifetime(
+        presence,
+        persistent=not options.ephemeral,
+        linger_s=settings.get_int("server.ephemeral_linger_s"),
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lambda: lifetime.stop(keep_sessions=True))
+    app = App(doors, settings, options, lifetime)
+    limits = Limits(frame_bytes=settings.get_int("server.max_frame_bytes"))
+    tcp = Listener(app.gateway, "tcp", limits, presence)
+    unix = Listener(app.gateway, "unix", limits, presence)
+    await tcp.start(doors.tcp, doors.tls)
+    await unix.start([doors.unix])
+    try:
+        await app.open()
+        app.announce()
+        gc.collect()
+        gc.freeze()
+        notify_systemd("READY=1")
+        lifetime.look()
+        await lifetime.stopping.wait()
+    finally:
+        notify_systemd("STOPPING=1")
+        lifetime.close()
+        app.gateway.closing = True
+        await asyncio.gather(tcp.aclose(GRACE_S), unix.aclose(GRACE_S))
+        await app.aclose(keep_sessions=lifetime.keep_sessions)
+
+
+class App:
+    """One server's rooms, wired together. `open` fills them; the gateway may be served before that."""
+
+    def __init__(self, doors: Doors, settings: Settings, options: ServerOptions, lifetime: Lifetime) -> None:
+        from wsh.http import server_route
+        from wsh.http.auth import Authority
+        from wsh.http.gateway import Gateway
+        from wsh.http.route import Table
+        from wsh.wire.token import TokenFile
+
+        ensure_private(doors.places.state)
+        ensure_private(doors.places.config)
+        self.doors = doors
+        self.places = doors.places
+        self.settings = settings
+        self.options = options
+        self.lifetime = lifetime
+        authority = Authority(TokenFile(doors.places.tokens, options.token), settings)
+        authority.cookie_name = f"wsh_{doors.port}"
+        assert authority.tokens.owner
+        table = Table(server_route.ROUTES)
+        prefix = clean_prefix(settings.get_str("server.base_prefix"))
+        facts = server_route.ServerFacts(
+            url=doors.url,
+            base_prefix=prefix,
+            server_id=secrets.token_hex(8),
+            authority=authority,
+            lifetime=lifetime,
+            table=table,
+            secure=doors.tls is not None,
+        )
+        self.rooms = Rooms(settings, doors.places, facts)
+        self.gateway: Gateway = Gateway(table, self.rooms, authority, make_access(doors, settings, prefix))
+
+    async def open(self) -> None:
+        self.gateway.ready.set()
+
+    async def aclose(self, *, keep_sessions: bool) -> None:
+        """End the rooms; with `keep_sessions` their children stay with the keeper."""
+
+    def announce(self) -> None:
+        """Say where we are. The link works once; the token itself is not printed."""
+        say = self.options.announce
+        if self.options.ephemeral:
+            return
+        facts = self.rooms.server
+        if self.doors.moved_from is not None:
+            say(f"Port {self.doors.moved_from} is taken; using {self.doors.port}.")
+        say(f"wsh {_version()} listens on {facts.url}{facts.base_prefix}")
+        say(f"  page    {facts.make_link()}  (works once, within 10 minutes)")
+        say(f"  socket  {self.places.socket}")
+        say("  MCP configuration to paste, over stdio:")
+        say('    {"mcpServers": {"wsh": {"command": "wsh", "args": ["mcp"]}}}')
+        say("  or over HTTP, with a token from `wsh token --agent NAME`:")
+        mcp = f"{facts.url}{facts.base_prefix}/mcp"
+        auth = '"headers": {"Authorization": "Bearer TOKEN"}'
+        say(f'    {{"mcpServers": {{"wsh": {{"type": "http", "url": "{mcp}", {auth}}}}}}}')
+        say("Ctrl+C ends the server and keeps the sessions; `wsh stop` ends both.")
+
+
+def make_access(doors: Doors, settings: Settings, prefix: str) -> Access:
+    """Exactly the Host and Origin values that mean this server."""
+    from wsh.http.gateway import Access
+
+    names = {doors.host, *doors.addresses} - {"", "0.0.0.0", "::"}
+    if doors.host in {"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"}:
+        names |= {"127.0.0.1", "localhost", "::1"}
+    bracketed = {f"[{name}]" if ":" in name else name.lower() for name in names}
+    hosts = {f"{name}:{doors.port}" for name in bracketed}
+    if doors.port == (443 if doors.tls else 80):
+        hosts |= bracketed
+    hosts |= {host.lower() for host in settings.get_list("server.allowed_hosts")}
+    origins = frozenset(f"{doors.scheme}://{host}" for host in hosts)
+    return Access(
+        hosts=frozenset(hosts),
+        origins=origins,
+        cors_origins=frozenset(origin.rstrip("/") for origin in settings.get_list("server.cors_origins")),
+        base_prefix=prefix,
+        max_body_bytes=settings.get_int("server.max_body_bytes"),
+    )
+
+
+def clean_prefix(prefix: str) -> str:
+    """`/wsh` from `wsh`, `/wsh/` and the like; empty stays empty."""
+    parts = [part for part in prefix.split("/") if part]
+    if any(not part.replace("-", "").replace("_", "").replace(".", "").isalnum() for part in parts):
+        raise SettingError(f"server.base_prefix must be a path of letters, digits, '-', '_' and '.', not {prefix!r}")
+    return "".join(f"/{part}" for part in parts)
+
+
+def _version() -> str:
+    import wsh
+
+    return wsh.__version__
+
+
+def _set_up_logging() -> None:
+    level = os.environ.get("WSH_LOG", "info").upper()
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("wsh").setLevel(level if level in {"DEBUG", "INFO", "WARNING", "ERROR"} else "INFO")

@@ -1,0 +1,32 @@
+"""The base of everything that crosses the wire as JSON (pydantic): strict, frozen, unknown fields refused."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+Format: TypeAlias = Literal["styled", "plain"]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Shown(BaseModel):
+    """What we answer. Documented by its schema; built from values that are right already."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ErrorBody(Shown):
+    code: str
+    message: str
+    hint: str | None = None
+    details: dict[str, object] | None = None
+
+
+class ErrorAnswer(Shown):
+    """The one shape of every failure."""
+
+    error: ErrorBody

@@ -1,0 +1,78 @@
+"""Sessions and the server on the wire: what is asked and what is answered (pydantic)."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
+
+from wsh.wire.model import Model, Shown
+
+Size: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
+Name: TypeAlias = Annotated[str, Field(max_length=256)]
+Tags: TypeAlias = Annotated[list[str], Field(max_length=64)]
+
+
+class SessionInfo(Shown):
+    name: str
+    server: str
+    """The host that it runs on."""
+    pid: int | None
+    command: str
+    rows: int
+    cols: int
+    clients: int
+    """Connections that watch it."""
+    tags: list[str]
+    last_activity_ms: int
+    """Milliseconds since it last printed something."""
+    running: bool
+    exit_code: int | None
+    title: str
+    cwd: str
+
+
+class SessionCreate(Model):
+    name: Name | None = None
+    command: Annotated[str, Field(max_length=131_072)] | None = None
+    rows: Size | None = None
+    cols: Size | None = None
+    cwd: Annotated[str, Field(max_length=4096)] | None = None
+    env: Annotated[dict[str, str], Field(max_length=4096)] | None = None
+    tags: Tags | None = None
+
+
+class SessionPatch(Model):
+    """Changes that happen all together or not at all."""
+
+    name: Name | None = None
+    add_tags: Tags | None = None
+    remove_tags: Tags | None = None
+
+
+class Resize(Model):
+    rows: Size
+    cols: Size
+
+
+class Health(Shown):
+    status: str = "ok"
+
+
+class ServerInfo(Shown):
+    hostname: str
+    version: str
+    server_id: str
+
+
+class Persist(Model):
+    persistent: bool
+
+
+class Ticket(Shown):
+    ticket: str
+
+
+class Link(Shown):
+    url: str
+    """Works once, for ten minutes; opens the page and leaves a cookie."""

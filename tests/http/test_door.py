@@ -1,0 +1,324 @@
+"""Who gets in and who does not: tokens, hosts, origins, tickets, links, the unix socket."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving import RunningServer, running_server
+from wsh.http.auth import Authority, Brake, OneUse
+from wsh.http.error import AuthInvalid, TooManyAttempts
+from wsh.http.serve import admits, find_peer
+from wsh.wire.caller import Caller
+from wsh.wire.error import LimitReached
+from wsh.wire.place import Places
+from wsh.wire.setting import Settings
+from wsh.wire.token import TokenFile
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all tests here that only knock at the door."""
+    folder = tmp_path_factory.mktemp("door")
+    patch = pytest.MonkeyPatch()
+    for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+        (folder / name).mkdir(mode=0o700)
+        patch.setenv(variable, str(folder / name))
+    from wsh.wire.place import find_places
+
+    try:
+        with running_server(find_places(), expect_alive=True) as running:
+            yield running
+    finally:
+        patch.undo()
+
+
+def unix_request(
+    path: Path, target: str, headers: dict[str, str] | None = None, method: str = "GET"
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(path))
+    try:
+        connection.request(method, target, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_health_is_open_and_says_only_that_all_is_well(server: RunningServer) -> None:
+    reply = server.request("GET", "/health", token=None)
+    assert (reply.status, reply.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("path", ["/sessions", "/server/info", "/docs", "/openapi.json", "/", "/nothing", "/mcp"])
+def test_everything_else_needs_a_token_also_on_loopback(server: RunningServer, path: str) -> None:
+    reply = server.request("GET", path, token=None)
+    assert (reply.status, reply.code) == (401, "auth_required")
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_wrong_token_is_refused_and_a_right_one_with_blanks_around_it_is_taken(server: RunningServer) -> None:
+    reply = server.request("GET", "/server/info", token="wrong")
+    assert (reply.status, reply.code) == (403, "auth_invalid")
+    raw = server.raw(
+        f"GET /server/info HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        f"authorization:   bearer   {server.token}  \t\r\nConnection: close\r\n\r\n".encode()
+    )
+    assert raw.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["/server/info?token={token}", "/server/info?access_token={token}", "/server/info?ticket={token}"],
+)
+def test_a_token_in_the_url_opens_nothing(server: RunningServer, place: str) -> None:
+    assert server.request("GET", place.format(token=server.token), token=None).status == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1.evil.example",
+        "127.0.0.1.evil.example:{port}",
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost:{port}.evil.example",
+        "user@127.0.0.1:{port}",
+    ],
+)
+def test_a_host_that_is_not_exactly_ours_is_refused(server: RunningServer, host: str) -> None:
+    reply = server.request("GET", "/health", headers={"Host": host.format(port=server.port)})
+    assert (reply.status, reply.code) == (421, "host_not_allowed")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
+def test_our_own_names_are_accepted(server: RunningServer, host: str) -> None:
+    assert server.request("GET", "/health", headers={"Host": host.format(port=server.port)}).status == 200
+
+
+def test_two_host_headers_or_none_are_refused(server: RunningServer) -> None:
+    twice = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil.example\r\n\r\n".encode()
+    assert server.raw(twice).startswith(b"HTTP/1.1 400")
+    assert server.raw(b"GET /health HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "http://localhost"]
+)
+def test_a_foreign_origin_is_refused_even_with_a_token(server: RunningServer, origin: str) -> None:
+    reply = server.request("GET", "/server/info", headers={"Origin": origin.format(port=server.port)})
+    assert (reply.status, reply.code) == (403, "origin_not_allowed")
+
+
+def test_our_own_origin_is_accepted(server: RunningServer) -> None:
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        reply = server.request("GET", "/server/info", headers={"Origin": f"http://{host}:{server.port}"})
+        assert reply.status == 200
+
+
+def test_the_same_server_answers_on_ipv6(server: RunningServer) -> None:
+    with socket.create_connection(("::1", server.port), timeout=10) as sock:
+        sock.sendall(f"GET /health HTTP/1.1\r\nHost: [::1]:{server.port}\r\nConnection: close\r\n\r\n".encode())
+        assert sock.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_the_unix_socket_needs_no_token_and_is_closed_to_others(server: RunningServer) -> None:
+    assert stat.S_IMODE(os.stat(server.socket).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(server.socket.parent).st_mode) == 0o700
+    status, body = unix_request(server.socket, "/server/info")
+    assert status == 200, body
+
+
+def test_only_the_owner_and_root_are_admitted_to_the_unix_socket() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        peer = find_peer(ours, "unix")
+        assert peer is not None and (peer.uid, peer.pid) == (os.getuid(), os.getpid())
+    assert admits(1000, own=1000) and admits(0, own=1000) and not admits(1001, own=1000)
+
+
+def test_an_agents_token_works_at_once_and_opens_less(server: RunningServer) -> None:
+    token = TokenFile(server.places.tokens).add_agent("helper")
+    assert server.request("GET", "/server/info", token=token).status == 200
+    refused = server.request("PUT", "/server/persist", {"persistent": True}, token=token)
+    assert (refused.status, refused.code) == (403, "forbidden")
+    assert server.request("POST", "/auth/link", token=token).status == 403
+    TokenFile(server.places.tokens).remove_agent("helper")
+    assert server.request("GET", "/server/info", token=token).status == 403
+
+
+def test_a_caller_may_ask_for_less_never_for_more(server: RunningServer) -> None:
+    assert unix_request(server.socket, "/auth/link", method="POST")[0] == 201
+    assert unix_request(server.socket, "/auth/link", {"Wsh-Role": "agent"}, "POST")[0] == 403
+    token = TokenFile(server.places.tokens).add_agent("climber")
+    assert server.request("POST", "/auth/link", token=token, headers={"Wsh-Role": "owner"}).status == 403
+
+
+def test_the_owners_token_is_told_on_the_unix_socket_alone(server: RunningServer) -> None:
+    status, body = unix_request(server.socket, "/auth/token")
+    assert status == 200 and server.token.encode() in body
+    assert server.request("GET", "/auth/token").code == "forbidden"
+
+
+def test_a_link_signs_one_browser_in_once(server: RunningServer) -> None:
+    url = server.request("POST", "/auth/link").json["url"]
+    path = url.removeprefix(server.url)
+    assert server.request("HEAD", path, token=None).status == 303
+    reply = server.request("GET", path, token=None)
+    assert reply.status == 303
+    cookie = reply.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    assert server.token not in cookie
+    value = cookie.partition(";")[0]
+    assert server.request("GET", "/server/info", token=None, headers={"Cookie": f"other=1; {value}"}).status == 200
+    again = server.request("GET", path, token=None)
+    assert (again.status, again.code) == (403, "auth_invalid")
+
+
+def test_a_cookie_that_was_changed_is_worth_nothing(server: RunningServer) -> None:
+    path = server.request("POST", "/auth/link").json["url"].removeprefix(server.url)
+    name, _, value = server.request("GET", path, token=None).headers["set-cookie"].partition(";")[0].partition("=")
+    expiry, rest = value.split(".", 1)
+    for forged in (f"{int(expiry) + 1}.{rest}", value[:-1], value + "0", "", "x.y.z"):
+        assert server.request("GET", "/server/info", token=None, headers={"Cookie": f"{name}={forged}"}).status == 401
+
+
+def test_a_browser_without_a_cookie_is_told_how_to_sign_in(server: RunningServer) -> None:
+    reply = server.request("GET", "/docs", token=None, headers={"Accept": "text/html,*/*"})
+    assert reply.status == 401 and b"wsh token --link" in reply.body
+    assert reply.headers["content-type"].startswith("text/html")
+
+
+def test_answers_carry_the_usual_armour(server: RunningServer) -> None:
+    for reply in (server.request("GET", "/server/info"), server.request("GET", "/x"), server.request("GET", "/docs")):
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["x-frame-options"] == "DENY"
+        assert reply.headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in reply.headers["content-security-policy"]
+        assert "unsafe" not in reply.headers["content-security-policy"]
+        assert reply.headers["cache-control"] == "no-store"
+
+
+def test_guessing_is_braked_and_a_valid_token_never_is(places: Places) -> None:
+    with running_server(places) as server:
+        seen = [server.request("GET", "/server/info", token=f"guess-{n}").code for n in range(25)]
+        assert seen == ["auth_invalid"] * 20 + ["too_many_attempts"] * 5
+        braked = server.request("GET", "/server/info", token="one more")
+        assert braked.status == 429 and 1 <= int(braked.headers["retry-after"]) <= 61
+        assert server.request("GET", "/server/info").status == 200
+
+
+def test_no_word_of_a_request_is_logged(places: Places) -> None:
+    with running_server(places, environ={"WSH_LOG": "debug"}) as server:
+        server.request("GET", "/server/info?secret-parameter=1")
+        server.request("GET", "/server/info", token="secret-guess")
+        server.request("PUT", "/server/persist", {"secret-field": "secret-value"})
+        server.raw(b"secret-garbage\r\n\r\n")
+        ticket = server.request("POST", "/auth/ws-ticket").json["ticket"]
+        server.raw(
+            f"GET /ws/json?ticket={ticket} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+        server.stop()
+        said = server.output.read_text()
+        assert "secret" not in said and server.token not in said and ticket not in said
+
+
+def test_the_token_is_made_on_first_start_and_kept_for_its_owner_alone(places: Places) -> None:
+    with running_server(places) as server:
+        first = server.token
+        assert len(first) >= 32 and stat.S_IMODE(os.stat(places.tokens).st_mode) == 0o600
+    with running_server(places) as server:
+        assert server.token == first
+
+
+def test_a_token_given_for_one_run_is_not_written_down(places: Places) -> None:
+    with running_server(places, environ={"WSH_TOKEN": "a-token-for-this-run"}) as server:
+        assert server.request("GET", "/server/info", token="a-token-for-this-run").status == 200
+        assert not places.tokens.exists() or "a-token-for-this-run" not in places.tokens.read_text()
+
+
+def test_a_page_of_a_permitted_origin_may_call(places: Places) -> None:
+    with running_server(places, "--cors-origin", "https://app.example") as server:
+        asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
+        preflight = server.request("OPTIONS", "/sessions", token=None, headers=asked)
+        assert preflight.status == 204
+        assert preflight.headers["access-control-allow-origin"] == "https://app.example"
+        assert "access-control-allow-credentials" not in preflight.headers
+        reply = server.request("GET", "/server/info", headers={"Origin": "https://app.example"})
+        assert (reply.status, reply.headers["vary"]) == (200, "Origin")
+        other = {"Origin": "https://other.example", "Access-Control-Request-Method": "POST"}
+        assert server.request("OPTIONS", "/sessions", token=None, headers=other).status == 403
+
+
+def test_every_route_is_also_below_the_base_prefix(places: Places) -> None:
+    with running_server(places, "--base-prefix", "/deep/wsh") as server:
+        assert server.request("GET", "/deep/wsh/health", token=None).status == 200
+        assert server.request("GET", "/health", token=None).status == 200
+        assert server.request("GET", "/deep/wsh/server/info").status == 200
+        assert server.request("GET", "/deep/wshserver/info").status == 404
+        url = server.request("POST", "/auth/link").json["url"]
+        assert re.match(rf"http://127\.0\.0\.1:{server.port}/deep/wsh/auth/open\?code=", url)
+        reply = server.request("GET", url.removeprefix(server.url), token=None)
+        assert reply.headers["location"].startswith("/deep/wsh/") and "Path=/deep/wsh" in reply.headers["set-cookie"]
+
+
+# the parts, with their own clock
+
+
+def test_a_one_use_secret_works_once_and_not_for_long() -> None:
+    now = [0.0]
+    tickets = OneUse(30.0, 2, "server.max_pending_tickets", lambda: now[0])
+    caller = Caller("agent", "a", "token")
+    first, second = tickets.issue(caller), tickets.issue(caller)
+    with pytest.raises(LimitReached):
+        tickets.issue(caller)
+    assert tickets.redeem(first) == caller and tickets.redeem(first) is None
+    now[0] = 30.1
+    assert tickets.redeem(second) is None
+    tickets.issue(caller)
+    now[0] = 61.0
+    tickets.issue(caller)
+    tickets.issue(caller)
+
+
+def test_the_brake_lets_go_after_a_minute() -> None:
+    now = [0.0]
+    brake = Brake(3, lambda: now[0])
+    kinds = [type(brake.note_failure()) for _ in range(4)]
+    assert kinds == [AuthInvalid] * 3 + [TooManyAttempts]
+    now[0] = 60.5
+    assert type(brake.note_failure()) is AuthInvalid
+
+
+def test_a_new_owners_token_ends_the_old_one_and_its_cookies(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "c" / "tokens.json")
+    authority = Authority(tokens, Settings())
+    old, cookie = tokens.owner, authority.make_cookie()
+    assert authority.check_cookie(cookie) and tokens.find_holder(old) is not None
+    TokenFile(tokens.path).rotate_owner()
+    assert tokens.find_holder(old) is None and not authority.check_cookie(cookie)
+
+
+def test_two_processes_that_start_together_agree_on_one_token(tmp_path: Path) -> None:
+    script = "import pathlib, sys, wsh.wire.token as t; print(t.TokenFile(pathlib.Path(sys.argv[1])).owner)"
+    path = tmp_path / "c" / "tokens.json"
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) for _ in range(6)
+    ]
+    said = {process.communicate(timeout=30)[0] for process in started}
+    assert len(said) == 1

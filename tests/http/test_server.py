@@ -1,0 +1,265 @@
+"""The server as a process: start, names, ports, signals, TLS, systemd, slow and broken clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import read_answer, running_server, start_server, wait_for
+from wsh.http.listen import parse_bind
+from wsh.wire.place import Places
+from wsh.wire.setting import SettingError
+
+
+def test_the_runtime_file_says_where_the_server_is_and_goes_with_it(places: Places) -> None:
+    with running_server(places) as server:
+        info = json.loads(places.runtime_info.read_text())
+        assert info["pid"] == server.process.pid and info["url"] == f"http://127.0.0.1:{server.port}"
+        assert info["socket"] == str(places.socket)
+    assert not places.runtime_info.exists()
+
+
+def test_the_first_answer_comes_soon_after_the_start(places: Places) -> None:
+    began = time.monotonic()
+    with running_server(places):
+        assert time.monotonic() - began < 5.0
+
+
+def test_a_taken_port_moves_on_to_the_next_free_one(places: Places) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with running_server(places, bind=f"127.0.0.1:{port}") as server:
+            assert port < server.port <= port + 200
+            assert f"Port {port} is taken" in server.output.read_text()
+
+
+def test_a_port_taken_on_ipv6_alone_is_taken(places: Places) -> None:
+    with socket.socket(socket.AF_INET6) as taken:
+        taken.bind(("::1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with running_server(places, bind=f"127.0.0.1:{port}") as server:
+            assert server.port != port
+
+
+def test_a_second_server_of_the_same_name_is_refused_and_one_of_another_name_is_not(places: Places) -> None:
+    with running_server(places):
+        second = subprocess.run(
+            [sys.executable, "-m", "wsh.cli.main", "server", "--bind", "127.0.0.1:0"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert second.returncode == 3 and "runs already" in second.stderr
+        other = Places(places.runtime, places.state, places.config, "other")
+        with running_server(other, "--name", "other") as server:
+            assert server.request("GET", "/server/info").status == 200
+
+
+def test_a_killed_server_leaves_a_lock_that_the_next_one_takes(places: Places) -> None:
+    server = start_server(places)
+    server.stop(signal.SIGKILL)
+    assert places.socket.exists()
+    with running_server(places) as again:
+        assert again.request("GET", "/health").status == 200
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_promptly_and_tidily(places: Places, sig: int) -> None:
+    server = start_server(places)
+    with socket.create_connection(("127.0.0.1", server.port)):
+        began = time.monotonic()
+        assert server.stop(sig) == 0
+        assert time.monotonic() - began < 5.0
+    assert not places.socket.exists() and not places.runtime_info.exists()
+
+
+def test_tls_is_spoken_on_tcp_and_the_unix_socket_stays_plain(places: Places, tmp_path: Path) -> None:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost "
+        f"-addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {cert}".split(),
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.create_default_context(cafile=str(cert))
+    with running_server(places, "--tls-cert", str(cert), "--tls-key", str(key), tls=context) as server:
+        assert server.url.startswith("https://")
+        assert server.request("GET", "/server/info").status == 200
+        assert server.request("GET", "/server/info", headers={"Origin": server.url}).status == 200
+        plain = {"Origin": server.url.replace("https", "http")}
+        assert server.request("GET", "/server/info", headers=plain).status == 403
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(str(server.socket))
+            sock.sendall(b"GET /server/info HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert read_answer(sock).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--bind", "nonsense:port"], "server.bind"),
+        (["--bind", "no.such.host.invalid:0"], "is not known"),
+        (["--tls-cert", "/nowhere.pem"], "go together"),
+        (["--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key"], "cannot be used"),
+        (["--base-prefix", "/a b"], "server.base_prefix"),
+        (["--max-sessions", "0"], "between 1 and"),
+        (["--config", "/nowhere.toml"], "there is no file"),
+        (["--name", "a/b"], "not a session name"),
+        (["--token", "short"], "token"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_said_and_nothing_is_left(places: Places, args: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wsh.cli.main", "server", *args], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
+    assert not places.socket.exists() and not places.runtime_info.exists()
+
+
+def test_systemd_is_told_when_it_is_ready_and_when_it_stops(places: Places, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(15)
+        with running_server(places, environ={"NOTIFY_SOCKET": str(tmp_path / "notify")}) as server:
+            assert manager.recv(100) == b"READY=1"
+            server.stop()
+            assert manager.recv(100) == b"STOPPING=1"
+
+
+def test_an_ephemeral_server_goes_when_its_last_client_has_left(places: Places) -> None:
+    server = start_server(places, "--ephemeral")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(places.socket))
+        sock.sendall(b"GET /server/info HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_answer(sock).startswith(b"HTTP/1.1 200")
+        time.sleep(2.5)
+        assert server.process.poll() is None
+    assert server.process.wait(10) == 0
+    assert not places.socket.exists()
+
+
+def test_an_ephemeral_server_that_was_told_to_stay_stays(places: Places) -> None:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "0"}) as server:
+        pass
+    with running_server(places, "--ephemeral") as server:
+        assert server.request("PUT", "/server/persist", {"persistent": True}).json == {"persistent": True}
+        time.sleep(2.5)
+        assert server.process.poll() is None
+        assert server.get("/server/persist") == {"persistent": True}
+        server.request("PUT", "/server/persist", {"persistent": False})
+        assert server.process.wait(10) == 0
+
+
+def test_make_run_says_where_to_look_and_what_to_paste(places: Places) -> None:
+    with running_server(places) as server:
+        wait_for(lambda: "Ctrl+C" in server.output.read_text(), "the announcement")
+        said = server.output.read_text()
+        assert f"{server.url}/auth/open?code=" in said
+        assert '{"mcpServers": {"wsh": {"command": "wsh", "args": ["mcp"]}}}' in said
+        assert f'"url": "{server.url}/mcp"' in said and "Bearer" in said
+
+
+# clients that are broken, slow or hostile
+
+
+def test_what_is_not_http_gets_one_clear_answer(places: Places) -> None:
+    with running_server(places) as server:
+        host = f"Host: 127.0.0.1:{server.port}\r\n".encode()
+        assert b'"code": "invalid_request"' in server.raw(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")
+        assert server.raw(b"GET / HTTP/9.9\r\n" + host + b"\r\n").startswith(b"HTTP/1.1 400")
+        assert server.raw(b"GET  HTTP/1.1\r\n" + host + b"\r\n").startswith(b"HTTP/1.1 400")
+        big = b"GET /health HTTP/1.1\r\n" + host + b"X: " + b"a" * 100_000 + b"\r\n"
+        assert server.raw(big).startswith(b"HTTP/1.1 431")
+        both = (
+            b"POST /sessions HTTP/1.1\r\n" + host + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        assert not server.raw(both).startswith(b"HTTP/1.1 2")
+        assert server.request("GET", "/health").status == 200
+
+
+def test_bodies_are_bounded_and_must_be_json(places: Places) -> None:
+    with running_server(places, environ={"WSH_SERVER_MAX_BODY_BYTES": "2048"}) as server:
+        put = "/server/persist"
+        large = server.request("PUT", put, b"{" + b" " * 3000 + b"}", headers={"Content-Type": "application/json"})
+        assert (large.status, large.code) == (413, "too_large")
+        head = (
+            f"PUT {put} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ).encode()
+        assert b" 413 " in server.raw(head + b"800\r\n" + b" " * 2048 + b"\r\n800\r\n" + b" " * 2048 + b"\r\n0\r\n\r\n")
+        form = server.request(
+            "PUT", put, b"persistent=true", headers={"Content-Type": "application/x-www-form-urlencoded"}
+        )
+        assert (form.status, form.code) == (415, "unsupported_media_type")
+        for bad in (
+            b"",
+            b"{",
+            b"[]",
+            b"null",
+            b'{"persistent": "yes"}',
+            b'{"persistent": true, "x": 1}',
+            b"\xff",
+            b"[" * 2000,
+        ):
+            reply = server.request("PUT", put, bad, headers={"Content-Type": "application/json"})
+            assert (reply.status, reply.code) == (400, "invalid_request"), bad
+        assert server.request("PUT", put, {"persistent": True}).status == 200
+
+
+def test_a_client_that_dawdles_is_hung_up_on_and_others_do_not_notice(places: Places) -> None:
+    with running_server(places) as server:
+        slow = []
+        try:
+            for _ in range(50):
+                sock = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                sock.sendall(b"GET /health HTTP/1.1\r\nHost: 127")
+                slow.append(sock)
+            began = time.monotonic()
+            for _ in range(20):
+                assert server.request("GET", "/health").status == 200
+            assert time.monotonic() - began < 5
+            assert read_answer(slow[0]).startswith(b"HTTP/1.1 408")
+            assert time.monotonic() - began < 15
+        finally:
+            for sock in slow:
+                sock.close()
+
+
+def test_a_client_that_hangs_up_half_way_harms_nobody(places: Places) -> None:
+    with running_server(places) as server:
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", server.port)) as sock:
+                sock.sendall(b"PUT /server/persist HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+                sock.shutdown(socket.SHUT_WR)
+            with socket.create_connection(("127.0.0.1", server.port)) as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+                sock.sendall(b"GET /hea")
+        assert server.request("GET", "/health").status == 200
+        fds = Path(f"/proc/{server.process.pid}/fd")
+        before = len(list(fds.iterdir()))
+        wait_for(lambda: len(os.listdir(fds)) <= before, "closed sockets")
+        server.stop()
+        assert "Traceback" not in server.output.read_text()
+
+
+def test_what_a_bind_address_may_look_like() -> None:
+    assert parse_bind("127.0.0.1:8080") == ("127.0.0.1", 8080)
+    assert parse_bind("[::1]:9") == ("::1", 9)
+    assert parse_bind(":0") == ("127.0.0.1", 0)
+    assert parse_bind("example.org") == ("example.org", 8080)
+    assert parse_bind("[::]") == ("::", 8080)
+    for bad in ("::1:9", "a:b", "a:70000", "a:-1"):
+        with pytest.raises(SettingError):
+            parse_bind(bad)

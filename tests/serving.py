@@ -1,0 +1,241 @@
+"""A real server process for a test: on a free port, in folders of its own, gone without a trace at the end.
+
+with running_server(places) as server:
+    server.request("GET", "/sessions")
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from wsh.wire.place import Places
+from wsh.wire.token import TokenFile
+
+START_S = 20.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The error's code."""
+        return str(self.json["error"]["code"])
+
+
+@dataclass
+class RunningServer:
+    process: subprocess.Popen[bytes]
+    places: Places
+    url: str
+    port: int
+    token: str
+    output: Path
+    """What it printed on stdout and stderr."""
+    tls: ssl.SSLContext | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def socket(self) -> Path:
+        return self.places.socket
+
+    @property
+    def ws_url(self) -> str:
+        return "ws" + self.url.removeprefix("http")
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        token: str | None = "",
+        timeout: float = 30.0,
+    ) -> Reply:
+        """One request over TCP. `body` is bytes as they are, or anything else as JSON; `token` None sends none."""
+        sent = dict(headers or {})
+        token = self.token if token == "" else token
+        if token is not None and "Authorization" not in sent:
+            sent["Authorization"] = f"Bearer {token}"
+        data: bytes | None = None
+        if isinstance(body, bytes):
+            data = body
+        elif body is not None:
+            data = json.dumps(body).encode()
+            sent.setdefault("Content-Type", "application/json")
+        connection: http.client.HTTPConnection
+        if self.tls is not None:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, data, sent)
+            answer = connection.getresponse()
+            return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        reply = self.request("GET", path)
+        assert reply.status == 200, reply
+        return reply.json
+
+    def raw(self, data: bytes, timeout: float = 20.0) -> bytes:
+        """Send bytes as they are over TCP and read until the server closes or is silent for 0.5 s after an answer."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as sock:
+            sock.sendall(data)
+            return read_answer(sock)
+
+    def stop(self, sig: int = signal.SIGTERM, timeout: float = 15.0) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        return self.process.wait(timeout)
+
+
+def read_answer(sock: socket.socket) -> bytes:
+    """One HTTP answer with a Content-Length, or everything until the other end closes."""
+    received = b""
+    while True:
+        head, separator, body = received.partition(b"\r\n\r\n")
+        if separator:
+            lengths = [h.split(b":")[1] for h in head.split(b"\r\n") if h.lower().startswith(b"content-length:")]
+            if lengths and len(body) >= int(lengths[0]):
+                return received
+        part = sock.recv(65536)
+        if not part:
+            return received
+        received += part
+
+
+def wait_for(condition: Callable[[], bool], what: str, timeout: float = 10.0) -> None:
+    """Wait until `condition` holds; fails with `what` at the deadline."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.01)
+
+
+def find_processes(places: Places) -> list[psutil.Process]:
+    """Live processes whose environment has this test's runtime folder: servers, keepers and what they started."""
+    mark = f"XDG_RUNTIME_DIR={places.runtime.parent}".encode()
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+            if mark in environ.split(b"\0") and process.pid != os.getpid() and process.status() != "zombie":
+                found.append(process)
+        except (OSError, psutil.Error):
+            continue
+    return found
+
+
+@contextmanager
+def running_server(
+    places: Places,
+    *args: str,
+    environ: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    bind: str | None = "127.0.0.1:0",
+    check_left: bool = True,
+    expect_alive: bool = False,
+) -> Iterator[RunningServer]:
+    """Start `wsh server` and wait for /health. At the end the server, its keeper and their children are ended."""
+    before = {process.pid for process in find_processes(places)}
+    server = start_server(places, *args, environ=environ, tls=tls, bind=bind)
+    try:
+        yield server
+        if expect_alive:
+            assert server.process.poll() is None, server.output.read_text()
+    finally:
+        try:
+            server.stop()
+        except subprocess.TimeoutExpired:
+            server.process.kill()
+            server.process.wait()
+            raise
+        finally:
+            left = [process for process in find_processes(places) if process.pid not in before]
+            for process in left:
+                try:
+                    process.kill()
+                except psutil.NoSuchProcess:
+                    pass
+            psutil.wait_procs(left, timeout=5)
+    if check_left:
+        assert not places.socket.exists() and not places.runtime_info.exists()
+
+
+def start_server(
+    places: Places,
+    *args: str,
+    environ: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    bind: str | None = "127.0.0.1:0",
+) -> RunningServer:
+    """A server that the caller ends. `running_server` is the tidy way."""
+    output = places.state.parent.parent / f"server-{time.monotonic_ns()}.log"
+    command = [sys.executable, "-m", "wsh.cli.main", "server"]
+    if bind is not None:
+        command += ["--bind", bind]
+    env = {**os.environ, "WSH_SERVER": places.server, **(environ or {})}
+    with open(output, "wb") as log:
+        process = subprocess.Popen(
+            [*command, *args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
+        )
+
+    def info() -> dict[str, Any] | None:
+        if process.poll() is not None:
+            raise AssertionError(f"the server ended with {process.returncode}:\n{output.read_text()}")
+        try:
+            found: dict[str, Any] = json.loads(places.runtime_info.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return found if found.get("pid") == process.pid else None
+
+    try:
+        wait_for(lambda: info() is not None, "the server's runtime file", START_S)
+        facts = info()
+        assert facts is not None
+        server = RunningServer(process, places, facts["url"], int(facts["port"]), "", output, tls)
+
+        def healthy() -> bool:
+            try:
+                return server.request("GET", "/health", token=None, timeout=START_S).status == 200
+            except OSError:
+                return False
+
+        wait_for(healthy, "an answer of /health", START_S)
+        server.token = (environ or {}).get("WSH_TOKEN") or TokenFile(places.tokens).owner
+        return server
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
