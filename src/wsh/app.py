@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError, Settings
+from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
     from wsh.http.gateway import Access, Gateway
@@ -62,7 +63,7 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
         print(f"wsh: {problem}", file=sys.stderr)
         return 2
     try:
-        doors.write_runtime_info(version=_version(), ephemeral=options.ephemeral)
+        doors.write_runtime_info(version=VERSION, ephemeral=options.ephemeral)
         import uvloop
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -155,7 +156,7 @@ class App:
         facts = self.rooms.server
         if self.doors.moved_from is not None:
             say(f"Port {self.doors.moved_from} is taken; using {self.doors.port}.")
-        say(f"wsh {_version()} listens on {facts.url}{facts.base_prefix}")
+        say(f"wsh {VERSION} listens on {facts.url}{facts.base_prefix}")
         say(f"  page    {facts.make_link()}  (works once, within 10 minutes)")
         say(f"  socket  {self.places.socket}")
         say("  MCP configuration to paste, over stdio:")
@@ -195,12 +196,6 @@ def clean_prefix(prefix: str) -> str:
     if any(not part.replace("-", "").replace("_", "").replace(".", "").isalnum() for part in parts):
         raise SettingError(f"server.base_prefix must be a path of letters, digits, '-', '_' and '.', not {prefix!r}")
     return "".join(f"/{part}" for part in parts)
-
-
-def _version() -> str:
-    import wsh
-
-    return wsh.__version__
 
 
 def _set_up_logging() -> None:

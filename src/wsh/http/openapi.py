@@ -8,10 +8,10 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-import wsh
 from wsh.http.error import STATUS
 from wsh.http.route import Route
 from wsh.wire.model import ErrorAnswer
+from wsh.wire.version import VERSION
 
 _PREFIX = "#/components/schemas/{model}"
 _ALWAYS = ("invalid_request", "method_not_allowed", "host_not_allowed", "origin_not_allowed", "internal_error")
@@ -34,7 +34,7 @@ def make_document(routes: Iterable[Route], server_url: str = "/") -> dict[str, A
         "openapi": "3.1.0",
         "info": {
             "title": "wsh",
-            "version": wsh.__version__,
+            "version": VERSION,
             "description": "Terminals that agents and people share.\n\nWebSockets:\n\n" + "\n".join(sockets),
         },
         "servers": [{"url": server_url}],

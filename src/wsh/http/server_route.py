@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Protocol
 
-import wsh
 from wsh.http.auth import COOKIE_S, Authority
 from wsh.http.error import AuthInvalid
 from wsh.http.openapi import make_document
 from wsh.http.route import Answer, Call, Query, Route, Table, dump_json
 from wsh.wire.error import Refused
 from wsh.wire.session import Health, Link, Persist, ServerInfo, Ticket
+from wsh.wire.version import VERSION
 
 DOCS_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -136,7 +136,7 @@ async def get_docs_style(call: Call[Any]) -> Answer:
 
 async def get_info(call: Call[Any]) -> ServerInfo:
     facts: ServerFacts = call.rooms.server
-    return ServerInfo(hostname=facts.hostname, version=wsh.__version__, server_id=facts.server_id)
+    return ServerInfo(hostname=facts.hostname, version=VERSION, server_id=facts.server_id)
 
 
 async def get_persist(call: Call[Any]) -> Persist:
