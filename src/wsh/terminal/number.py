@@ -22,20 +22,11 @@ _keys = ffi.new(
 _values = ffi.new("void*[]", [_screen, _history])
 _written = ffi.new("size_t*")
 
-GUARANTEED_LINES = 1024
-"""Lines that the library keeps even where fewer were asked for, so that the reference survives a step."""
-_PAGE_BYTES = 384_000
-
-
-def page_rows(cols: int) -> int:
-    """Upper bound of the rows in one page, which is the unit in which the library drops lines."""
-    return _PAGE_BYTES // (8 * cols + 8) + 2
-
 
 class LineNumbers:
     """The numbering of one terminal. `observe` after every step of feeding."""
 
-    __slots__ = ("_pin", "_terminal", "alt", "base", "epoch", "floor", "history", "kept", "reflowed")
+    __slots__ = ("_pin", "_terminal", "alt", "base", "epoch", "floor", "history", "kept", "reflowed", "short")
 
     def __init__(self, terminal: Any, kept: int, *, base: int = 0, epoch: int = 0, floor: int = 0) -> None:
         self._terminal = terminal
@@ -51,6 +42,8 @@ class LineNumbers:
         self._pin = NULL
         self.reflowed = False
         """Whether the primary screen was reflowed while the alternate one showed."""
+        self.short = False
+        """Whether the library dropped lines although it had no more than are to be kept."""
         self._read()
         if not self.alt:
             self._track()
@@ -115,6 +108,8 @@ class LineNumbers:
         if above == 0 and self.history:
             self.floor = self.base
             self.epoch += 1
+        elif above < self.history and history < self.kept:
+            self.short = True
         if above != history:
             self.base += history - above
             self._move(history)

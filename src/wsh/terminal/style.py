@@ -7,12 +7,12 @@ whole style and can be looked up in a table. Hyperlinks are OSC 8, put in by `ro
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
-from wsh.terminal.screen import Span, StyledLine
+from wsh.terminal.screen import StyledLine
 
-_TOKEN = re.compile(r"((?:\x1b\[[0-9;:]*m)+|\x1b\]8;[^\x1b]*\x1b\\)")
+_RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)+)")
+_LINK = re.compile(r"\x1b\]8;[^;\x1b]*;([^\x1b]*)\x1b\\")
 _PARAMETERS = re.compile(r"\x1b\[([0-9;:]*)m")
 _FLAGS = {
     "1": "bold",
@@ -25,11 +25,28 @@ _FLAGS = {
     "21": "underline",
 }
 _ORDER = ("fg", "bg", "bold", "faint", "italic", "underline", "strikethrough", "blink", "inverse")
+_PLAIN: dict[str, Any] = {}
+_MAX_STYLES = 8192
+
+_by_run: dict[str, dict[str, Any]] = {}
+_by_content: dict[str, dict[str, Any]] = {}
 
 
-@lru_cache(maxsize=4096)
 def style_of(run: str) -> dict[str, Any]:
-    """The attributes that a run of SGR sequences leaves set, starting from none."""
+    """The attributes that a run of SGR sequences leaves set, starting from none. Equal styles are one object."""
+    style = _by_run.get(run)
+    if style is None:
+        if len(_by_run) >= _MAX_STYLES:
+            # a program that invents colours must not fill memory; live spans keep theirs
+            _by_run.clear()
+            _by_content.clear()
+        style = _read_run(run)
+        style = _by_content.setdefault(repr(style), style) if style else _PLAIN
+        _by_run[run] = style
+    return style
+
+
+def _read_run(run: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for parameters in _PARAMETERS.findall(run):
         parts = parameters.split(";")
@@ -45,15 +62,7 @@ def style_of(run: str) -> dict[str, Any]:
                 if part != "4:0":
                     found["underline"] = True
             elif part in ("38", "48", "58"):
-                kind = parts[index] if index < len(parts) else ""
-                colour: dict[str, Any] | None = None
-                if kind == "5" and index + 1 < len(parts):
-                    colour = {"indexed": int(parts[index + 1])}
-                    index += 2
-                elif kind == "2" and index + 3 < len(parts):
-                    red, green, blue = (int(value) for value in parts[index + 1 : index + 4])
-                    colour = {"rgb": {"r": red, "g": green, "b": blue}}
-                    index += 4
+                colour, index = _read_colour(parts, index)
                 if colour is not None and part != "58":
                     found["fg" if part == "38" else "bg"] = colour
             elif len(part) == 2 and part[0] in "34" and part[1] in "01234567":
@@ -65,6 +74,16 @@ def style_of(run: str) -> dict[str, Any]:
     return {name: found[name] for name in _ORDER if name in found}
 
 
+def _read_colour(parts: list[str], index: int) -> tuple[dict[str, Any] | None, int]:
+    kind = parts[index] if index < len(parts) else ""
+    if kind == "5" and index + 1 < len(parts):
+        return {"indexed": int(parts[index + 1])}, index + 2
+    if kind == "2" and index + 3 < len(parts):
+        red, green, blue = (int(value) for value in parts[index + 1 : index + 4])
+        return {"rgb": {"r": red, "g": green, "b": blue}}, index + 4
+    return None, index
+
+
 def parse_row(row: bytes) -> StyledLine:
     """One row as spans; trailing blanks without style are no content."""
     if not row:
@@ -73,24 +92,7 @@ def parse_row(row: bytes) -> StyledLine:
     if "\x1b" not in text:
         text = text.rstrip(" ")
         return [{"text": text}] if text else []
-    spans: StyledLine = []
-    style: dict[str, Any] = {}
-    link = ""
-    for index, part in enumerate(_TOKEN.split(text)):
-        if not part:
-            continue
-        if not index & 1:
-            span: Span = {"text": part, **style}
-            if link:
-                span["link"] = link
-            if spans and len(spans[-1]) == len(span) and _same_style(spans[-1], span):
-                spans[-1]["text"] += part
-            else:
-                spans.append(span)
-        elif part[1] == "[":
-            style = style_of(part)
-        else:
-            link = part[4:-2].partition(";")[2]
+    spans = _linked_spans(text) if "\x1b]" in text else _spans(text, _PLAIN)[0]
     while spans and len(spans[-1]) == 1:
         kept = spans[-1]["text"].rstrip(" ")
         if kept:
@@ -100,5 +102,39 @@ def parse_row(row: bytes) -> StyledLine:
     return spans
 
 
-def _same_style(one: Span, other: Span) -> bool:
-    return all(name == "text" or one.get(name) == value for name, value in other.items())
+def _spans(text: str, style: dict[str, Any]) -> tuple[StyledLine, dict[str, Any]]:
+    parts = iter(_RUN.split(text))
+    spans: StyledLine = []
+    last: dict[str, Any] | None = None
+    piece = next(parts)
+    if piece:
+        spans.append({"text": piece, **style})
+        last = style
+    known = _by_run
+    for run, piece in zip(parts, parts, strict=True):
+        style = known.get(run) or style_of(run)
+        if piece:
+            if style is last:  # they differ in something that spans do not tell
+                spans[-1]["text"] += piece
+            else:
+                spans.append({"text": piece, **style})
+                last = style
+    return spans, style
+
+
+def _linked_spans(text: str) -> StyledLine:
+    spans: StyledLine = []
+    style = _PLAIN
+    link = ""
+    for index, part in enumerate(_LINK.split(text)):
+        if index & 1:
+            link = part
+            continue
+        if not part:
+            continue
+        found, style = _spans(part, style)
+        if link:
+            for span in found:
+                span["link"] = link
+        spans += found
+    return spans

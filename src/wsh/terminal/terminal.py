@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from wsh.terminal import native
 from wsh.terminal.event import AltScreen, TerminalEvent
-from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes
 from wsh.terminal.native import NULL, check, ffi, lib
-from wsh.terminal.number import GUARANTEED_LINES, LineNumbers, page_rows
+from wsh.terminal.number import LineNumbers
 from wsh.terminal.pwd import path_of
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, MouseMode, RowChanges, Screen, ScrollbackPage, StyledLine
@@ -24,7 +24,7 @@ from wsh.terminal.style import parse_row
 from wsh.wire.error import InvalidSize
 
 MAX_SIDE = 1000
-_STEP_BYTES = 64 * 1024
+_compressed = ffi.new("GhosttyTerminalCompressionResult*")
 _MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
     (1003, "any"),
     (1002, "button"),
@@ -81,6 +81,7 @@ class Terminal:
     __slots__ = (
         "__weakref__",
         "_finalizer",
+        "_heavy",
         "_numbers",
         "_plain",
         "_row_versions",
@@ -118,8 +119,8 @@ class Terminal:
         self._plain: list[str] | None = None
         self._version = 0
         self._stale = True
-        self._step = max(512, min(_STEP_BYTES, max(limits.scrollback_lines, GUARANTEED_LINES) // 2))
-        native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, limits.scrollback_bytes)
+        self._step = step_bytes(limits)
+        self._heavy = False
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, limits.continuation_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE_MAX_BYTES, limits.clipboard_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_APC_MAX_BYTES, 64 * 1024)
@@ -131,11 +132,12 @@ class Terminal:
         )
         native.set_bool(handle, lib.GHOSTTY_TERMINAL_OPT_TITLE_REPORT, False)
         native.set_text(handle, lib.GHOSTTY_TERMINAL_OPT_TERMINFO_NAME, b"xterm-256color")
-        self._set_line_limit()
+        self._set_limits()
 
-    def _set_line_limit(self) -> None:
-        wanted = max(self.limits.scrollback_lines, GUARANTEED_LINES) + page_rows(self.cols)
-        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, wanted)
+    def _set_limits(self) -> None:
+        limits = engine_limits(self.limits, self.rows, self.cols, self._heavy)
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, limits.bytes)
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, limits.lines)
 
     def close(self) -> None:
         """Free the native memory. A closed terminal can be closed again and nothing else."""
@@ -165,13 +167,8 @@ class Terminal:
             self._write(buffer.pointer + start, length)
 
     def _write(self, pointer: Any, length: int) -> None:
-        write, handle, observe, rows, step = (
-            lib.ghostty_terminal_vt_write,
-            self.handle,
-            self._numbers.observe,
-            self.rows,
-            self._step,
-        )
+        write, numbers = lib.ghostty_terminal_vt_write, self._numbers
+        handle, observe, rows, step = self.handle, numbers.observe, self.rows, self._step
         self._stale, self._plain = True, None
         at = 0
         while at < length:
@@ -179,7 +176,10 @@ class Terminal:
             write(handle, pointer + at, size)
             at += size
             if observe(rows):
-                self._sink.add(AltScreen(self._numbers.alt))
+                self._sink.add(AltScreen(numbers.alt))
+        if numbers.short and not self._heavy:
+            self._heavy = True
+            self._set_limits()
 
     def resize(
         self, rows: int, cols: int, *, cell_width_px: int | None = None, cell_height_px: int | None = None
@@ -199,7 +199,7 @@ class Terminal:
         self._stale, self._plain = True, None
         self._rows, self._row_versions = [], []
         if reflow:
-            self._set_line_limit()
+            self._set_limits()
             self._numbers.restart()
         else:
             self._numbers.observe(rows)
@@ -459,14 +459,21 @@ class Terminal:
         keep_lines = max(0, keep_lines)
         native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, max(1, keep_lines))
         numbers.trimmed(keep_lines)
-        self._set_line_limit()
+        self._set_limits()
         self._stale = True
         return numbers.first - before
 
     @property
     def memory_bytes(self) -> int:
         """About what this terminal holds in memory."""
-        return (self._numbers.history + 2 * self.rows) * (8 * self.cols + 8) + 96 * 1024
+        return (self._numbers.history + 2 * self.rows) * row_bytes(self.cols) + 16 * 1024
+
+    def compress(self) -> None:
+        """Pack the scrollback of a terminal that is at rest: a tenth of the memory, unpacked where it is read."""
+        check(
+            lib.ghostty_terminal_compress(self.handle, lib.GHOSTTY_TERMINAL_COMPRESSION_MODE_FULL, _compressed),
+            "terminal_compress",
+        )
 
     # search
 
