@@ -1,0 +1,77 @@
+"""A bounded stretch of output with absolute byte offsets, so that a reader can go on where it stopped.
+
+The oldest bytes make room for the newest; a reader that comes too late is told how many it missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Output from `offset` on. `dropped` bytes before it were asked for and are no longer kept."""
+
+    offset: int
+    data: bytes
+    dropped: int
+
+    @property
+    def next_cursor(self) -> int:
+        return self.offset + len(self.data)
+
+
+class OutputBuffer:
+    """Append at the end, read from a cursor. `changed` wakes those who wait for more."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.start = 0
+        self._data = bytearray()
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    @property
+    def end(self) -> int:
+        """Offset after the newest byte: how much was ever appended."""
+        return self.start + len(self._data)
+
+    def append(self, data: bytes) -> None:
+        if len(data) > self.max_bytes:
+            self.start = self.end + len(data) - self.max_bytes
+            self._data = bytearray(data[-self.max_bytes :])
+        else:
+            self._data += data
+            over = len(self._data) - self.max_bytes
+            if over > 0:
+                del self._data[:over]
+                self.start += over
+        self.wake()
+
+    def skip(self, count: int) -> None:
+        """Account for `count` bytes that were printed but never reached us."""
+        if count > 0:
+            self.start = self.end + count
+            self._data.clear()
+
+    def read(self, cursor: int | None = None, max_bytes: int | None = None) -> Chunk:
+        """What came since `cursor`; without one, from the oldest kept byte. A cursor past the end reads nothing."""
+        wanted = self.start if cursor is None else min(cursor, self.end)
+        first = max(wanted, self.start)
+        stop = self.end if max_bytes is None else min(self.end, first + max_bytes)
+        return Chunk(first, bytes(self._data[first - self.start : stop - self.start]), first - wanted)
+
+    def wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
+    async def changed(self) -> None:
+        """Return at the next append or wake."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)

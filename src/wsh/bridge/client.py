@@ -1,0 +1,356 @@
+"""The server's end: one connection to a desktop, many requests on it at once.
+
+Every request gets exactly one decision or one fault. A connection that ends fails everything that waits on it, and
+never reconnects by itself: whoever owns it decides that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wsh.bridge.buffer import OutputBuffer
+from wsh.bridge.fault import (
+    BridgeFault,
+    Dropped,
+    FrameTooLarge,
+    HandshakeRefused,
+    HandshakeTimeout,
+    Malformed,
+    PeerError,
+    Unreachable,
+)
+from wsh.bridge.frame import (
+    CHUNK_BYTES,
+    MAX_FRAME_BYTES,
+    VERSIONS,
+    AnyFrame,
+    Decision,
+    Error,
+    Exit,
+    Frame,
+    Heartbeat,
+    Hello,
+    Output,
+    Policy,
+    Read,
+    Ready,
+    Request,
+    Terminate,
+    Withdraw,
+)
+from wsh.bridge.stream import FrameStream
+
+log = logging.getLogger("wsh.bridge")
+
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw"]
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What the server says of itself in its hello."""
+
+    token: str = field(repr=False)
+    trace_id: str
+    runtime_session_id: str
+    name: str = "wsh"
+    versions: tuple[int, ...] = VERSIONS
+
+
+class Mirror:
+    """What this server has seen of one terminal. Complete once `exited` is set by the exit frame."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.buffer = OutputBuffer(max_bytes)
+        self.running = True
+        self.is_lost = False
+        self.exit_code: int | None = None
+        self.terminated = False
+        self.survivors: list[int] = []
+
+    def take_output(self, frame: Output) -> None:
+        gap = frame.offset - self.buffer.end
+        data = frame.payload()
+        if gap > 0:
+            self.buffer.skip(gap)
+        elif gap < 0:
+            data = data[-gap:]
+        if data:
+            self.buffer.append(data)
+        if not frame.running:
+            self._end(frame.exit_code)
+
+    def take_exit(self, frame: Exit) -> None:
+        self.terminated = self.terminated or frame.terminated
+        self.survivors = list(frame.survivors)
+        self._end(frame.exit_code)
+
+    def _end(self, exit_code: int | None) -> None:
+        if self.running:
+            self.running = False
+            self.exit_code = exit_code
+        self.buffer.wake()
+
+    def lose(self) -> None:
+        """The connection is gone; what the terminal does now is not known."""
+        if self.running:
+            self.is_lost = True
+            self.buffer.wake()
+
+
+class BridgeClient:
+    """Connected from `connect` on. `on_policy` hears every policy frame."""
+
+    def __init__(self, stream: FrameStream, ready: Ready, on_policy: Callable[[Policy], None] | None) -> None:
+        self.stream = stream
+        self.ready = ready
+        self.fault: BridgeFault | None = None
+        self._on_policy = on_policy
+        self._decisions: dict[str, asyncio.Future[Decision]] = {}
+        self._replies: dict[str, asyncio.Future[Output | Exit]] = {}
+        self._mirrors: dict[str, Mirror] = {}
+        self._reader = asyncio.create_task(self._read_all(), name="bridge-client")
+
+    @classmethod
+    async def connect(
+        cls,
+        host: str,
+        port: int,
+        greeting: Greeting,
+        *,
+        connect_timeout_s: float = 3.0,
+        handshake_timeout_s: float = 3.0,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        trace: bool = False,
+        on_policy: Callable[[Policy], None] | None = None,
+    ) -> BridgeClient:
+        """Raises Unreachable, HandshakeTimeout or HandshakeRefused; nothing stays open then."""
+        label = f"{host}:{port}"
+        where: dict[str, object] = {"host": host, "port": port}
+        try:
+            async with asyncio.timeout(connect_timeout_s):
+                reader, writer = await asyncio.open_connection(host, port, limit=max_frame_bytes)
+        except TimeoutError:
+            raise Unreachable(f"{label} did not answer within {connect_timeout_s:g} s.", **where) from None
+        except (OSError, UnicodeError) as problem:
+            raise Unreachable(f"{label} cannot be reached: {_plainly(problem)}.", **where) from None
+        stream = FrameStream(reader, writer, max_frame_bytes=max_frame_bytes, trace=trace, label=label)
+        try:
+            ready = await _shake_hands(stream, greeting, handshake_timeout_s, where)
+        except BaseException:
+            stream.abort()
+            await stream.aclose()
+            raise
+        client = cls(stream, ready, on_policy)
+        stream.start_heartbeats(ready.heartbeat_ms / 1000, stream.abort)
+        return client
+
+    @property
+    def is_open(self) -> bool:
+        return self.fault is None
+
+    def submit(self, request: Request, mirror: Mirror | None = None) -> asyncio.Future[Decision]:
+        """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `mirror`."""
+        self._check()
+        future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_retrieve)
+        self._decisions[request.id] = future
+        if mirror is not None:
+            self._mirrors[request.terminal_id] = mirror
+        try:
+            self.stream.send(request)
+        except BaseException:
+            del self._decisions[request.id]
+            raise
+        return future
+
+    def withdraw(self, request: Request, reason: Literal["timeout", "cancelled", "caller_gone"]) -> None:
+        """Ask to take a request back; its decision says whether that was in time."""
+        self._check()
+        self.stream.send(Withdraw(id=request.id, trace_id=request.trace_id, reason=reason))
+
+    def attach(self, terminal_id: str, mirror: Mirror) -> None:
+        """Let `mirror` hear of a terminal that was opened over an earlier connection."""
+        self._mirrors[terminal_id] = mirror
+
+    async def read(
+        self, terminal_id: str, cursor: int | None, trace_id: str, max_bytes: int = CHUNK_BYTES, timeout_s: float = 10.0
+    ) -> Output:
+        frame = Read(id=_fresh_id(), trace_id=trace_id, terminal_id=terminal_id, cursor=cursor, max_bytes=max_bytes)
+        reply = await self._ask(frame.id, frame, timeout_s)
+        if not isinstance(reply, Output):
+            raise Malformed("The desktop answered a read with something else.")
+        return reply
+
+    async def terminate(self, terminal_id: str, trace_id: str, timeout_s: float = 15.0) -> Exit:
+        frame = Terminate(id=_fresh_id(), trace_id=trace_id, terminal_id=terminal_id)
+        reply = await self._ask(frame.id, frame, timeout_s)
+        if not isinstance(reply, Exit):
+            raise Malformed("The desktop answered a terminate with something else.")
+        return reply
+
+    async def _ask(self, key: str, frame: Frame, timeout_s: float) -> Output | Exit:
+        """Raises TimeoutError when the desktop lives but does not answer."""
+        self._check()
+        future: asyncio.Future[Output | Exit] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_retrieve)
+        self._replies[key] = future
+        try:
+            self.stream.send(frame)
+            async with asyncio.timeout(timeout_s):
+                return await future
+        finally:
+            self._replies.pop(key, None)
+
+    def _check(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+    async def aclose(self) -> None:
+        """Close. What waits fails as dropped."""
+        self._reader.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
+        self._fail(Dropped("The connection was closed by this server."))
+        await self.stream.aclose()
+
+    async def _read_all(self) -> None:
+        fault: BridgeFault = Dropped("The connection ended.")
+        try:
+            while True:
+                self._take(await self.stream.read())
+        except (Malformed, FrameTooLarge) as bad:
+            # the frame may have been somebody's decision: say so, and let nobody wait for it
+            code = "frame_too_large" if isinstance(bad, FrameTooLarge) else "malformed"
+            fault = Dropped(f"The desktop sent a frame that cannot be read: {bad.message}", reason=code)
+            await self.stream.refuse(code, bad.message)
+        except BridgeFault as problem:
+            fault = problem
+        except Exception:
+            log.exception("bridge %s: reading failed", self.stream.label)
+            fault = Dropped("Reading from the bridge failed.")
+        finally:
+            self._fail(fault)
+            self.stream.abort()
+
+    def _fail(self, fault: BridgeFault) -> None:
+        if self.fault is None:
+            self.fault = fault
+        for decision in self._decisions.values():
+            if not decision.done():
+                decision.set_exception(self.fault)
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(self.fault)
+        self._decisions.clear()
+        self._replies.clear()
+        for mirror in self._mirrors.values():
+            mirror.lose()
+        self._mirrors.clear()
+
+    def _take(self, frame: AnyFrame) -> None:
+        match frame:
+            case Decision():
+                decided = self._decisions.pop(frame.id, None)
+                if decided is not None and not decided.done():
+                    decided.set_result(frame)
+            case Output() | Exit():
+                self._take_terminal(frame)
+            case Policy():
+                if self._on_policy is not None:
+                    self._on_policy(frame)
+            case Heartbeat():
+                pass
+            case Error():
+                self._take_error(frame)
+            case _:
+                message = f"A {frame.type} frame is not expected here."
+                self.stream.send(Error(code="unexpected_frame", message=message))
+
+    def _take_terminal(self, frame: Output | Exit) -> None:
+        mirror = self._mirrors.get(frame.terminal_id)
+        if frame.reply_to is not None:
+            reply = self._replies.pop(frame.reply_to, None)
+            if reply is not None and not reply.done():
+                reply.set_result(frame)
+        if mirror is None:
+            return
+        if isinstance(frame, Exit):
+            mirror.take_exit(frame)
+            if frame.reply_to is None:
+                del self._mirrors[frame.terminal_id]
+        elif frame.reply_to is None:
+            mirror.take_output(frame)
+
+    def _take_error(self, frame: Error) -> None:
+        if frame.reply_to is None:
+            # nobody knows which of our frames it means; waiting on would be waiting for ever
+            raise Dropped(f"The desktop reports {frame.code}: {frame.message}", reason=frame.code)
+        fault = PeerError(frame.code, frame.message, **frame.details)
+        decided = self._decisions.pop(frame.reply_to, None)
+        if decided is not None and not decided.done():
+            decided.set_exception(fault)
+        reply = self._replies.pop(frame.reply_to, None)
+        if reply is not None and not reply.done():
+            reply.set_exception(fault)
+
+
+async def _shake_hands(stream: FrameStream, greeting: Greeting, timeout_s: float, where: dict[str, object]) -> Ready:
+    hello = Hello(
+        versions=list(greeting.versions),
+        capabilities=CAPABILITIES,
+        token=greeting.token,
+        trace_id=greeting.trace_id,
+        runtime_session_id=greeting.runtime_session_id,
+        name=greeting.name,
+    )
+    try:
+        stream.send(hello)
+        async with asyncio.timeout(timeout_s):
+            answer = await stream.read()
+    except TimeoutError:
+        raise HandshakeTimeout(f"{stream.label} accepted and then said nothing for {timeout_s:g} s.", **where) from None
+    except Dropped as end:
+        raise HandshakeRefused(
+            f"{stream.label} closed the connection during the handshake: {end.message}", reason="closed", **where
+        ) from None
+    except (Malformed, FrameTooLarge):
+        raise HandshakeRefused(
+            f"{stream.label} does not speak this protocol.", reason="not_a_bridge", **where
+        ) from None
+    if isinstance(answer, Error):
+        raise HandshakeRefused(answer.message, reason=answer.code, **where, **_safe(answer.details))
+    if not isinstance(answer, Ready):
+        raise HandshakeRefused(f"{stream.label} does not speak this protocol.", reason="not_a_bridge", **where)
+    if answer.version not in greeting.versions:
+        raise HandshakeRefused(
+            f"{stream.label} chose protocol version {answer.version}.",
+            reason="unsupported_version",
+            supported=list(greeting.versions),
+            **where,
+        )
+    if answer.trace_id != greeting.trace_id or answer.runtime_session_id != greeting.runtime_session_id:
+        raise HandshakeRefused(f"{stream.label} answered another hello than ours.", reason="not_a_bridge", **where)
+    stream.max_frame_bytes = min(stream.max_frame_bytes, answer.max_frame_bytes)
+    return answer
+
+
+def _safe(details: dict[str, object]) -> dict[str, object]:
+    return {key: details[key] for key in ("supported", "given", "max_frame_bytes") if key in details}
+
+
+def _plainly(problem: Exception) -> str:
+    return problem.strerror or str(problem) if isinstance(problem, OSError) else "not a host name"
+
+
+def _retrieve(future: asyncio.Future[Decision] | asyncio.Future[Output | Exit]) -> None:
+    """Mark the exception as seen: a caller that went away must not leave a warning behind."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _fresh_id() -> str:
+    return uuid.uuid4().hex

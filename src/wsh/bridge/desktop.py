@@ -1,0 +1,126 @@
+"""What a desktop end must be able to do, and what it is handed: the seam that a window, or a script, plugs into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from wsh.bridge.evidence import Evidence
+from wsh.bridge.frame import Effect, Outcome, Policy, Request, Risk, Scope
+
+
+class StartFailed(Exception):
+    """An approved command could not be started; the text is shown to the caller."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the desktop's own policy says. The stricter of this and the request's own claim counts."""
+
+    effect: Effect
+    risk: Risk = "none"
+    reasons: Sequence[str] = ()
+    rule: str | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """An approved command, ready to run: exactly what the evidence said."""
+
+    session_id: str
+    terminal_id: str
+    trace_id: str
+    argv: tuple[str, ...]
+    executable: str
+    cwd: str
+    environment: Mapping[str, str]
+    title: str | None
+    kind: Literal["run", "open"]
+
+
+class Sink(Protocol):
+    """Where a terminal's output goes. Called on the listener's loop."""
+
+    def output(self, data: bytes) -> None: ...
+
+    def exited(self, exit_code: int | None) -> None:
+        """The program ended (None: how is not known). No output may follow."""
+
+
+class Pending:
+    """A request in front of the person. Answer it from any thread; the first answer counts.
+
+    `approve` and `decline` return whether this answer counted: a request that was withdrawn or has expired meanwhile
+    returns False, and nothing happens.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        evidence: Evidence,
+        judgement: Judgement,
+        client: str,
+        remaining: Callable[[], float],
+        answer: Callable[[Pending, Answer], bool],
+    ) -> None:
+        self.request = request
+        self.evidence = evidence
+        self.judgement = judgement
+        self.client = client
+        self._remaining = remaining
+        self._answer = answer
+
+    @property
+    def remaining_s(self) -> float:
+        """Time left to answer."""
+        return max(0.0, self._remaining())
+
+    def approve(self, *, scope: Scope = "once", by: str = "person", argv: Sequence[str] | None = None) -> bool:
+        """Run it; with `argv`, run that instead (it is judged anew, and the caller is told that it was edited)."""
+        return self._answer(self, Answer(True, scope, by, None, tuple(argv) if argv is not None else None))
+
+    def decline(self, reason: str | None = None, *, by: str = "person") -> bool:
+        return self._answer(self, Answer(False, "once", by, reason, None))
+
+
+@dataclass(frozen=True)
+class Answer:
+    yes: bool
+    scope: Scope
+    by: str
+    reason: str | None
+    argv: tuple[str, ...] | None
+
+
+class DesktopEnd(Protocol):
+    """The program at the desktop. All methods are called on the listener's loop; none may block it."""
+
+    def base_environment(self) -> Mapping[str, str]:
+        """The environment that commands start from."""
+
+    def default_cwd(self) -> str: ...
+
+    def shell(self) -> Sequence[str]:
+        """What a terminal opened without a command runs."""
+
+    def judge(self, request: Request, evidence: Evidence) -> Judgement:
+        """The desktop's own policy. `allow` runs at once and visibly, `ask` shows a card, `refuse` ends it."""
+
+    def policy(self) -> Policy | None:
+        """What the server is told, so that headless commands over there obey this window."""
+
+    def request_arrived(self, pending: Pending) -> None:
+        """Show it. The answer comes later through `pending`."""
+
+    def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
+        """It is settled, by whomever; take the card away and say so."""
+
+    async def run(self, order: Order, sink: Sink) -> None:
+        """Start it in a visible terminal and return; raises StartFailed."""
+
+    async def type_text(self, terminal_id: str, text: str) -> None:
+        """Type an approved line, Enter included, into an open terminal; raises StartFailed."""
+
+    async def terminate(self, terminal_id: str) -> Sequence[int]:
+        """Kill the terminal's process tree; the pids that survived."""

@@ -1,0 +1,132 @@
+"""What a person is shown before they answer, and the fingerprint that ties their answer to exactly that.
+
+Resolved where the command will run, because only there do paths mean what they will mean. The same resolution is made
+again right before running; any difference in the binding means that what was approved is no longer what would run.
+Blocking file access: call it from a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wsh.bridge.escape import escape_argument, escape_text
+from wsh.bridge.frame import ShownEvidence
+
+
+class CannotRun(Exception):
+    """There is nothing to approve: `code` is program_not_found or cwd_not_found."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Facts about one request. `environment` is what the program gets; `env_set` is how it differs from ours."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    executable: str | None
+    executable_sha256: str | None
+    env_set: Mapping[str, str]
+    env_digest: str
+    binding: str
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def shown_argv(self) -> tuple[str, ...]:
+        """Every argument visibly escaped."""
+        return tuple(escape_argument(word) for word in self.argv)
+
+    @property
+    def shown_env(self) -> tuple[str, ...]:
+        return tuple(f"{escape_text(name)}={escape_argument(value)}" for name, value in sorted(self.env_set.items()))
+
+    def to_frame(self) -> ShownEvidence:
+        return ShownEvidence(
+            argv=list(self.shown_argv),
+            cwd=self.cwd,
+            executable=self.executable,
+            executable_sha256=self.executable_sha256,
+            env_digest=self.env_digest,
+            binding=self.binding,
+        )
+
+
+def resolve(
+    argv: Sequence[str], cwd: str, env_set: Mapping[str, str], base: Mapping[str, str], session: str
+) -> Evidence:
+    """Evidence for running `argv` in `cwd` with `env_set` over `base`, asked for by `session`."""
+    environment = {**base, **env_set}
+    real, place = _resolve_cwd(cwd)
+    executable = find_executable(argv[0], environment.get("PATH", os.defpath), real)
+    digest = _hash_file(executable)
+    return _bind(argv, real, place, executable, digest, env_set, environment, session)
+
+
+def resolve_typing(text: str, terminal_id: str, session: str) -> Evidence:
+    """Evidence for typing `text` into a terminal that is already open."""
+    return _bind((text,), f"terminal {terminal_id}", "", None, None, {}, {}, session)
+
+
+def _bind(
+    argv: Sequence[str],
+    cwd: str,
+    place: str,
+    executable: str | None,
+    digest: str | None,
+    env_set: Mapping[str, str],
+    environment: Mapping[str, str],
+    session: str,
+) -> Evidence:
+    env_digest = _digest(sorted(environment.items()))
+    binding = _digest([list(argv), cwd, place, executable, digest, env_digest, session])
+    return Evidence(tuple(argv), cwd, executable, digest, dict(env_set), env_digest, binding, environment)
+
+
+def _digest(value: object) -> str:
+    # surrogateescape: an inherited environment may hold bytes that are not UTF-8
+    return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+def _resolve_cwd(cwd: str) -> tuple[str, str]:
+    try:
+        real = os.path.realpath(cwd, strict=True)
+        info = os.stat(real)
+        if not stat.S_ISDIR(info.st_mode) or not os.access(real, os.X_OK):
+            raise NotADirectoryError(real)
+    except (OSError, ValueError):
+        raise CannotRun("cwd_not_found", f"{cwd!r} is not a directory that can be entered here.") from None
+    return real, f"{info.st_dev}:{info.st_ino}"
+
+
+def find_executable(program: str, path: str, cwd: str) -> str:
+    """Where `program` is found by the rules of execvp, seen from `cwd`."""
+    if "/" in program:
+        candidates = [os.path.join(cwd, program)]
+    else:
+        candidates = [os.path.join(cwd, folder or ".", program) for folder in path.split(os.pathsep)]
+    for candidate in candidates:
+        try:
+            if stat.S_ISREG(os.stat(candidate).st_mode) and os.access(candidate, os.X_OK):
+                return os.path.normpath(candidate)
+        except (OSError, ValueError):
+            continue
+    raise CannotRun("program_not_found", f"There is no program {program!r} that can be run here.")
+
+
+def _hash_file(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        # executable but not readable: its identity is then the best that can be bound to
+        info = os.stat(path)
+        return f"inode:{info.st_dev}:{info.st_ino}:{info.st_mtime_ns}:{info.st_size}"

@@ -1,0 +1,214 @@
+"""A desktop end without a window: the library's own listener on a real socket, real programs on real terminals.
+
+It answers each request by a script. Used in-process by tests, and as a program (`python -m tests.bridge.scripted`)
+where a test must launch, kill and restart it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wsh.bridge.desktop import Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.endpoint import Endpoint, write_endpoint
+from wsh.bridge.evidence import Evidence
+from wsh.bridge.frame import Outcome, Policy, Request
+from wsh.bridge.listener import BridgeListener, ListenerOptions
+
+Script = Callable[[Pending], object]
+
+
+def approve(pending: Pending) -> object:
+    return pending.approve(by="script")
+
+
+def decline(pending: Pending) -> object:
+    return pending.decline("not today", by="script")
+
+
+def ignore(pending: Pending) -> object:
+    return None
+
+
+@dataclass
+class Running:
+    process: subprocess.Popen[bytes]
+    master: int
+    sink: Sink
+
+
+@dataclass
+class ScriptedDesktop:
+    """Remembers everything that happened, for the test to look at."""
+
+    script: Script = approve
+    judgement: Callable[[Request, Evidence], Judgement] = field(default=lambda request, evidence: Judgement("allow"))
+    policy_text: str | None = None
+    cwd: str = "/"
+    arrived: list[Pending] = field(default_factory=list)
+    closed: list[tuple[str, Outcome, str | None]] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    typed: list[tuple[str, str]] = field(default_factory=list)
+    running: dict[str, Running] = field(default_factory=dict)
+    on_run: Callable[[Order], None] | None = None
+
+    def base_environment(self) -> Mapping[str, str]:
+        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": self.cwd, "LANG": "C.UTF-8"}
+
+    def default_cwd(self) -> str:
+        return self.cwd
+
+    def shell(self) -> Sequence[str]:
+        return ["sh"]
+
+    def judge(self, request: Request, evidence: Evidence) -> Judgement:
+        return self.judgement(request, evidence)
+
+    def policy(self) -> Policy | None:
+        if self.policy_text is None:
+            return None
+        return Policy(digest=hashlib.sha256(self.policy_text.encode()).hexdigest(), text=self.policy_text)
+
+    def request_arrived(self, pending: Pending) -> None:
+        self.arrived.append(pending)
+        self.script(pending)
+
+    def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
+        self.closed.append((pending.request.id, outcome, reason))
+
+    async def run(self, order: Order, sink: Sink) -> None:
+        self.orders.append(order)
+        if self.on_run is not None:
+            self.on_run(order)
+        master, slave = pty.openpty()
+        try:
+            process = subprocess.Popen(  # noqa: ASYNC220 - a fork is quick, and tests wait for nothing else
+                order.argv,
+                executable=order.executable,
+                cwd=order.cwd,
+                env=dict(order.environment),
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+            )
+        except OSError as problem:
+            os.close(master)
+            raise StartFailed(str(problem)) from None
+        finally:
+            os.close(slave)
+        os.set_blocking(master, False)
+        running = Running(process, master, sink)
+        self.running[order.terminal_id] = running
+        asyncio.get_running_loop().add_reader(master, self._pump, order.terminal_id)
+
+    def _pump(self, terminal_id: str) -> None:
+        running = self.running[terminal_id]
+        try:
+            data = os.read(running.master, 65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            running.sink.output(data)
+            return
+        asyncio.get_running_loop().remove_reader(running.master)
+        os.close(running.master)
+        del self.running[terminal_id]
+        running.sink.exited(running.process.wait())
+
+    async def type_text(self, terminal_id: str, text: str) -> None:
+        self.typed.append((terminal_id, text))
+        running = self.running.get(terminal_id)
+        if running is None:
+            raise StartFailed("the terminal has ended")
+        os.write(running.master, (text if text.endswith("\n") else text + "\n").encode())
+
+    async def terminate(self, terminal_id: str) -> Sequence[int]:
+        running = self.running.get(terminal_id)
+        if running is not None:
+            os.killpg(running.process.pid, signal.SIGKILL)
+        return []
+
+    def end_all(self) -> None:
+        """Leave no program behind."""
+        for terminal_id, running in list(self.running.items()):
+            asyncio.get_running_loop().remove_reader(running.master)
+            os.killpg(running.process.pid, signal.SIGKILL)
+            running.process.wait()
+            os.close(running.master)
+            del self.running[terminal_id]
+
+
+@asynccontextmanager
+async def listening(
+    desktop: ScriptedDesktop, options: ListenerOptions | None = None, token: str | None = None
+) -> AsyncIterator[tuple[BridgeListener, Endpoint]]:
+    listener = BridgeListener(desktop, options or ListenerOptions(port=0), token)
+    endpoint = await listener.start()
+    try:
+        yield listener, endpoint
+    finally:
+        await listener.aclose()
+        desktop.end_all()
+
+
+async def until(condition: Callable[[], object], what: str, deadline_s: float = 10.0) -> None:
+    """Wait until `condition()` is true; fail with `what` after the deadline."""
+    end = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline_s} s for: {what}")
+        await asyncio.sleep(0.005)
+
+
+SCRIPTS: dict[str, Script] = {"approve": approve, "decline": decline, "ignore": ignore}
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    desktop = ScriptedDesktop(script=SCRIPTS[arguments.script], cwd=arguments.cwd)
+    if arguments.ran is not None:
+
+        def note(order: Order) -> None:
+            with open(arguments.ran, "a") as file:
+                file.write(" ".join(order.argv) + "\n")
+
+        desktop.on_run = note
+    token = os.environ.get("PM_INTERACTIVE_TERMINAL_TOKEN") or None
+    options = ListenerOptions(host=arguments.host, port=arguments.port, heartbeat_s=1.0)
+    async with listening(desktop, options, token) as (_, endpoint):
+        if arguments.info is not None:
+            written = Endpoint(endpoint.host, endpoint.port, endpoint.token, os.getpid())
+            write_endpoint(arguments.info, written)
+        print(f"listening {endpoint.port}", flush=True)
+        stop = asyncio.Event()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        await stop.wait()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--script", choices=SCRIPTS, default="approve")
+    parser.add_argument("--info", type=Path)
+    parser.add_argument("--cwd", default="/")
+    parser.add_argument("--ran", type=Path, help="append each command that runs to this file")
+    asyncio.run(_serve(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wsh.bridge.buffer import OutputBuffer
+
+
+def test_a_reader_goes_on_where_it_stopped() -> None:
+    buffer = OutputBuffer(100)
+    buffer.append(b"one ")
+    first = buffer.read()
+    buffer.append(b"two")
+    second = buffer.read(first.next_cursor)
+    assert (first.data, second.data, second.dropped) == (b"one ", b"two", 0)
+
+
+def test_a_reader_that_comes_too_late_is_told_what_it_missed() -> None:
+    buffer = OutputBuffer(4)
+    buffer.append(b"abcdefgh")
+    chunk = buffer.read(1)
+    assert (chunk.offset, chunk.data, chunk.dropped, chunk.next_cursor) == (4, b"efgh", 3, 8)
+    assert buffer.read(None).dropped == 0
+
+
+def test_a_cursor_from_the_future_reads_nothing() -> None:
+    buffer = OutputBuffer(10)
+    buffer.append(b"abc")
+    chunk = buffer.read(99)
+    assert (chunk.offset, chunk.data, chunk.dropped) == (3, b"", 0)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=30), st.integers(1, 30), st.integers(1, 7))
+def test_reading_in_steps_gives_every_byte_once_or_counts_it_as_dropped(
+    parts: list[bytes], size: int, step: int
+) -> None:
+    buffer, whole, cursor, seen = OutputBuffer(size), b"", 0, 0
+    for number, part in enumerate(parts):
+        buffer.append(part)
+        whole += part
+        assert buffer.end == len(whole)
+        if number % 2:
+            chunk = buffer.read(cursor, step)
+            assert chunk.data == whole[chunk.offset : chunk.next_cursor]
+            assert chunk.offset == cursor + chunk.dropped
+            seen += len(chunk.data) + chunk.dropped
+            cursor = chunk.next_cursor
+    assert seen == cursor
+
+
+def test_whoever_waits_for_more_is_woken() -> None:
+    async def scenario() -> bytes:
+        buffer = OutputBuffer(10)
+        waiting = asyncio.create_task(buffer.changed())
+        await asyncio.sleep(0)
+        buffer.append(b"x")
+        async with asyncio.timeout(5):
+            await waiting
+        return buffer.read().data
+
+    assert asyncio.run(scenario()) == b"x"
