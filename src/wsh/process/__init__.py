@@ -1,4 +1,31 @@
-"""Spawn, pty, kill a tree, and the keeper that outlives the server.
+"""Processes: the keeper that outlives us, its client, spawning, killing a tree, headless runs.
 
-Knows no escape sequence and no session; the keeper itself uses the standard library alone.
+Knows bytes, offsets, descriptors and signals; knows no escape sequence, no session name and no policy.
 """
+
+from wsh.process.child import Child, InputClosed
+from wsh.process.client import Keeper
+from wsh.process.ring import Ring
+from wsh.process.spec import (
+    ExitStatus,
+    JournalSpec,
+    KeeperOptions,
+    KillReport,
+    ProcessInfo,
+    ProcessState,
+    SpawnSpec,
+)
+
+__all__ = [
+    "Child",
+    "ExitStatus",
+    "InputClosed",
+    "JournalSpec",
+    "Keeper",
+    "KeeperOptions",
+    "KillReport",
+    "ProcessInfo",
+    "ProcessState",
+    "Ring",
+    "SpawnSpec",
+]

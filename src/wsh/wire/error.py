@@ -375,6 +375,21 @@ class KeeperGone(WshError):
         )
 
 
+class KeeperIncompatible(KeeperGone):
+    """A keeper of another version holds the terminals."""
+
+    code = "keeper_incompatible"
+
+    def __init__(self, speaks: object, ours: int) -> None:
+        WshError.__init__(
+            self,
+            f"The running keeper speaks protocol {speaks}, this server speaks {ours}.",
+            hint="It outlived an upgrade: use the version it came with, or end its sessions with that `wsh stop`.",
+            speaks=speaks,
+            ours=ours,
+        )
+
+
 class ServerGone(WshError):
     code = "server_gone"
     blame: ClassVar[Blame] = "system"

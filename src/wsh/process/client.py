@@ -1,0 +1,357 @@
+"""The server's side of the keeper: connect or start one, take over its children, spawn, kill, ask."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import os
+import resource
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from wsh.process import launch
+from wsh.process.child import Child
+from wsh.process.keeper import layout
+from wsh.process.link import Link
+from wsh.process.program import check_env, find_program
+from wsh.process.ring import Board, Ring
+from wsh.process.spec import KeeperOptions, KillReport, ProcessInfo, ProcessState, SpawnSpec
+from wsh.wire.error import (
+    CwdNotFound,
+    InvalidRequest,
+    KeeperGone,
+    KeeperIncompatible,
+    ProgramNotFound,
+    SessionCreateFailed,
+    TooLarge,
+)
+from wsh.wire.name import check_size
+from wsh.wire.place import Places
+
+log = logging.getLogger(__name__)
+
+_DEFAULT_GRACE_MS = 2000
+
+
+class Keeper:
+    """A connection to the one keeper of a place. Only the newest connection counts; an older one is displaced.
+
+    `on_dirty` is called on the event loop with the children whose rings have news (output, end of file, pause).
+    `on_lost` is called once if the keeper dies or another server displaces us; from then on every call raises
+    KeeperGone.
+    """
+
+    def __init__(self) -> None:
+        self.children: dict[int, Child] = {}
+        self.pid = 0
+        self.mark_base = 0
+        self.on_dirty: Callable[[list[Child]], None] = lambda children: None
+        self.on_lost: Callable[[KeeperGone], None] = lambda error: None
+        self._slots: dict[int, Child] = {}
+        self._slot_end = 0
+        self._displaced = False
+        self._link: Link
+        self._board: Board | None = None
+        self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @classmethod
+    async def open(cls, places: Places, options: KeeperOptions | None = None) -> Keeper:
+        """Connect to the keeper of `places`, starting it if need be, and take over its children."""
+        options = options or KeeperOptions()
+        _raise_descriptor_limit()
+        sock = await _in_thread(launch.connect, places, options)
+        keeper = cls()
+        keeper._link = Link(sock, keeper._event, keeper._lost)
+        try:
+            async with asyncio.timeout(options.connect_timeout_s):
+                await asyncio.shield(keeper._taken)
+        except TimeoutError:
+            await keeper.aclose()
+            raise KeeperGone("it does not answer") from None
+        except BaseException:
+            await keeper.aclose()
+            raise
+        return keeper
+
+    # asking
+
+    async def spawn(self, spec: SpawnSpec) -> Child:
+        """Start a program. Raises ProgramNotFound, CwdNotFound, InvalidEnvironment and the like; nothing stays then."""
+        request = self._request_of(spec)
+        fds = [spec.cwd_fd] if spec.cwd_fd is not None else []
+        asked = asyncio.ensure_future(self._ask(request, fds, spec))
+        try:
+            answer = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(self._undo_spawn)
+            raise
+        return self.children[answer["child"]["id"]]
+
+    def _undo_spawn(self, asked: asyncio.Future[dict[str, Any]]) -> None:
+        """Nobody wants the child any more that is being born."""
+        if asked.cancelled() or asked.exception() is not None:
+            return
+        child = self.children.get(asked.result()["child"]["id"])
+        if child is not None:
+            task = asyncio.ensure_future(self._end(child))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _end(self, child: Child) -> None:
+        try:
+            await self.kill_tree(child)
+            await child.exited
+            await self.forget(child)
+        except KeeperGone:
+            pass
+
+    async def kill_tree(self, child: Child, grace_ms: int = _DEFAULT_GRACE_MS) -> KillReport:
+        """End every process of that child. Returns when none is left, or with those that could not be ended."""
+        answer = await self._ask({"do": "kill", "child": child.id, "grace_ms": grace_ms})
+        report = answer["report"]
+        survivors = tuple((pid, number) for pid, number in report["survivors"])
+        if survivors:
+            log.warning("kill_tree of child %d left survivors (pid, errno): %s", child.id, survivors)
+        return KillReport(survivors, report["signalled"], tuple(report["forced"]), report["duration_ms"])
+
+    async def inspect(self, child: Child, *, jobs: bool = False) -> ProcessState:
+        """What the kernel knows of the child now. `jobs` also lists background processes, at the price of a walk."""
+        answer = await self._ask({"do": "inspect", "child": child.id, "jobs": jobs})
+        return _state_of(answer["state"])
+
+    async def update_meta(self, child: Child, meta: dict[str, Any]) -> None:
+        """Replace what a successor of this server will find in `child.meta`."""
+        await self._ask({"do": "meta", "child": child.id, "meta": _encode_meta(meta)})
+        child.meta = meta
+
+    async def forget(self, child: Child) -> None:
+        """Drop an exited child from the keeper and release its ring. A child that runs is refused."""
+        await self._ask({"do": "forget", "child": child.id})
+        self._remove(child)
+
+    async def ping(self) -> dict[str, Any]:
+        answer = await self._ask({"do": "ping"})
+        return answer
+
+    async def stop(self, grace_ms: int = _DEFAULT_GRACE_MS) -> list[tuple[int, int]]:
+        """Kill every tree and end the keeper. Returns survivors as (pid, errno)."""
+        answer = await self._ask({"do": "stop", "grace_ms": grace_ms})
+        survivors = [(pid, number) for pid, number in answer["survivors"]]
+        if survivors:
+            log.warning("stopping the keeper left survivors (pid, errno): %s", survivors)
+        await self.aclose()
+        return survivors
+
+    def note_resize(self, child: Child, rows: int, cols: int, offset: int) -> None:
+        if not self._closed and self._link.problem is None:
+            self._link.tell({"do": "resized", "child": child.id, "rows": rows, "cols": cols, "offset": offset})
+
+    async def aclose(self) -> None:
+        """Leave; the keeper and its children go on. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._link.close()
+        for child in list(self.children.values()):
+            self._remove(child)
+        if self._board is not None:
+            self._board.close()
+        if self._taken.done() and not self._taken.cancelled():
+            self._taken.exception()
+
+    # hearing
+
+    def _event(self, message: dict[str, Any], fds: list[int]) -> None:
+        if "welcome" in message:
+            self.pid = message["pid"]
+            self.mark_base = message["mark_base"]
+            self._board = Board(*fds)
+            asyncio.get_running_loop().add_reader(self._board.bell_in, self._rung)
+            return
+        if "refused" in message:
+            error = (
+                KeeperIncompatible(message["protocols"], layout.PROTOCOL)
+                if message["refused"] == "protocol"
+                else KeeperGone("it refused our proof; its secret file is not the one we can read")
+            )
+            if not self._taken.done():
+                self._taken.set_exception(error)
+            return
+        event = message.get("event")
+        if event == "children":
+            for facts in message["list"]:
+                self._adopt(facts, fds)
+            if message.get("last") and not self._taken.done():
+                self._taken.set_result(None)
+        elif event == "exit":
+            child = self.children.get(message["child"])
+            if child is not None:
+                child.set_exit(message["status"])
+        elif event == "displaced":
+            self._displaced = True
+        elif "child" in message:  # the answer to a spawn
+            self._adopt(message["child"], fds)
+        for fd in fds:
+            os.close(fd)
+
+    def _adopt(self, facts: dict[str, Any], fds: list[int]) -> Child:
+        """A child of the keeper becomes ours; takes its descriptors from the front of `fds`."""
+        assert self._board is not None
+        rings = [Ring(self._board, slot, fds.pop(0)) for slot in facts["slots"]]
+        has_input = facts["source_open"] or facts["stdin"]
+        child = Child(self, facts, rings, fds.pop(0) if has_input else -1)
+        self.children[child.id] = child
+        for ring in rings:
+            self._slots[ring.slot] = child
+            self._slot_end = max(self._slot_end, ring.slot + 1)
+        return child
+
+    def _remove(self, child: Child) -> None:
+        if self.children.pop(child.id, None) is None:
+            return
+        for ring in child.rings:
+            if self._slots.get(ring.slot) is child:
+                del self._slots[ring.slot]
+        child.release()
+        if not child.exited.done():
+            child.exited.cancel()
+
+    def _rung(self) -> None:
+        assert self._board is not None
+        dirty: dict[Child, None] = {}
+        for slot in self._board.take_dirty(self._slot_end):
+            child = self._slots.get(slot)
+            if child is not None:
+                dirty[child] = None
+        if dirty:
+            self.on_dirty(list(dirty))
+
+    def _lost(self, problem: str) -> None:
+        if self._board is not None:
+            asyncio.get_running_loop().remove_reader(self._board.bell_in)
+        if self._displaced:
+            problem = "another server took over its terminals"
+            self._link.problem = problem
+        error = KeeperGone(problem)
+        if not self._taken.done():
+            self._taken.set_exception(error)
+        if not self._closed:
+            log.error("keeper lost: %s", problem)
+            for child in self.children.values():
+                if not child.exited.done():
+                    child.exited.set_exception(error)
+                    child.exited.exception()
+            self.on_lost(error)
+
+    # requests
+
+    async def _ask(
+        self, message: dict[str, Any], fds: list[int] | None = None, spec: SpawnSpec | None = None
+    ) -> dict[str, Any]:
+        if self._closed:
+            raise KeeperGone("the connection was closed here")
+        answer = await self._link.ask(message, fds)
+        if "error" in answer:
+            raise _failure(answer["error"], answer.get("facts", {}), spec)
+        return answer
+
+    def _request_of(self, spec: SpawnSpec) -> dict[str, Any]:
+        check_size(spec.rows, spec.cols)
+        env = check_env(spec.env)
+        if not spec.argv or any(not isinstance(word, str) or "\0" in word for word in spec.argv):
+            raise InvalidRequest("A command needs a program and its arguments, as text without NUL.")
+        if "\0" in spec.cwd or (spec.cwd_fd is None and not os.path.isdir(spec.cwd)):
+            raise CwdNotFound(spec.cwd)
+        path = spec.path or find_program(spec.argv[0], env, spec.cwd)
+        if spec.ring_bytes < 64 * 1024:
+            raise InvalidRequest("A ring has at least 65536 bytes.")
+        journal = spec.journal
+        return {
+            "do": "spawn",
+            "terminal": spec.terminal,
+            "argv": list(spec.argv),
+            "path": path,
+            "cwd": spec.cwd,
+            "cwd_by_fd": spec.cwd_fd is not None,
+            "env": env,
+            "rows": spec.rows,
+            "cols": spec.cols,
+            "stdin": spec.stdin,
+            "identity": list(spec.identity) if spec.identity else None,
+            "ring_bytes": spec.ring_bytes,
+            "journal": journal
+            and {
+                "folder": journal.folder,
+                "segment_bytes": journal.segment_bytes,
+                "session_bytes": journal.session_bytes,
+            },
+            "extra_fds": [[number, content] for number, content in spec.extra_fds.items()],
+            "dies_with_server": spec.dies_with_server,
+            "meta": _encode_meta(spec.meta),
+        }
+
+
+def _encode_meta(meta: object) -> str:
+    text = json.dumps(meta, separators=(",", ":"))
+    if len(text) > layout.META_BYTES - 8:
+        raise TooLarge("What is remembered of a child", layout.META_BYTES - 8, "none")
+    return text
+
+
+def _failure(code: str, facts: dict[str, Any], spec: SpawnSpec | None) -> Exception:
+    if code == "spawn_failed" and spec is not None:
+        number = int(facts.get("errno", 0))
+        reason = os.strerror(number)
+        if facts["stage"] == "cwd":
+            return CwdNotFound(spec.cwd)
+        if facts["stage"] == "program" and number in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
+            return ProgramNotFound(spec.path or spec.argv[0])
+        return SessionCreateFailed(f"{spec.argv[0]!r} cannot be started: {reason}.", errno=number, stage=facts["stage"])
+    if code == "still_running":
+        return InvalidRequest("A child that runs cannot be forgotten; kill it first.", **facts)
+    return InvalidRequest(f"The keeper refused: {code.replace('_', ' ')}.", **facts)
+
+
+def _info(facts: dict[str, Any]) -> ProcessInfo:
+    return ProcessInfo(facts["pid"], tuple(facts["argv"]), facts["comm"])
+
+
+def _state_of(facts: dict[str, Any]) -> ProcessState:
+    foreground = facts.get("foreground")
+    return ProcessState(
+        running=facts["running"],
+        foreground_group=facts.get("foreground_group"),
+        foreground=_info(foreground) if foreground else None,
+        cwd=foreground.get("cwd") if foreground else None,
+        reading=facts.get("reading", "unknown"),
+        echo=facts.get("echo"),
+        canonical=facts.get("canonical"),
+        jobs=tuple(_info(job) for job in facts.get("jobs", [])),
+    )
+
+
+def _raise_descriptor_limit() -> None:
+    """Two descriptors per terminal: the soft limit of 1024 would end at 500 sessions."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            pass
+
+
+async def _in_thread(call: Callable[[Places, KeeperOptions], socket.socket], *args: Any) -> socket.socket:
+    """Run `call` in a thread. If we are cancelled meanwhile, its socket is closed when it comes."""
+    task = asyncio.ensure_future(asyncio.to_thread(call, *args))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(lambda done: None if done.cancelled() or done.exception() else done.result().close())
+        raise

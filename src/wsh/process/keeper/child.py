@@ -1,0 +1,69 @@
+"""A child as the keeper remembers it, from spawn until the server forgets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wsh.process.keeper.stream import Pump, Stream
+
+
+class Child:
+    """`status` is the leader's wait status once it is dead; `announced` once what it printed has been drained too."""
+
+    __slots__ = (
+        "announce",
+        "announced",
+        "dies_with_server",
+        "forgotten",
+        "id",
+        "is_terminal",
+        "pid",
+        "ready",
+        "started_us",
+        "status",
+        "stdin_fd",
+        "streams",
+    )
+
+    def __init__(self, id: int, pid: int, is_terminal: bool, announce: Callable[[Child], None]) -> None:
+        self.id = id
+        self.pid = pid
+        self.is_terminal = is_terminal
+        self.streams: list[Stream] = []
+        self.status: int | None = None
+        self.ready = False  # the program has been executed and the server told
+        self.announced = False
+        self.forgotten = False
+        self.dies_with_server = False
+        self.stdin_fd = -1
+        self.started_us = 0
+        self.announce = announce
+
+    def die(self, status: int, pump: Pump) -> None:
+        """The leader is dead. Its last words are read before anybody is told."""
+        self.status = status
+        for stream in self.streams:
+            pump.drain(stream)
+        self.settle()
+
+    def settle(self) -> None:
+        """Announce the exit if everything is in place for that."""
+        if self.announced or self.forgotten or not self.ready or self.status is None:
+            return
+        if all(stream.drained for stream in self.streams):
+            self.announced = True
+            self.announce(self)
+
+    def describe(self) -> dict[str, Any]:
+        """What a server is told about this child, at spawn and at take-over."""
+        return {
+            "id": self.id,
+            "pid": self.pid,
+            "terminal": self.is_terminal,
+            "slots": [stream.slot for stream in self.streams],
+            "status": self.status if self.announced else None,
+            "started_us": self.started_us,
+            "stdin": self.stdin_fd >= 0,
+            "source_open": self.is_terminal and self.streams[0].fd >= 0,
+        }

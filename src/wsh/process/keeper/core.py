@@ -1,0 +1,367 @@
+"""The keeper's heart: children, the server's requests, reaping, and when to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from wsh.process.keeper import layout, spawn
+from wsh.process.keeper.child import Child
+from wsh.process.keeper.door import Connection, Door
+from wsh.process.keeper.inspect import inspect
+from wsh.process.keeper.journal import Journal
+from wsh.process.keeper.kill import KillJob
+from wsh.process.keeper.loop import Loop
+from wsh.process.keeper.mark import Census, Count, choose_base
+from wsh.process.keeper.stream import Pump, Stream
+
+_FDS_PER_FRAME = 240
+_LOOK_AROUND_S = 10.0
+
+
+class Refusal(Exception):
+    """A request that cannot be met; goes back to the server as data."""
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.facts = facts
+
+
+class Keeper:
+    def __init__(self, socket_path: str, secret: bytes, linger_s: float, limits: spawn.Limits) -> None:
+        self.loop = Loop()
+        self.pump = Pump(self.loop)
+        self.children: dict[int, Child] = {}
+        self._limits = limits
+        self._linger_s = linger_s
+        self._by_pid: dict[int, Child] = {}
+        self._leaders: dict[int, int] = {}
+        self._jobs: dict[int, KillJob] = {}
+        self._job_count = 0
+        self._next_id = 1
+        self._server: Connection | None = None
+        self._alone_since = time.monotonic()
+        self._stopping = False
+        self._census = Census(self.loop, choose_base(), self._leaders)
+        self._mark_base = self._census.base
+        self.door = Door(self.loop, socket_path, secret, self._welcome)
+        self._requests: dict[str, Callable[[Connection, dict[str, Any], list[int]], dict[str, Any] | None]] = {
+            "spawn": self._spawn,
+            "resized": self._resized,
+            "meta": self._set_meta,
+            "kill": self._kill,
+            "inspect": self._inspect,
+            "forget": self._forget,
+            "stop": self._stop,
+            "ping": self._ping,
+        }
+        self._watch_children()
+        self.loop.after(_LOOK_AROUND_S, self._look_around)
+
+    def run(self) -> None:
+        self.pump.scribe.start()
+        try:
+            self.loop.run()
+        finally:
+            self.door.close()
+            self.pump.scribe.stop()
+
+    # servers
+
+    def _welcome(self, connection: Connection) -> None:
+        """A proven server. It displaces the one before."""
+        if self._server is not None:
+            old, self._server = self._server, None
+            old.send({"event": "displaced"})
+            old.close()
+        self._server = connection
+        connection.receive = self._receive
+        connection.lost = self._lost
+        self.pump.attach()
+        control = self.pump.control
+        connection.send(
+            {
+                "welcome": layout.PROTOCOL,
+                "pid": os.getpid(),
+                "mark_base": self._mark_base,
+                "children": sum(child.ready for child in self.children.values()),
+                "fds": 3,
+            },
+            [control.fd, control.to_server, control.to_keeper],
+        )
+        batch: list[dict[str, Any]] = []
+        fds: list[int] = []
+        for child in self.children.values():
+            if not child.ready:
+                continue
+            more = self._fds_of(child)
+            if len(fds) + len(more) > _FDS_PER_FRAME:
+                connection.send({"event": "children", "list": batch, "fds": len(fds)}, fds)
+                batch, fds = [], []
+            batch.append(child.describe())
+            fds += more
+        connection.send({"event": "children", "list": batch, "fds": len(fds), "last": True}, fds)
+
+    def _lost(self, connection: Connection) -> None:
+        if connection is not self._server:
+            return
+        self._server = None
+        self._alone_since = time.monotonic()
+        self.pump.detach()
+        for child in list(self.children.values()):
+            if child.dies_with_server:
+                self._begin_kill(child, 2000, lambda job: self._drop(self.children.get(job.child)))
+        self.loop.after(self._linger_s, self._end_if_useless)
+
+    def _receive(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+        number = message.get("id")
+        try:
+            request = self._requests.get(str(message.get("do")))
+            if request is None:
+                raise Refusal("unknown_request", request=str(message.get("do"))[:100])
+            answer = request(connection, message, fds)
+        except Refusal as refusal:
+            answer = {"error": refusal.code, "facts": refusal.facts}
+        finally:
+            for fd in fds:
+                os.close(fd)
+        if answer is not None and number is not None:
+            connection.send({"re": number, **answer})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if self._server is not None:
+            self._server.send(message)
+
+    def _child(self, message: dict[str, Any]) -> Child:
+        child = self.children.get(message["child"])
+        if child is None or child.forgotten:
+            raise Refusal("no_such_child", child=message["child"])
+        return child
+
+    def _fds_of(self, child: Child) -> list[int]:
+        """What a server needs to serve it: rings, and the terminal while that is open."""
+        fds = [stream.ring_fd for stream in child.streams]
+        if child.is_terminal and child.streams[0].fd >= 0:
+            fds.append(child.streams[0].fd)
+        return fds
+
+    # spawning
+
+    def _spawn(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+        if self._stopping:
+            raise Refusal("stopping")
+        id = self._next_id
+        self._next_id += 1
+        try:
+            slots = [self.pump.take_slot() for _ in range(1 if message["terminal"] else 2)]
+            cwd_fd = fds[0] if message["cwd_by_fd"] else None
+            started = spawn.start(message, cwd_fd, self._mark_base + id, self._limits)
+        except OSError as problem:
+            raise Refusal("spawn_failed", stage=spawn.STAGE_SETUP, errno=problem.errno or 0) from None
+        child = Child(id, started.pid, bool(message["terminal"]), self._announce)
+        child.dies_with_server = bool(message["dies_with_server"])
+        child.started_us = time.time_ns() // 1000
+        child.stdin_fd = started.stdin_fd
+        for slot, fd in zip(slots, started.sources, strict=True):
+            child.streams.append(Stream(child, slot, fd, int(message["ring_bytes"])))
+        journal = message["journal"]
+        if journal is not None:
+            stream = child.streams[0]
+            stream.journal = Journal(
+                stream, spawn.to_bytes(journal["folder"]), int(journal["segment_bytes"]), int(journal["session_bytes"])
+            )
+            stream.journal.note(0, child.started_us, layout.KIND_SIZE, message["rows"], message["cols"])
+        self._store_meta(child, message["meta"])
+        self.children[id] = child
+        self._by_pid[child.pid] = child
+        self._leaders[child.pid] = id
+        for stream in child.streams:
+            self.pump.add(stream)
+        number = message.get("id")
+        self.loop.watch(started.error_fd, lambda events: self._spawned(connection, number, child, started.error_fd))
+
+    def _spawned(self, connection: Connection, number: Any, child: Child, error_fd: int) -> None:
+        self.loop.unwatch(error_fd)
+        failure = spawn.read_outcome(error_fd)
+        os.close(error_fd)
+        if failure is not None:
+            stage, errno = failure
+            self._drop(child)
+            connection.send({"re": number, "error": "spawn_failed", "facts": {"stage": stage, "errno": errno}})
+            return
+        child.ready = True
+        if connection is self._server:
+            fds = self._fds_of(child)
+            if child.stdin_fd >= 0:
+                fds.append(child.stdin_fd)
+            connection.send({"re": number, "child": child.describe(), "fds": len(fds)}, fds)
+        elif self._server is not None:  # asked by one server, born under the next
+            self._close_stdin(child)
+            fds = self._fds_of(child)
+            self._server.send({"event": "children", "list": [child.describe()], "fds": len(fds)}, fds)
+        self._close_stdin(child)
+        if child.dies_with_server and self._server is not connection:
+            self._begin_kill(child, 2000, lambda job: self._drop(child))
+        child.settle()
+
+    def _announce(self, child: Child) -> None:
+        """The exit of a child, after all that it printed."""
+        stream = child.streams[0]
+        assert child.status is not None
+        if stream.journal is not None:
+            stream.journal.note(stream.head, time.time_ns() // 1000, layout.KIND_EXIT, extra=child.status & 0xFFFF_FFFF)
+            self.pump.scribe.touch(stream.journal)
+        self._tell({"event": "exit", "child": child.id, "status": child.status})
+
+    def _drop(self, child: Child | None) -> None:
+        """Remember nothing of it any more."""
+        if child is None or child.forgotten:
+            return
+        child.forgotten = True
+        self.children.pop(child.id, None)
+        for stream in child.streams:
+            self.pump.remove(stream)
+        self._close_stdin(child)
+        self.loop.after(self._linger_s, self._end_if_useless)
+
+    def _close_stdin(self, child: Child) -> None:
+        """The server has the only end now: closing it there is end of input."""
+        if child.stdin_fd >= 0:
+            os.close(child.stdin_fd)
+            child.stdin_fd = -1
+
+    # reaping
+
+    def _watch_children(self) -> None:
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self.loop.watch(read, lambda events: self._reap(read))
+
+    def _reap(self, wake_fd: int) -> None:
+        try:
+            os.read(wake_fd, 4096)
+        except BlockingIOError:
+            pass
+        reaped = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            reaped = True
+            self._leaders.pop(pid, None)
+            child = self._by_pid.pop(pid, None)
+            if child is not None:
+                child.die(status, self.pump)
+        if reaped:
+            for job in list(self._jobs.values()):
+                job.nudge()
+
+    # requests
+
+    def _resized(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The server has set a size at that offset of what it had parsed; replaying the journal does the same."""
+        child = self._child(message)
+        journal = child.streams[0].journal
+        if journal is not None:
+            offset = min(int(message["offset"]), child.streams[0].head)
+            rows, cols = int(message["rows"]), int(message["cols"])
+            journal.note(offset, time.time_ns() // 1000, layout.KIND_SIZE, rows, cols)
+            self.pump.scribe.touch(journal)
+        return {}
+
+    def _set_meta(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        self._store_meta(self._child(message), message["meta"])
+        return {}
+
+    def _store_meta(self, child: Child, meta: str) -> None:
+        data = meta.encode("ascii")
+        if len(data) > layout.META_BYTES - 8:
+            raise Refusal("meta_too_large", limit=layout.META_BYTES - 8)
+        stream = child.streams[0]
+        os.pwrite(stream.ring_fd, len(data).to_bytes(8, "little") + data, stream.size)
+
+    def _inspect(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        return {"state": inspect(self._child(message), jobs=bool(message.get("jobs")))}
+
+    def _forget(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        child = self._child(message)
+        if child.status is None:
+            raise Refusal("still_running", child=child.id)
+        self._drop(child)
+        return {}
+
+    def _ping(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        return {"pid": os.getpid(), "children": len(self.children), "slots": len(self.pump.slots)}
+
+    # killing
+
+    def _kill(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+        child = self._child(message)
+        number = message.get("id")
+        self._begin_kill(
+            child, int(message["grace_ms"]), lambda job: connection.send({"re": number, "report": job.report})
+        )
+
+    def _begin_kill(self, child: Child, grace_ms: int, done: Callable[[KillJob], None]) -> KillJob:
+        leader = child.pid if child.pid in self._leaders else None
+        return self._start_job(child.id, leader, grace_ms, done)
+
+    def _start_job(self, id: int, leader: int | None, grace_ms: int, done: Callable[[KillJob], None]) -> KillJob:
+        def finished(job: KillJob) -> None:
+            self._jobs.pop(key, None)
+            done(job)
+
+        self._job_count += 1
+        key = self._job_count
+        job = KillJob(self.loop, self._census, id, leader, grace_ms, finished)
+        if not job.finished:
+            self._jobs[key] = job
+        return job
+
+    def _stop(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+        """Kill every tree, those of forgotten children too, and end."""
+        self._stopping = True
+        number = message.get("id")
+        grace_ms = int(message["grace_ms"])
+        survivors: list[list[int]] = []
+        open_jobs: set[int] = set()
+
+        def finished(job: KillJob) -> None:
+            survivors.extend(job.report["survivors"])
+            open_jobs.discard(job.child)
+            if not open_jobs:
+                end()
+
+        def end() -> None:
+            connection.send({"re": number, "survivors": survivors})
+            self.loop.after(0.02, self.loop.stop)
+
+        def counted(count: Count) -> None:
+            ids = set(count.alive) | set(self.children)
+            open_jobs.update(ids)
+            if not ids:
+                end()
+            leaders = {id: pid for pid, id in self._leaders.items()}
+            for id in ids:
+                self._start_job(id, leaders.get(id), grace_ms, finished)
+
+        self._census.ask(counted)
+
+    # the end
+
+    def _end_if_useless(self) -> None:
+        alone = self._server is None and time.monotonic() - self._alone_since >= self._linger_s
+        if alone and not self.children and not self._jobs:
+            self.loop.stop()
+
+    def _look_around(self) -> None:
+        self._end_if_useless()
+        self.loop.after(_LOOK_AROUND_S, self._look_around)

@@ -1,0 +1,81 @@
+"""Becoming a daemon: own session, no terminal, no inherited descriptors, reaper of all descendants."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import time
+
+from wsh.process.keeper import spawn
+from wsh.process.keeper.core import Keeper
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def start(socket_path: str, secret_path: str, log_path: str, linger_s: float) -> None:
+    """Fork twice; the first process returns when the daemon listens, or exits with its complaint."""
+    ready, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        complaint = os.read(ready, 4096)
+        if complaint != b"ready":
+            sys.stderr.write(complaint.decode("utf-8", "replace") or "the keeper ended at once\n")
+            os._exit(1)
+        os._exit(0)
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        _let_go(log_path, tell)
+        keeper = Keeper(socket_path, _make_secret(secret_path), linger_s, spawn.Limits())
+        _become_reaper()
+        os.write(tell, b"ready")
+        os.close(tell)
+    except BaseException as problem:
+        os.write(tell, f"the keeper cannot start: {problem!r}\n".encode())
+        os._exit(1)
+    gc.collect()
+    gc.freeze()
+    try:
+        keeper.run()
+    except BaseException:
+        import traceback
+
+        sys.stderr.write(time.strftime("%Y-%m-%dT%H:%M:%S keeper died\n"))
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def _let_go(log_path: str, keep: int) -> None:
+    os.chdir("/")
+    null = os.open("/dev/null", os.O_RDWR)
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.dup2(log, 2)
+    os.closerange(3, keep)
+    os.closerange(keep + 1, 65_536)
+    os.set_inheritable(keep, False)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _become_reaper() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot become the reaper of orphans")
+
+
+def _make_secret(path: str) -> bytes:
+    secret = os.urandom(32).hex().encode()
+    temporary = f"{path}.{os.getpid()}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    os.write(fd, secret)
+    os.close(fd)
+    os.replace(temporary, path)
+    return secret

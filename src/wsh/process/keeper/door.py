@@ -1,0 +1,192 @@
+"""The keeper's unix socket: who may come in, and the connection of the one server that did."""
+
+from __future__ import annotations
+
+import _blake2
+import _socket
+import os
+import select
+from collections.abc import Callable
+from typing import Any
+
+from wsh.process.keeper import frame, layout
+from wsh.process.keeper.loop import Loop
+
+_PROOF_LIMIT_S = 5.0
+_MAX_STRANGERS = 16
+_MAX_QUEUED_BYTES = 64 * 1024 * 1024
+
+
+def prove(secret: bytes, nonce: bytes) -> str:
+    """What a server answers to show that it can read the secret file."""
+    return _blake2.blake2b(nonce, digest_size=32, key=secret[:64]).hexdigest()
+
+
+class Connection:
+    """Frames over one accepted socket.
+
+    `receive` gets each message with its descriptors, which it then owns; `lost` is called once.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        sock: _socket.socket,
+        receive: Callable[[Connection, dict[str, Any], list[int]], None],
+        lost: Callable[[Connection], None],
+    ) -> None:
+        self._loop = loop
+        self._sock = sock
+        self.receive = receive
+        self.lost = lost
+        self._decoder = frame.Decoder()
+        self._queue: list[tuple[bytes, list[int], int]] = []
+        self._queued = 0
+        self.open = True
+        self.nonce = os.urandom(16)
+        loop.watch(sock.fileno(), self._ready)
+
+    def send(self, message: dict[str, Any], fds: list[int] | None = None) -> None:
+        """Queue a message. `fds` are duplicated here, so the caller may close its own at once."""
+        if not self.open:
+            return
+        data = frame.encode(message)
+        self._queue.append((data, [os.dup(fd) for fd in fds or []], 0))
+        self._queued += len(data)
+        self._flush()
+        if self._queued > _MAX_QUEUED_BYTES:
+            self.close()  # it does not read: better no server than a keeper that grows
+
+    def close(self) -> None:
+        if not self.open:
+            return
+        self.open = False
+        self._loop.unwatch(self._sock.fileno())
+        self._sock.close()
+        for _, fds, _ in self._queue:
+            for fd in fds:
+                os.close(fd)
+        self._queue.clear()
+        for fd in self._decoder.take_all_fds():
+            os.close(fd)
+        self.lost(self)
+
+    def _ready(self, events: int) -> None:
+        if events & select.EPOLLOUT:
+            self._flush()
+        if self.open and events & ~select.EPOLLOUT:
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data, ancillary, _, _ = self._sock.recvmsg(262_144, frame.ANCILLARY_BYTES, _socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, ancillary = b"", []
+        self._decoder.push(data, ancillary)
+        if not data:
+            self.close()
+            return
+        try:
+            while self.open and (message := self._decoder.pop()) is not None:
+                self.receive(self, message, self._decoder.take_fds(int(message.get("fds", 0))))
+        except (frame.FrameError, KeyError, TypeError, ValueError):
+            self.close()
+
+    def _flush(self) -> None:
+        while self._queue and self.open:
+            data, fds, sent = self._queue[0]
+            try:
+                count = self._sock.sendmsg([memoryview(data)[sent:]], frame.rights(fds), _socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                break
+            except OSError:
+                self.close()
+                return
+            for fd in fds:
+                os.close(fd)
+            self._queued -= count
+            if sent + count < len(data):
+                self._queue[0] = (data, [], sent + count)
+            else:
+                self._queue.pop(0)
+        if self.open:
+            events = select.EPOLLIN | (select.EPOLLOUT if self._queue else 0)
+            self._loop.watch(self._sock.fileno(), self._ready, events)
+
+
+class Door:
+    """Listens, checks the peer's user and its proof, and hands over the connection of a proven server."""
+
+    def __init__(self, loop: Loop, path: str, secret: bytes, welcome: Callable[[Connection], None]) -> None:
+        self._loop = loop
+        self._path = path
+        self._secret = secret
+        self._welcome = welcome
+        self._strangers: set[Connection] = set()
+        self._identity = (0, 0)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC, 0)
+        self._sock.setblocking(False)
+        try:
+            os.unlink(self._path)
+        except FileNotFoundError:
+            pass
+        before = os.umask(0o177)
+        try:
+            self._sock.bind(self._path)
+        finally:
+            os.umask(before)
+        self._sock.listen(64)
+        found = os.stat(self._path)
+        self._identity = (found.st_dev, found.st_ino)
+        self._loop.watch(self._sock.fileno(), self._accept)
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to us: cleaners remove sockets from temporary folders."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity
+
+    def close(self) -> None:
+        if self.is_in_place():
+            os.unlink(self._path)
+        self._loop.unwatch(self._sock.fileno())
+        self._sock.close()
+
+    def _accept(self, events: int) -> None:
+        try:
+            fd, _ = self._sock._accept()  # type: ignore[attr-defined]  # the plain module has no accept()
+        except OSError:
+            return
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=fd)
+        sock.setblocking(False)
+        credentials = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        uid = int.from_bytes(credentials[4:8], "little")
+        if uid != os.getuid() or len(self._strangers) >= _MAX_STRANGERS:
+            sock.close()
+            return
+        stranger = Connection(self._loop, sock, self._prove, self._strangers.discard)
+        self._strangers.add(stranger)
+        stranger.send({"keeper": os.getpid(), "protocols": [layout.PROTOCOL], "nonce": stranger.nonce.hex()})
+        self._loop.after(_PROOF_LIMIT_S, lambda: stranger.close() if stranger in self._strangers else None)
+
+    def _prove(self, stranger: Connection, message: dict[str, Any], fds: list[int]) -> None:
+        for fd in fds:
+            os.close(fd)
+        refusal = None
+        if message.get("protocol") != layout.PROTOCOL:
+            refusal = "protocol"
+        elif message.get("proof") != prove(self._secret, stranger.nonce):
+            refusal = "proof"
+        if refusal is not None:
+            stranger.send({"refused": refusal, "protocols": [layout.PROTOCOL]})
+            stranger.close()
+            return
+        self._strangers.discard(stranger)
+        self._welcome(stranger)

@@ -1,0 +1,209 @@
+"""What a child is doing now, as the kernel knows it: foreground group, who waits for the terminal, jobs, modes.
+
+Questions that /proc cannot answer for sure are answered `unknown`, never guessed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import termios
+from struct import unpack_from
+from typing import Any
+
+from wsh.process.keeper.child import Child
+from wsh.process.keeper.mark import read_stat
+
+YES, NO, UNKNOWN = "yes", "no", "unknown"
+
+_TIOCGPTN = 0x80045430
+_MAX_THREADS = 64
+_MAX_PROCESSES = 512
+
+# numbers of the system calls in which a program can wait for input
+_CALLS: dict[str, dict[int, str]] = {
+    "x86_64": {
+        0: "read",
+        19: "read",
+        7: "poll",
+        271: "ppoll",
+        23: "select",
+        270: "pselect",
+        232: "epoll",
+        281: "epoll",
+        441: "epoll2",
+        426: "ring",
+    },
+    "aarch64": {63: "read", 65: "read", 73: "ppoll", 72: "pselect", 22: "epoll", 441: "epoll2", 426: "ring"},
+}
+_calls = _CALLS.get(os.uname().machine, {})
+
+
+def _read(path: str, limit: int = 4096) -> bytes | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, limit)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _link(path: str) -> str | None:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
+def describe(pid: int) -> dict[str, Any]:
+    raw = _read(f"/proc/{pid}/cmdline", 16_384) or b""
+    words = raw.split(b"\0")[:-1] if raw.endswith(b"\0") else raw.split(b"\0") if raw else []
+    comm = (_read(f"/proc/{pid}/comm") or b"").rstrip(b"\n")
+    return {
+        "pid": pid,
+        "argv": [word.decode("utf-8", "surrogateescape") for word in words],
+        "comm": comm.decode("utf-8", "surrogateescape"),
+    }
+
+
+def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
+    """All that is known now. `jobs` costs a walk over /proc; the rest is a handful of reads."""
+    if not child.is_terminal or child.status is not None or child.streams[0].fd < 0:
+        return {"running": child.status is None}
+    master = child.streams[0].fd
+    state: dict[str, Any] = {"running": True}
+    try:
+        local = termios.tcgetattr(master)[3]
+        state["echo"] = bool(local & termios.ECHO)
+        state["canonical"] = bool(local & termios.ICANON)
+        group = os.tcgetpgrp(master)
+    except (OSError, termios.error):
+        return state
+    members = _session_members(child.pid) if jobs else {}
+    leader = read_stat(group) if group > 0 else None
+    foreground = [pid for pid, pgrp in members.items() if pgrp == group]
+    if leader is not None and group not in foreground:
+        foreground.insert(0, group)
+    foreground.sort(key=lambda pid: (pid != group, pid))
+    if not foreground and group > 0 and not jobs:  # the group outlived its leader: only a walk finds it
+        foreground = [pid for pid, pgrp in _session_members(child.pid).items() if pgrp == group]
+    state["foreground_group"] = group
+    if foreground:
+        state["foreground"] = describe(foreground[0]) | {"cwd": _link(f"/proc/{foreground[0]}/cwd")}
+        terminal = _terminal_name(master)
+        state["reading"] = _any_reading(foreground[:16], terminal)
+    else:
+        state["reading"] = UNKNOWN
+    if jobs:
+        background = [pid for pid, pgrp in members.items() if pgrp not in (group, child.pid)]
+        state["jobs"] = [describe(pid) for pid in sorted(background)[:_MAX_PROCESSES]]
+    return state
+
+
+def _session_members(leader: int) -> dict[int, int]:
+    """Live processes of the session as {pid: process group}."""
+    found = {}
+    session = str(leader).encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            stat = read_stat(int(name))
+            if stat is not None and stat[3] == session and stat[0] not in (b"Z", b"X"):
+                found[int(name)] = int(stat[2])
+    return found
+
+
+def _terminal_name(master: int) -> str:
+    number = unpack_from("I", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))[0]
+    return f"/dev/pts/{number}"
+
+
+def _any_reading(pids: list[int], terminal: str) -> str:
+    answers = [_reads(pid, terminal) for pid in pids]
+    if YES in answers:
+        return YES
+    return UNKNOWN if UNKNOWN in answers else NO
+
+
+def _reads(pid: int, terminal: str) -> str:
+    """Whether a thread of that process is blocked until the terminal has input."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")[:_MAX_THREADS]
+    except OSError:
+        return NO
+    answer = NO
+    for thread in threads:
+        one = _thread_reads(pid, thread, terminal)
+        if one == YES:
+            return YES
+        if one == UNKNOWN:
+            answer = UNKNOWN
+    return answer
+
+
+def _thread_reads(pid: int, thread: str, terminal: str) -> str:
+    base = f"/proc/{pid}/task/{thread}"
+    line = _read(f"{base}/syscall", 256)
+    if line is None:
+        return YES if (_read(f"{base}/wchan") or b"") == b"n_tty_read" else UNKNOWN
+    words = line.split()
+    if not words or not words[0].lstrip(b"-").isdigit():
+        return NO  # "running"
+    call = _calls.get(int(words[0])) if _calls else UNKNOWN
+    if call is None or len(words) < 6:
+        return NO
+    if call == UNKNOWN or call == "ring":
+        return UNKNOWN
+    args = [int(word, 16) for word in words[1:7]]
+    if call == "read":
+        return YES if _is_terminal(pid, args[0], terminal) else NO
+    try:
+        fds, forever = _waits_for(pid, call, args)
+    except (OSError, ValueError, IndexError):
+        return UNKNOWN
+    if not any(_is_terminal(pid, fd, terminal) for fd in fds):
+        return NO
+    return YES if forever else UNKNOWN
+
+
+def _is_terminal(pid: int, fd: int, terminal: str) -> bool:
+    return _link(f"/proc/{pid}/fd/{fd}") in (terminal, "/dev/tty")
+
+
+def _waits_for(pid: int, call: str, args: list[int]) -> tuple[list[int], bool]:
+    """Descriptors whose input the call waits for, and whether it waits without a time limit."""
+    if call in ("poll", "ppoll"):
+        count = min(args[1], 256)
+        data = _memory(pid, args[0], count * 8)
+        fds = [fd for fd, events in (unpack_from("<ih", data, 8 * i) for i in range(count)) if events & 1 and fd >= 0]
+        forever = args[2] == 0 if call == "ppoll" else args[2] & 0x80000000 != 0
+        return fds, forever
+    if call in ("select", "pselect"):
+        if not args[1]:
+            return [], True
+        count = min(args[0], 1024)
+        bits = int.from_bytes(_memory(pid, args[1], (count + 7) // 8), "little")
+        return [fd for fd in range(count) if bits >> fd & 1], args[4] == 0
+    info = _read(f"/proc/{pid}/fdinfo/{args[0]}", 65_536)
+    if info is None:
+        raise OSError("no fdinfo")
+    watched = []
+    for row in info.split(b"\n"):
+        words = row.split()
+        if len(words) >= 4 and words[0] == b"tfd:" and int(words[3], 16) & 1:
+            watched.append(int(words[1]))
+    return watched, args[3] == 0 if call == "epoll2" else args[3] & 0x80000000 != 0
+
+
+def _memory(pid: int, address: int, count: int) -> bytes:
+    fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.pread(fd, count, address)
+    finally:
+        os.close(fd)
+    if len(data) < count:
+        raise ValueError("short")
+    return data

@@ -1,0 +1,91 @@
+"""One thread, one epoll, some timers."""
+
+from __future__ import annotations
+
+import heapq
+import select
+import time
+from collections.abc import Callable
+
+Handler = Callable[[int], None]
+
+
+class Timer:
+    __slots__ = ("at", "call")
+
+    def __init__(self, at: float, call: Callable[[], None]) -> None:
+        self.at = at
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self.call = None
+
+
+class Loop:
+    """Runs handlers of ready descriptors, due timers, then idle steps. `stop` ends it."""
+
+    def __init__(self) -> None:
+        self.epoll = select.epoll()
+        self._handlers: dict[int, Handler] = {}
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._sequence = 0
+        self._steps: list[Callable[[], bool]] = []
+        self._running = True
+
+    def watch(self, fd: int, handler: Handler, events: int = select.EPOLLIN) -> None:
+        if fd in self._handlers:
+            self.epoll.modify(fd, events)
+        else:
+            self.epoll.register(fd, events)
+        self._handlers[fd] = handler
+
+    def unwatch(self, fd: int) -> None:
+        if self._handlers.pop(fd, None) is not None:
+            self.epoll.unregister(fd)
+
+    def after(self, seconds: float, call: Callable[[], None]) -> Timer:
+        self._sequence += 1
+        timer = Timer(time.monotonic() + seconds, call)
+        heapq.heappush(self._timers, (timer.at, self._sequence, timer))
+        return timer
+
+    def add_step(self, step: Callable[[], bool]) -> None:
+        """Call `step` once a turn, between descriptors, until it returns False."""
+        self._steps.append(step)
+
+    def stop(self) -> None:
+        self._running = False
+
+    def run(self) -> None:
+        handlers = self._handlers
+        poll = self.epoll.poll
+        while self._running:
+            for fd, events in poll(self._timeout(), 256):
+                handler = handlers.get(fd)
+                if handler is not None:  # an earlier handler of this turn may have closed it
+                    handler(events)
+            if self._timers:
+                self._run_timers()
+            if self._steps:
+                self._steps = [step for step in self._take_steps() if step()] + self._steps
+
+    def _take_steps(self) -> list[Callable[[], bool]]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    def _timeout(self) -> float:
+        if self._steps:
+            return 0
+        while self._timers and self._timers[0][2].call is None:
+            heapq.heappop(self._timers)
+        if not self._timers:
+            return -1
+        return max(0.0, self._timers[0][0] - time.monotonic())
+
+    def _run_timers(self) -> None:
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            timer = heapq.heappop(self._timers)[2]
+            call, timer.call = timer.call, None
+            if call is not None:
+                call()

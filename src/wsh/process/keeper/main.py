@@ -1,0 +1,26 @@
+"""Start of the keeper: become a daemon, open the door, run. Executed by path, never imported.
+
+Usage: main.py SOCKET SECRET_FILE LOG_FILE LINGER_SECONDS. Exits with 0 once the daemon listens.
+"""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+
+
+def _make_importable() -> None:
+    """Let `wsh.process.keeper.x` be found without executing what the packages above import."""
+    path = _here
+    for name in ("wsh.process.keeper", "wsh.process", "wsh"):
+        package = type(sys)(name)
+        package.__path__ = [path]
+        sys.modules[name] = package
+        path = os.path.dirname(path)
+
+
+if __name__ == "__main__":
+    _make_importable()
+    from wsh.process.keeper.daemon import start
+
+    start(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]))

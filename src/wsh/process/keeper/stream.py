@@ -1,0 +1,317 @@
+"""Output streams: a descriptor that is read, a ring it is read into, and when to pause.
+
+A stream belongs to one child: a terminal has one, a child on pipes has two. What is read goes to a buffer shared by
+all streams and from there into the stream's memfd: the keeper maps no ring, so a thousand of them cost it no memory.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from wsh.process.keeper import layout
+from wsh.process.keeper.control import Control, fence
+from wsh.process.keeper.journal import Journal, Scribe
+from wsh.process.keeper.loop import Loop
+
+if TYPE_CHECKING:
+    from wsh.process.keeper.child import Child
+
+_BUFFER_BYTES = 64 * 1024
+_LEAST_ROOM = 4096  # a terminal gives at most 4095 bytes a read; less room than that is "full"
+_READS_PER_TURN = 16
+_RECORD_EVERY_US = 10_000
+_REOPEN_POLL_S = 0.05
+_DRAIN_LIMIT = 256 * 1024  # more than a terminal or pipe can hold of what a dead leader wrote
+
+
+class Stream:
+    __slots__ = (
+        "base",
+        "child",
+        "closed_by_others",
+        "drained",
+        "eof",
+        "fd",
+        "head",
+        "head_at_death",
+        "journal",
+        "noted_us",
+        "paused",
+        "ring_fd",
+        "size",
+        "slot",
+    )
+
+    def __init__(self, child: Child, slot: int, fd: int, size: int) -> None:
+        self.child = child
+        self.slot = slot
+        self.base = slot * layout.WORDS_PER_SLOT
+        self.fd = fd
+        self.size = size
+        self.head = 0
+        self.head_at_death = -1
+        self.paused = False
+        self.eof = False
+        self.drained = False
+        self.closed_by_others = False
+        self.journal: Journal | None = None
+        self.noted_us = 0
+        self.ring_fd = os.memfd_create("wsh-ring", os.MFD_CLOEXEC)
+        os.ftruncate(self.ring_fd, size + layout.META_BYTES)
+
+
+class Pump:
+    """Reads all streams. `attached` says whether a server consumes; see `room` for what that changes."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.control = Control()
+        self.attached = False
+        self.slots: list[Stream | None] = []
+        self._free_slots: list[int] = []
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._bell_in = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._written: dict[Stream, None] = {}
+        self.scribe = Scribe(self._journal_moved)
+        loop.watch(self._bell_in, self._after_journal)
+
+    # slots
+
+    def take_slot(self) -> int:
+        if self._free_slots:
+            return self._free_slots.pop()
+        if len(self.slots) >= layout.MAX_SLOTS:
+            raise OSError(24, "no slot is free")
+        self.slots.append(None)
+        return len(self.slots) - 1
+
+    def give_slot(self, slot: int) -> None:
+        """Give back a slot that no stream uses."""
+        self.slots[slot] = None
+        self._free_slots.append(slot)
+
+    def add(self, stream: Stream) -> None:
+        """Begin to read `stream`."""
+        self.slots[stream.slot] = stream
+        words, base = self.control.words, stream.base
+        words[base : base + layout.WORDS_PER_SLOT] = memoryview(bytes(layout.WORDS_PER_SLOT * 8)).cast("Q")
+        words[base + layout.RING_BYTES] = stream.size
+        words[base + layout.CHILD_ID] = stream.child.id
+        self._show_journal(stream)
+        self.loop.watch(stream.fd, lambda events: self.pump(stream))
+
+    def remove(self, stream: Stream) -> None:
+        """Forget `stream` and close what it has."""
+        self.close_source(stream)
+        if stream.journal is not None:  # its thread has the last word, see _after_journal
+            stream.journal.closing = True
+            self.scribe.touch(stream.journal)
+        else:
+            self._retire(stream)
+
+    def _retire(self, stream: Stream) -> None:
+        os.close(stream.ring_fd)
+        self.give_slot(stream.slot)
+
+    def close_source(self, stream: Stream) -> None:
+        if stream.fd >= 0:
+            self.loop.unwatch(stream.fd)
+            os.close(stream.fd)
+            stream.fd = -1
+
+    # servers come and go
+
+    def attach(self) -> None:
+        """A new server: give it counters of its own, so that the old one cannot disturb."""
+        old, new = self.control, Control()
+        new.copy_from(old, len(self.slots))
+        self.loop.unwatch(old.to_keeper)
+        self.control = new
+        for stream in self.slots:
+            if stream is not None:
+                self._show_journal(stream)
+                new.map[layout.TO_SERVER_MAP + stream.slot] = 1
+        old.close()
+        self.attached = True
+        self.loop.watch(new.to_keeper, self._server_rang)
+
+    def detach(self) -> None:
+        self.attached = False
+        for stream in self.slots:
+            if stream is not None and stream.paused:
+                self._resume(stream)
+
+    # reading
+
+    def room(self, stream: Stream) -> int:
+        """Bytes that may be read now.
+
+        With a server: what it has consumed *and* the journal has. Without one: what the journal has, since a new server
+        restores from there, so a child runs on while nobody looks. Without a journal the ring is all there is, and the
+        child waits for a server when it is full.
+        """
+        journal = stream.journal
+        floor = stream.head
+        if journal is not None:
+            floor = journal.done
+        if self.attached or journal is None or journal.state != layout.JOURNAL_OK:
+            floor = min(floor, self.control.words[stream.base + layout.TAIL])
+        return stream.size - (stream.head - floor)
+
+    def pump(self, stream: Stream) -> None:
+        """Read what is there, within a turn's share; then publish, journal, and see whether the child has ended."""
+        room = self.room(stream)
+        if room < _LEAST_ROOM:
+            if not self._pause(stream):
+                return
+            room = self.room(stream)
+        buffer, fd = self._buffer, stream.fd
+        limit = min(room, _BUFFER_BYTES)
+        dying = stream.child.status is not None
+        total = 0
+        drained = False
+        for _ in range(_READS_PER_TURN):
+            try:
+                count = os.readv(fd, [buffer[total:limit]])
+            except BlockingIOError:
+                drained = True
+                break
+            except OSError:  # EIO: nobody has the terminal open
+                count = 0
+            if count == 0:
+                self._publish(stream, total)
+                self._end(stream)
+                return
+            total += count
+            if (count < 2048 and not dying) or limit - total < _LEAST_ROOM:
+                break
+        self._publish(stream, total)
+        if dying and not stream.drained and (drained or stream.head - stream.head_at_death > _DRAIN_LIMIT):
+            stream.drained = True
+            stream.child.settle()
+
+    def drain(self, stream: Stream) -> None:
+        """The leader is dead: read what it left. Calls `settle` of the child when that is done."""
+        stream.head_at_death = stream.head
+        if stream.eof or stream.fd < 0:
+            stream.drained = True
+        elif not stream.paused:
+            self.pump(stream)
+
+    def _publish(self, stream: Stream, count: int) -> None:
+        if not count:
+            return
+        at = stream.head % stream.size
+        first = min(count, stream.size - at)
+        os.pwrite(stream.ring_fd, self._buffer[:first], at)
+        if first < count:
+            os.pwrite(stream.ring_fd, self._buffer[first:count], 0)
+        before = stream.head
+        stream.head = before + count
+        now_us = time.time_ns() // 1000
+        words, base = self.control.words, stream.base
+        words[base + layout.LAST_OUTPUT_US] = now_us
+        words[base] = stream.head
+        if self.attached:
+            self.control.ring_server(stream.slot)
+        journal = stream.journal
+        if journal is not None:
+            if now_us - stream.noted_us >= _RECORD_EVERY_US:
+                stream.noted_us = now_us
+                journal.note(before, now_us, layout.KIND_OUTPUT)
+            self.scribe.touch(journal)
+            if stream.head - journal.done > stream.size // 2:
+                self.scribe.hurry()
+
+    def _end(self, stream: Stream) -> None:
+        """The source gave end of file, or the terminal has no program on it just now."""
+        child = stream.child
+        if child.is_terminal and child.status is None:
+            # a program may close the terminal and open it again as /dev/tty; only its death makes this final
+            self.loop.unwatch(stream.fd)
+            stream.closed_by_others = True
+            self.loop.after(_REOPEN_POLL_S, lambda: self._reopen(stream))
+            return
+        self.close_source(stream)
+        stream.eof = True
+        stream.drained = True
+        self._set_flags(stream)
+        if self.attached:
+            self.control.ring_server(stream.slot)
+        child.settle()
+
+    def _reopen(self, stream: Stream) -> None:
+        if stream.fd >= 0 and stream.closed_by_others:
+            stream.closed_by_others = False
+            if not stream.paused:
+                self.loop.watch(stream.fd, lambda events: self.pump(stream))
+
+    # pausing
+
+    def _pause(self, stream: Stream) -> bool:
+        """Stop reading a full stream. True if room appeared meanwhile and reading goes on."""
+        stream.paused = True
+        self._set_flags(stream)
+        fence()
+        if self.room(stream) >= _LEAST_ROOM:
+            stream.paused = False
+            self._set_flags(stream)
+            return True
+        self.loop.unwatch(stream.fd)
+        if stream.journal is not None:
+            self.scribe.touch(stream.journal)
+            self.scribe.hurry()
+        return False
+
+    def _resume(self, stream: Stream) -> None:
+        if not stream.paused or stream.fd < 0 or self.room(stream) < stream.size // 4:
+            return
+        stream.paused = False
+        self._set_flags(stream)
+        if not stream.closed_by_others:
+            self.loop.watch(stream.fd, lambda events: self.pump(stream))
+        if stream.child.status is not None and not stream.drained:
+            self.pump(stream)  # it may be empty by now, and then no event would come
+
+    def _server_rang(self, events: int) -> None:
+        for slot in self.control.take_dirty(len(self.slots)):
+            stream = self.slots[slot]
+            if stream is not None:
+                self._resume(stream)
+
+    def _set_flags(self, stream: Stream) -> None:
+        flags = (layout.FLAG_EOF if stream.eof else 0) | (layout.FLAG_PAUSED if stream.paused else 0)
+        self.control.words[stream.base + layout.FLAGS] = flags
+
+    # the journal's thread
+
+    def _journal_moved(self, journal: Journal) -> None:
+        """Called in the writer thread, under the interpreter's lock between any two lines of ours."""
+        stream = journal.source
+        assert isinstance(stream, Stream)
+        if not journal.closing:
+            self._show_journal(stream)
+        if journal.closing or stream.paused:
+            self._written[stream] = None
+            os.eventfd_write(self._bell_in, 1)
+
+    def _after_journal(self, events: int) -> None:
+        os.eventfd_read(self._bell_in)
+        for stream in list(self._written):
+            del self._written[stream]
+            if stream.journal is not None and stream.journal.closed:
+                self._retire(stream)
+            else:
+                self._resume(stream)
+
+    def _show_journal(self, stream: Stream) -> None:
+        journal = stream.journal
+        if journal is None:
+            return
+        words, base = self.control.words, stream.base
+        words[base + layout.JOURNALED] = journal.done
+        words[base + layout.JOURNAL_START] = journal.start
+        words[base + layout.JOURNAL_DROPPED] = journal.dropped
+        words[base + layout.JOURNAL_STATE] = journal.state

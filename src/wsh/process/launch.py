@@ -1,0 +1,110 @@
+"""Reaching the keeper of a place: connect to it, or start one. Two servers never start two."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from wsh.process.keeper import frame, layout
+from wsh.process.keeper.door import prove
+from wsh.process.spec import KeeperOptions
+from wsh.wire.error import KeeperGone, KeeperIncompatible
+from wsh.wire.place import Places, ensure_private
+
+_MAIN = Path(__file__).parent / "keeper" / "main.py"
+
+
+def connect(places: Places, options: KeeperOptions) -> socket.socket:
+    """A proven connection, its first frame not yet read. Blocks; run it in a thread. Raises KeeperGone."""
+    deadline = time.monotonic() + options.connect_timeout_s
+    ensure_private(places.runtime)
+    lock = os.open(places.runtime / f"{places.server}.keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sock = _try_connect(places, deadline)
+        if sock is None:
+            if not options.start:
+                raise KeeperGone(f"nobody listens on {places.keeper_socket}")
+            _start(places, options)
+            sock = _try_connect(places, deadline)
+        if sock is None:
+            raise KeeperGone(f"it started but does not listen on {places.keeper_socket}")
+        return sock
+    finally:
+        os.close(lock)
+
+
+def _start(places: Places, options: KeeperOptions) -> None:
+    ensure_private(places.state)
+    log = places.state / f"{places.server}.keeper.log"
+    command = [sys.executable, "-I", "-S", str(_MAIN), str(places.keeper_socket), str(places.keeper_secret)]
+    command += [str(log), str(options.linger_s)]
+    env = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "1"}
+    try:
+        done = subprocess.run(
+            command, env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as problem:
+        raise KeeperGone(f"it cannot be started: {problem}") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise KeeperGone(f"it cannot be started: {said or f'status {done.returncode}'}")
+
+
+def _try_connect(places: Places, deadline: float) -> socket.socket | None:
+    """None if nobody listens."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(max(0.1, deadline - time.monotonic()))
+        try:
+            sock.connect(str(places.keeper_socket))
+        except (FileNotFoundError, ConnectionRefusedError):
+            sock.close()
+            return None
+        _greet(sock, places)
+        return sock
+    except (OSError, frame.FrameError, ValueError, KeyError) as problem:
+        sock.close()
+        raise KeeperGone(f"{problem or type(problem).__name__}") from None
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _greet(sock: socket.socket, places: Places) -> None:
+    hello = _read_frame(sock)
+    speaks = hello["protocols"]
+    if layout.PROTOCOL not in speaks:
+        raise KeeperIncompatible(speaks, layout.PROTOCOL)
+    secret = places.keeper_secret.read_bytes()
+    proof = prove(secret, bytes.fromhex(hello["nonce"]))
+    sock.sendall(frame.encode({"protocol": layout.PROTOCOL, "proof": proof, "pid": os.getpid()}))
+
+
+def _read_frame(sock: socket.socket) -> dict[str, Any]:
+    """One frame and not a byte more."""
+
+    def exactly(count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            more = sock.recv(count - len(data))
+            if not more:
+                raise KeeperGone("it closed the connection at once")
+            data += more
+        return data
+
+    decoder = frame.Decoder()
+    header = exactly(frame.HEADER_BYTES)
+    length = int.from_bytes(header, "little")
+    if length > frame.MAX_FRAME_BYTES:
+        raise frame.FrameError("it does not speak the keeper's frames")
+    decoder.push(header + exactly(length), [])
+    message = decoder.pop()
+    assert message is not None
+    return message

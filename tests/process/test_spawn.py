@@ -1,0 +1,96 @@
+"""Starting programs: what they see, how they end, and what a failed start leaves behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import journal_in, read_journal, said, shell, until
+from wsh.process import Keeper, SpawnSpec
+from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound
+
+Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+
+
+def test_a_child_runs_on_a_terminal_of_the_asked_size_and_its_exit_code_comes_after_its_output(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("tty; stty size; echo end; exit 3", rows=33, cols=77))
+        status = await child.exited
+        assert (status.code, status.signal, status.shell_code) == (3, None, 3)
+        output = child.ring.peek()
+        assert output.startswith(b"/dev/pts/")
+        assert output.endswith(b"33 77\r\nend\r\n")
+        assert status.offset == len(output)
+
+    run(test)
+
+
+def test_a_signalled_child_reports_the_signal(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("kill -USR1 $$"))
+        status = await child.exited
+        assert (status.code, status.signal_name) == (None, "SIGUSR1")
+
+    run(test)
+
+
+def test_everything_printed_is_in_the_journal(run: Run, tmp_path: Path) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("seq 20000", journal=journal_in(tmp_path / "j")))
+        await child.exited
+        expected = b"".join(b"%d\r\n" % n for n in range(1, 20001))
+        assert child.ring.peek() == expected
+        await until(lambda: child.ring.journaled == len(expected))
+        assert read_journal(tmp_path / "j") == {0: expected}
+        assert child.ring.journal_state == "ok"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        (SpawnSpec(["no-such-program"], "/", {"PATH": "/bin"}), ProgramNotFound),
+        (SpawnSpec(["/etc/passwd"], "/", {}), ProgramNotFound),
+        (SpawnSpec(["x"], "/", {}, path="/etc/passwd"), ProgramNotFound),
+        (SpawnSpec(["sh"], "/no/such/folder", {"PATH": "/bin"}), CwdNotFound),
+        (SpawnSpec(["sh"], "/", {"PATH": "/bin", "A=B": "c"}), InvalidEnvironment),
+        (SpawnSpec(["sh"], "/", {"PATH": "/bin"}, rows=0), InvalidSize),
+    ],
+)
+def test_a_spawn_that_fails_says_why_and_leaves_nothing(run: Run, spec: SpawnSpec, error: type[Exception]) -> None:
+    async def test(keeper: Keeper) -> None:
+        before = os.listdir(f"/proc/{keeper.pid}/fd")
+        with pytest.raises(error):
+            await keeper.spawn(spec)
+        assert (await keeper.ping())["children"] == 0
+        assert len(os.listdir(f"/proc/{keeper.pid}/fd")) == len(before)
+
+    run(test)
+
+
+def test_input_reaches_the_child_and_a_resize_is_seen(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("stty -echo; echo ready; read line; echo got $line; stty size"))
+        await said(child, b"ready")
+        child.resize(40, 100)
+        await child.write_all(b"hello\n")
+        await child.exited
+        assert child.ring.peek().endswith(b"got hello\r\n40 100\r\n")
+
+    run(test)
+
+
+def test_killing_a_tree_ends_the_shell_and_what_it_started(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("setsid sleep 300 & echo started; wait"))
+        await said(child, b"started")
+        report = await keeper.kill_tree(child)
+        assert report.survivors == ()
+        assert (await child.exited).signal is not None
+
+    run(test)
