@@ -275,6 +275,18 @@ class SessionTaken(StateConflict):
         )
 
 
+class InputCaptured(StateConflict):
+    code = "input_captured"
+    blame: ClassVar[Blame] = "busy"
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(
+            "Input is captured by another already.",
+            hint="Try again when it is released; a person can end it with Ctrl+\\.",
+            owner=owner,
+        )
+
+
 class AlreadyInAltScreen(StateConflict):
     code = "already_in_alt_screen"
 

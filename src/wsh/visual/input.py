@@ -1,0 +1,138 @@
+"""Whose keys go where: passthrough or capture, who captured, which element has the focus.
+
+Capture diverts people's keys (of all viewers) to events; agents' input always passes. A capture has an owner and is a
+lease: whoever knows that the owner is gone calls `end_lease`. Events are kept for readers that come by now and then,
+up to a ceiling; what they missed is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wsh.wire.error import InputCaptured, Refused
+
+CaptureMode: TypeAlias = Literal["passthrough", "capture"]
+
+KEPT_EVENTS = 1024
+
+
+@dataclass(frozen=True)
+class InputEvent:
+    """Keys that a person pressed while input was captured."""
+
+    seq: int
+    raw: bytes
+    key: str | None
+    """The key's name, where it has one: "a", "ctrl+c", "up"."""
+    target: str | None
+    """The element that had the focus."""
+    viewer: str
+
+
+@dataclass(frozen=True)
+class ModeChanged:
+    mode: CaptureMode
+    owner: str | None
+
+
+@dataclass(frozen=True)
+class FocusChanged:
+    focused: str | None
+
+
+Change: TypeAlias = InputEvent | ModeChanged | FocusChanged
+
+
+class InputControl:
+    def __init__(self, tell: Callable[[Change], None]) -> None:
+        self._tell = tell
+        self.owner: str | None = None
+        """Who captured; None in passthrough."""
+        self.focused: str | None = None
+        self._events: deque[InputEvent] = deque(maxlen=KEPT_EVENTS)
+        self._next_seq = 1
+        self._news = asyncio.Event()
+
+    @property
+    def mode(self) -> CaptureMode:
+        return "passthrough" if self.owner is None else "capture"
+
+    @property
+    def next_seq(self) -> int:
+        """The number that the next event will have: where to read from, to hear what is new."""
+        return self._next_seq
+
+    def capture(self, owner: str) -> None:
+        """Divert people's keys to events, for `owner`. Capturing again is no change; another's capture is a conflict."""
+        if self.owner not in (None, owner):
+            raise InputCaptured(str(self.owner))
+        if self.owner is None:
+            self.owner = owner
+            self._tell(ModeChanged("capture", owner))
+
+    def release(self, by: str, *, is_person: bool = False) -> None:
+        """Let keys pass again, and drop the focus. The owner may, and any person; released already is no error."""
+        if self.owner is None:
+            return
+        if self.owner != by and not is_person:
+            raise Refused(
+                "Input was captured by another and is not yours to release.",
+                hint="Whoever captured it, or a person, can release it.",
+            )
+        self._end()
+
+    def end_lease(self, owner: str) -> None:
+        """`owner` is gone."""
+        if self.owner == owner:
+            self._end()
+
+    def toggle(self, viewer: str) -> CaptureMode:
+        """A person pressed the key that starts and ends a capture by hand."""
+        if self.owner is None:
+            self.capture(viewer)
+        else:
+            self._end()
+        return self.mode
+
+    def focus(self, element_id: str | None) -> None:
+        """The element must be known to be focusable; None takes the focus away."""
+        if self.focused != element_id:
+            self.focused = element_id
+            self._tell(FocusChanged(element_id))
+
+    def divert(self, raw: bytes, key: str | None, viewer: str) -> InputEvent:
+        """Keys of a person while input is captured."""
+        event = InputEvent(self._next_seq, raw, key, self.focused, viewer)
+        self._next_seq += 1
+        self._events.append(event)
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+        self._tell(event)
+        return event
+
+    def read_events(self, since: int, limit: int = KEPT_EVENTS) -> tuple[list[InputEvent], int, int]:
+        """Events numbered from `since` on: themselves, the number to go on from, and how many were dropped unread."""
+        first = self._events[0].seq if self._events else self._next_seq
+        found = [event for event in self._events if event.seq >= since][:limit]
+        following = found[-1].seq + 1 if found else max(since, first)
+        return found, following, max(0, first - since)
+
+    async def wait_for_event(self, since: int, timeout_s: float) -> bool:
+        """Wait until there is an event numbered `since` or more; whether one came in time."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while self._next_seq <= since:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._news.wait()
+            except TimeoutError:
+                return self._next_seq > since
+        return True
+
+    def _end(self) -> None:
+        self.owner = None
+        self.focus(None)
+        self._tell(ModeChanged("passthrough", None))
