@@ -151,6 +151,12 @@ class ResourceShelf:
         name, view = _split(uri)
         return self._source.read_view(name, view)
 
+    def complete(self, template: str, start: str) -> list[str]:
+        """Session names that begin with `start`, for one of our templates."""
+        if template not in {t.uri_template for t in self.list_templates()}:
+            raise _not_found(template)
+        return [name for name in self._source.list_names() if name.startswith(start)]
+
     # who wants to hear
 
     @property

@@ -67,6 +67,8 @@ class Door:
     home: Surroundings
     resources: ResourceShelf
     prompts: PromptShelf
+    fixtures: bool = False
+    """Whether the fixtures of the conformance suite are installed; for tests alone."""
     farewell: list[Callable[[str], None]] = field(default_factory=list)
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
 
@@ -151,6 +153,13 @@ def build_server(door: Door) -> WshServer:
         door.resources.unsubscribe(ctx, str(params.uri))
         return types.EmptyResult()
 
+    async def complete(ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        found: list[str] = []
+        if isinstance(params.ref, types.ResourceTemplateReference) and params.argument.name == "name":
+            found = door.resources.complete(str(params.ref.uri), params.argument.value)
+        shown = types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)
+        return types.CompleteResult(completion=shown)
+
     async def cancel(ctx: Context, params: CancelParams) -> None:
         desk.cancel(door.find_caller(ctx).owner, params.id)
 
@@ -177,10 +186,15 @@ def build_server(door: Door) -> WshServer:
         on_read_resource=read_resource,
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
+        on_completion=complete,
         on_subscriptions_listen=ListenHandler(door.resources.bus),
     )
     server.add_notification_handler("$/cancelRequest", CancelParams, cancel)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
     server.middleware[:] = [guard, make_version_stamp(registry)]
+    if door.fixtures:
+        from wsh.mcp import fixture
+
+        fixture.install(server, door.resources)
     return server

@@ -1,0 +1,211 @@
+"""A door with tools made for a test, served over HTTP and a unix socket by a thread of this process.
+
+The tools are real, only their work is small: what is tested is the door. No terminal is involved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from wsh.mcp.call import CallDesk
+from wsh.mcp.caller import Identity, Surroundings
+from wsh.mcp.endpoint import McpEndpoint
+from wsh.mcp.prompt import PromptShelf
+from wsh.mcp.registry import Registry
+from wsh.mcp.resource import ResourceShelf
+from wsh.mcp.server import Door
+from wsh.wire.place import Places, ensure_private
+from wsh.wire.tool import CallContext, Family, ToolOutcome, ToolSpec
+
+
+@dataclass
+class Log:
+    """What happened inside the tools, for a test to look at."""
+
+    started: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    farewells: list[str] = field(default_factory=list)
+
+
+class Shelf:
+    """Two sessions that exist in name only."""
+
+    def __init__(self) -> None:
+        self.shelf: ResourceShelf | None = None
+
+    def list_names(self) -> list[str]:
+        return ["one", "two"]
+
+    def read_sessions(self) -> str:
+        return json.dumps([{"name": name} for name in self.list_names()])
+
+    def read_view(self, name: str, view: str) -> str:
+        from wsh.wire.error import SessionNotFound
+
+        if name not in self.list_names():
+            raise SessionNotFound(name)
+        return json.dumps({"name": name, "view": view})
+
+    def watch(self, shelf: ResourceShelf) -> Callable[[], None]:
+        self.shelf = shelf
+        return lambda: None
+
+
+def make_tools(log: Log) -> list[ToolSpec]:
+    async def echo(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+        return ToolOutcome({"text": arguments["text"], "caller": ctx.caller, "cwd": ctx.cwd, "env": dict(ctx.environ)})
+
+    async def slow(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+        key = str(arguments.get("key", ""))
+        log.started.append(key)
+        try:
+            await asyncio.sleep(arguments["ms"] / 1000)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.02)  # a cleanup that itself must wait
+            log.stopped.append(key)
+            raise
+        log.finished.append(key)
+        return ToolOutcome({"slept": arguments["ms"]})
+
+    async def chatter(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+        for number in range(arguments["lines"]):
+            ctx.progress(f"line {number}", stream="stdout", phase="index")
+            await asyncio.sleep(arguments["pause_ms"] / 1000)
+        return ToolOutcome({"lines": arguments["lines"]})
+
+    async def broken(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+        raise RuntimeError("the secret text of an exception")
+
+    def spec(name: str, run: Any, properties: dict[str, Any], required: list[str], **more: Any) -> ToolSpec:
+        return ToolSpec(
+            name=name,
+            title=name.title(),
+            description=f"A tool to test the door: {name}.",
+            input_schema={
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": False,
+            },
+            output_schema={"type": "object"},
+            run=run,
+            **more,
+        )
+
+    number = {"type": "integer", "minimum": 0}
+    tools = [
+        spec("echo", echo, {"text": {"type": "string"}}, ["text"], family="terminal", reads=True),
+        spec("chatter", chatter, {"lines": number, "pause_ms": number}, ["lines", "pause_ms"], family="workspace"),
+        spec(
+            "slow",
+            slow,
+            {"ms": number, "key": {"type": "string"}, "timeout_ms": number},
+            ["ms"],
+            family="workspace",
+            timeout_argument="timeout_ms",
+        ),
+    ]
+    families: tuple[Family, ...] = ("terminal", "exec")
+    for family in families:
+        tools.append(spec(f"broken_{family}", broken, {}, [], family=family))
+        tools.append(spec(f"picky_{family}", echo, {"text": {"enum": ["a", "b"]}}, ["text"], family=family))
+    return tools
+
+
+@dataclass
+class RunningDoor:
+    url: str
+    log: Log
+    shelf: Shelf
+    endpoint: McpEndpoint
+    loop: asyncio.AbstractEventLoop
+
+    def under_way(self) -> int:
+        return self.endpoint.door.desk.under_way
+
+
+@contextmanager
+def serve(
+    places: Places,
+    specs: Callable[[Log], Sequence[ToolSpec]] = make_tools,
+    queue_size: int = 64,
+    fixtures: bool = False,
+) -> Iterator[RunningDoor]:
+    ensure_private(places.runtime)
+    log, shelf = Log(), Shelf()
+    tcp = socket.create_server(("127.0.0.1", 0))
+    unix = socket.socket(socket.AF_UNIX)
+    unix.bind(str(places.socket))
+    unix.listen()
+    ready = threading.Event()
+    running: list[RunningDoor] = []
+    stop: list[Callable[[], None]] = []
+
+    async def main() -> None:
+        door = Door(
+            Registry(specs(log)),
+            CallDesk(queue_size=queue_size, progress_per_second=4),
+            Surroundings("server", "/", {"WSH_TEST": "server"}),
+            ResourceShelf(shelf),
+            PromptShelf(),
+            fixtures=fixtures,
+        )
+        door.farewell.append(log.farewells.append)
+        endpoint = McpEndpoint(door, _identify)
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await endpoint(scope, receive, send)
+
+        servers = []
+        for _ in (tcp, unix):
+            config = uvicorn.Config(
+                app, log_level="warning", lifespan="off", http="httptools", timeout_graceful_shutdown=1
+            )
+            servers.append(uvicorn.Server(config))
+
+        def end() -> None:
+            for server in servers:
+                server.should_exit = True
+            loop.call_soon_threadsafe(ended.set)
+
+        stop.append(end)
+        async with endpoint.run():
+            tasks = [asyncio.ensure_future(s.serve([sock])) for s, sock in zip(servers, (tcp, unix), strict=True)]
+            while not all(s.started for s in servers):
+                await asyncio.sleep(0.005)  # uvicorn has no event for it
+            url = f"http://127.0.0.1:{tcp.getsockname()[1]}/mcp"
+            running.append(RunningDoor(url, log, shelf, endpoint, loop))
+            ready.set()
+            await ended.wait()
+        await asyncio.gather(*tasks)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    try:
+        if not ready.wait(15):
+            raise TimeoutError("the door did not open")
+        yield running[0]
+    finally:
+        for end in stop:
+            end()
+        thread.join(15)
+        tcp.close()
+        unix.close()
+        places.socket.unlink(missing_ok=True)
+
+
+def _identify(scope: Scope) -> Identity:
+    return Identity("tester", "agent", local=scope["server"][1] is None)
