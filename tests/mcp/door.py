@@ -184,8 +184,6 @@ def serve(
         stop.append(end)
         async with endpoint.run():
             tasks = [asyncio.ensure_future(s.serve([sock])) for s, sock in zip(servers, (tcp, unix), strict=True)]
-            while not all(s.started for s in servers):
-                await asyncio.sleep(0.005)  # uvicorn has no event for it
             url = f"http://127.0.0.1:{tcp.getsockname()[1]}/mcp"
             running.append(RunningDoor(url, log, shelf, endpoint, loop))
             ready.set()
