@@ -6,6 +6,7 @@ Knows bytes, offsets, descriptors and signals; knows no escape sequence, no sess
 from wsh.process.child import Child, InputClosed
 from wsh.process.client import Keeper
 from wsh.process.ring import Ring
+from wsh.process.runner import Capture, Run, RunResult, run, start
 from wsh.process.spec import (
     ExitStatus,
     JournalSpec,
@@ -17,6 +18,7 @@ from wsh.process.spec import (
 )
 
 __all__ = [
+    "Capture",
     "Child",
     "ExitStatus",
     "InputClosed",
@@ -27,5 +29,9 @@ __all__ = [
     "ProcessInfo",
     "ProcessState",
     "Ring",
+    "Run",
+    "RunResult",
     "SpawnSpec",
+    "run",
+    "start",
 ]

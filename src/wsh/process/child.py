@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import termios
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wsh.process.ring import Ring
@@ -38,6 +39,7 @@ class Child:
         self.slot = self.ring.slot
         self.meta: dict[str, Any] = json.loads(self.ring.read_meta() or b"{}")
         self.exited: asyncio.Future[ExitStatus] = asyncio.get_running_loop().create_future()
+        self.on_output: Callable[[], None] | None = None  # if set, called for news of this child instead of `on_dirty`
         self._input_fd = input_fd
         self._writable: asyncio.Future[None] | None = None
         self._write_turn = asyncio.Lock()

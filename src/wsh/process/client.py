@@ -9,7 +9,7 @@ import logging
 import os
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from wsh.process import launch
@@ -27,6 +27,7 @@ from wsh.wire.error import (
     ProgramNotFound,
     SessionCreateFailed,
     TooLarge,
+    WshError,
 )
 from wsh.wire.name import check_size
 from wsh.wire.place import Places
@@ -56,7 +57,6 @@ class Keeper:
         self._link: Link
         self._board: Board | None = None
         self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @classmethod
@@ -88,26 +88,18 @@ class Keeper:
         try:
             answer = await asyncio.shield(asked)
         except asyncio.CancelledError:
-            asked.add_done_callback(self._undo_spawn)
+            await finish(self._undo_spawn(asked))
             raise
         return self.children[answer["child"]["id"]]
 
-    def _undo_spawn(self, asked: asyncio.Future[dict[str, Any]]) -> None:
+    async def _undo_spawn(self, asked: asyncio.Future[dict[str, Any]]) -> None:
         """Nobody wants the child any more that is being born."""
-        if asked.cancelled() or asked.exception() is not None:
-            return
-        child = self.children.get(asked.result()["child"]["id"])
-        if child is not None:
-            task = asyncio.ensure_future(self._end(child))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _end(self, child: Child) -> None:
         try:
+            child = self.children[(await asked)["child"]["id"]]
             await self.kill_tree(child)
             await child.exited
             await self.forget(child)
-        except KeeperGone:
+        except WshError:
             pass
 
     async def kill_tree(self, child: Child, grace_ms: int = _DEFAULT_GRACE_MS) -> KillReport:
@@ -156,8 +148,6 @@ class Keeper:
         if self._closed:
             return
         self._closed = True
-        for task in self._tasks:
-            task.cancel()
         self._link.close()
         for child in list(self.children.values()):
             self._remove(child)
@@ -228,7 +218,11 @@ class Keeper:
         dirty: dict[Child, None] = {}
         for slot in self._board.take_dirty(self._slot_end):
             child = self._slots.get(slot)
-            if child is not None:
+            if child is None:
+                continue
+            if child.on_output is not None:
+                child.on_output()
+            else:
                 dirty[child] = None
         if dirty:
             self.on_dirty(list(dirty))
@@ -345,6 +339,20 @@ def _raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
             pass
+
+
+async def finish(work: Coroutine[Any, Any, None]) -> None:
+    """Await `work` to its end even if we are cancelled meanwhile; then raise that cancellation."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 async def _in_thread(call: Callable[[Places, KeeperOptions], socket.socket], *args: Any) -> socket.socket:

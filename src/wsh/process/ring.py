@@ -201,6 +201,10 @@ class Ring:
         count = int.from_bytes(self.mmap[self.size : self.size + 8], "little")
         return self.mmap[self.size + 8 : self.size + 8 + count]
 
+    @property
+    def closed(self) -> bool:
+        return self.mmap.closed
+
     def close(self) -> None:
         try:
             self.mmap.close()

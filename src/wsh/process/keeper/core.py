@@ -11,7 +11,7 @@ from typing import Any
 from wsh.process.keeper import layout, spawn
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.door import Connection, Door
-from wsh.process.keeper.inspect import inspect
+from wsh.process.keeper.inspect import inspect, waits_for_terminal
 from wsh.process.keeper.journal import Journal
 from wsh.process.keeper.kill import KillJob
 from wsh.process.keeper.loop import Loop
@@ -311,17 +311,23 @@ class Keeper:
         )
 
     def _begin_kill(self, child: Child, grace_ms: int, done: Callable[[KillJob], None]) -> KillJob:
-        leader = child.pid if child.pid in self._leaders else None
-        return self._start_job(child.id, leader, grace_ms, done)
+        return self._start_job(child.id, grace_ms, done)
 
-    def _start_job(self, id: int, leader: int | None, grace_ms: int, done: Callable[[KillJob], None]) -> KillJob:
+    def _start_job(self, id: int, grace_ms: int, done: Callable[[KillJob], None]) -> KillJob:
+        """Kill what carries the mark of child `id`, which may be forgotten already."""
+
+        def waits() -> bool:
+            return child is not None and child.status is None and waits_for_terminal(child)
+
         def finished(job: KillJob) -> None:
             self._jobs.pop(key, None)
             done(job)
 
         self._job_count += 1
         key = self._job_count
-        job = KillJob(self.loop, self._census, id, leader, grace_ms, finished)
+        child = self.children.get(id)
+        leader = child.pid if child is not None and child.pid in self._leaders else None
+        job = KillJob(self.loop, self._census, id, leader, waits, grace_ms, finished)
         if not job.finished:
             self._jobs[key] = job
         return job
@@ -349,9 +355,8 @@ class Keeper:
             open_jobs.update(ids)
             if not ids:
                 end()
-            leaders = {id: pid for pid, id in self._leaders.items()}
             for id in ids:
-                self._start_job(id, leaders.get(id), grace_ms, finished)
+                self._start_job(id, grace_ms, finished)
 
         self._census.ask(counted)
 

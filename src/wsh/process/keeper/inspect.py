@@ -104,6 +104,13 @@ def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
     return state
 
 
+def waits_for_terminal(child: Child) -> bool:
+    """Whether the leader itself sits in a call that only its terminal ends."""
+    if not child.is_terminal or child.streams[0].fd < 0:
+        return False
+    return _reads(child.pid, _terminal_name(child.streams[0].fd)) == YES
+
+
 def _session_members(leader: int) -> dict[int, int]:
     """Live processes of the session as {pid: process group}."""
     found = {}

@@ -30,9 +30,19 @@ class KillJob:
     """One tree on its way out. `done` is called once with the report; `nudge` when a leader or orphan was reaped."""
 
     def __init__(
-        self, loop: Loop, census: Census, child: int, leader: int | None, grace_ms: int, done: Callable[[KillJob], None]
+        self,
+        loop: Loop,
+        census: Census,
+        child: int,
+        leader: int | None,
+        waits: Callable[[], bool],
+        grace_ms: int,
+        done: Callable[[KillJob], None],
     ) -> None:
+        """`leader` is the child's first process while it is not reaped; `waits` says whether it waits for a key."""
         self.child = child
+        self._leader = leader
+        self._waits = waits
         self._loop = loop
         self._census = census
         self._done = done
@@ -90,6 +100,7 @@ class KillJob:
                 self._signal(alive, _FORCE, self._forced, again=True)
             else:
                 self._signal(alive, _POLITE, self._politely, again=False)
+                self._remind(alive)
         if now >= self._give_up_at:
             self._finish(alive)
         elif self._again or not alive:
@@ -98,6 +109,15 @@ class KillJob:
             pause = self._pause_s if now >= self._force_at else min(self._pause_s, max(0.0, self._force_at - now))
             self._pause_s = min(self._pause_s * 2, _SLOWEST_LOOK_S)
             self._timer = self._loop.after(pause, self._look)
+
+    def _remind(self, alive: list[int]) -> None:
+        """Say HUP again to a leader that went back to waiting for a key.
+
+        A shell that is just printing its prompt notes the signal and acts on it only after the next key; a program
+        that is busy ending is left alone.
+        """
+        if self._leader in alive and self._pause_s > _FIRST_LOOK_S and self._waits():
+            self._signal([self._leader], (signal.SIGHUP,), self._politely, again=True)
 
     def _signal(self, pids: list[int], numbers: tuple[int, ...], told: set[int], *, again: bool) -> None:
         for pid in pids:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wsh.process.keeper import layout
@@ -100,16 +101,31 @@ class Pump:
         words[base + layout.RING_BYTES] = stream.size
         words[base + layout.CHILD_ID] = stream.child.id
         self._show_journal(stream)
-        self.loop.watch(stream.fd, lambda events: self.pump(stream))
+        self.loop.watch(stream.fd, partial(self.pump, stream))
 
     def remove(self, stream: Stream) -> None:
-        """Forget `stream` and close what it has."""
+        """Forget `stream` and close what it has. A pipe that somebody still writes to is read into nothing: closing
+        it would kill that process."""
+        if stream.fd >= 0 and not stream.child.is_terminal and stream.child.ready:
+            self.loop.watch(stream.fd, partial(self._discard, stream.fd))
+            stream.fd = -1
         self.close_source(stream)
         if stream.journal is not None:  # its thread has the last word, see _after_journal
             stream.journal.closing = True
             self.scribe.touch(stream.journal)
         else:
             self._retire(stream)
+
+    def _discard(self, fd: int, events: int) -> None:
+        try:
+            if os.readv(fd, [self._buffer]):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.loop.unwatch(fd)
+        os.close(fd)
 
     def _retire(self, stream: Stream) -> None:
         os.close(stream.ring_fd)
@@ -160,7 +176,7 @@ class Pump:
             floor = min(floor, self.control.words[stream.base + layout.TAIL])
         return stream.size - (stream.head - floor)
 
-    def pump(self, stream: Stream) -> None:
+    def pump(self, stream: Stream, events: int = 0) -> None:
         """Read what is there, within a turn's share; then publish, journal, and see whether the child has ended."""
         room = self.room(stream)
         if room < _LEAST_ROOM:
@@ -246,7 +262,7 @@ class Pump:
         if stream.fd >= 0 and stream.closed_by_others:
             stream.closed_by_others = False
             if not stream.paused:
-                self.loop.watch(stream.fd, lambda events: self.pump(stream))
+                self.loop.watch(stream.fd, partial(self.pump, stream))
 
     # pausing
 
@@ -271,7 +287,7 @@ class Pump:
         stream.paused = False
         self._set_flags(stream)
         if not stream.closed_by_others:
-            self.loop.watch(stream.fd, lambda events: self.pump(stream))
+            self.loop.watch(stream.fd, partial(self.pump, stream))
         if stream.child.status is not None and not stream.drained:
             self.pump(stream)  # it may be empty by now, and then no event would come
 
