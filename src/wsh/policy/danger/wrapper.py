@@ -1,0 +1,202 @@
+"""Programs that run another program: what they wrap is looked at as if it stood alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from wsh.policy.danger.model import Program, Scene, program
+from wsh.policy.option import Arguments
+from wsh.policy.verdict import Kind, RiskReason
+from wsh.policy.word import UNKNOWN
+
+_ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
+
+
+def inner_argv(rest: Sequence[str], skip: int) -> list[str]:
+    """`rest` without `skip` operands, assignments and a `--`."""
+    left = list(rest[skip:])
+    while left and (_ASSIGNMENT.match(left[0]) or left[0] == "--"):
+        left.pop(0)
+    return left
+
+
+def _wraps(values: str = "", skip: int = 0) -> Program:
+    def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+        inner = inner_argv(arguments.rest, skip)
+        if inner:
+            yield from scene.look(inner, scene.stdin)
+
+    return program(check=check, values=values, permute=False)
+
+
+def _env(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    for text in arguments.values("-S", "--split-string"):
+        yield from scene.look_text(" ".join([text, *arguments.rest]))
+    inner = inner_argv(arguments.rest, 0)
+    if inner and not arguments.has("-S", "--split-string"):
+        yield from scene.look(inner, scene.stdin)
+
+
+def _text_option(options: str, values: str, joined: bool, skip: int = 0) -> Program:
+    """`su -c TEXT`, `script -c TEXT`; without it the rest is argv, or one text if `joined`."""
+    names = tuple(options.split())
+
+    def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+        text = arguments.value(*names) if names else None
+        if text is not None:
+            yield from scene.look_text(text)
+            return
+        inner = inner_argv(arguments.rest, skip)
+        if inner and inner[0] in ("-c", "--command") and len(inner) > 1:
+            yield from scene.look_text(inner[1])
+        elif inner and joined:
+            yield from scene.look_text(" ".join(inner))
+        elif inner:
+            yield from scene.look(inner, scene.stdin)
+
+    return program(check=check, values=f"{values} {options}", permute=False)
+
+
+def _xargs(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    inner = list(arguments.rest)
+    if not inner:
+        return
+    replaced = arguments.value("-I", "--replace") or ("{}" if arguments.has("-i") else None)
+    if replaced:
+        inner = [word.replace(replaced, UNKNOWN) for word in inner]
+        yield from scene.look(inner)
+    else:
+        yield from scene.look([*inner, UNKNOWN])
+
+
+def _parallel(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    inner: list[str] = []
+    values: list[str] = []
+    seen = False
+    for word in arguments.rest:
+        if word in (":::", "::::", ":::+"):
+            seen = True
+        elif seen:
+            values.append(word)
+        else:
+            inner.append(word)
+    if not inner:  # each value is a command line
+        for value in values or ([scene.stdin] if scene.stdin and scene.stdin != UNKNOWN else []):
+            yield from scene.look_text(value)
+        if not values and scene.stdin == UNKNOWN:
+            yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
+        return
+    for value in values or [UNKNOWN]:
+        if any("{" in word for word in inner):
+            words = [value.join(re.split(r"\{[^}]*\}", word)) for word in inner]
+        else:
+            words = [*inner, value]
+        yield from scene.look(words) if len(inner) > 1 or " " not in inner[0] else scene.look_text(" ".join(words))
+
+
+def loader_check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """`/lib64/ld-linux-x86-64.so.2 PROGRAM ARGS`."""
+    if arguments.rest:
+        yield from scene.look(arguments.rest, scene.stdin)
+
+
+def _busybox(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    if len(scene.words) > 1:
+        yield from scene.look(scene.words[1:], scene.stdin)
+
+
+def _fd(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    for option in ("-x", "-X", "--exec", "--exec-batch"):
+        if option in scene.words:
+            inner = list(scene.words[scene.words.index(option) + 1 :])
+            inner = inner[: inner.index(";")] if ";" in inner else inner
+            yield from scene.look([*(word.replace("{}", UNKNOWN) for word in inner), UNKNOWN])
+
+
+def runner(subcommands: str) -> Program:
+    """`poetry run CMD`, `npm exec -- CMD`."""
+
+    def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+        words = list(scene.words)
+        start = next((i for i, word in enumerate(words[1:], 1) if word in subcommands.split()), None)
+        if start is None:
+            return
+        inner = words[start + 1 :]
+        while inner and inner[0].startswith("-"):
+            inner.pop(0)
+        if inner:
+            yield from scene.look(inner, scene.stdin)
+
+    return program(check=check)
+
+
+RUNNERS: Mapping[str, str] = {
+    "poetry": "run", "pdm": "run", "pipenv": "run", "uv": "run", "hatch": "run", "rye": "run", "conda": "run",
+    "mamba": "run", "bundle": "exec", "npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "direnv": "exec",
+    "rbenv": "exec", "pyenv": "exec", "asdf": "exec", "mise": "exec x", "nvm": "exec", "op": "run", "doppler": "run",
+    "dotenv": "run", "chezmoi": "execute-template", "aws-vault": "exec", "rustup": "run",
+}  # fmt: skip
+
+PROGRAMS: Mapping[str, Program] = {
+    "env genv": program(check=_env, values="-u -C -S --unset --chdir --split-string --argv0 -a", permute=False),
+    "sudo": _wraps(
+        "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --close-from --role --type --chdir --chroot "
+        "--command-timeout --other-user"
+    ),
+    "doas": _wraps("-u -C -a"),
+    "pkexec run0": _wraps("--user -u"),
+    "timeout gtimeout": _wraps("-s -k --signal --kill-after", 1),
+    "nohup setsid coproc exec command builtin time nocache caffeinate ltrace valgrind fakeroot catchsegv rlwrap "
+    "unbuffer eatmydata "
+    "dbus-run-session dumb-init xvfb-run proxychains proxychains4 torsocks torify linux32 linux64 gdb-args "
+    "noglob nocorrect "
+    "busctl-run systemd-inhibit firejail stdoutisatty winpty gosu-self": _wraps(
+        "-a -f -o -n -e -s --what --who --why --mode"
+    ),
+    "nice": _wraps("-n --adjustment"),
+    "ionice": _wraps("-c -n -p -P -u --class --classdata"),
+    "chrt": _wraps("-T -P -D -p", 1),
+    "taskset": _wraps("-c -p", 1),
+    "stdbuf": _wraps("-i -o -e --input --output --error"),
+    "choom": _wraps("-n -p"),
+    "prlimit": _wraps("-p --pid -o --output"),
+    "cpulimit": _wraps("-l -p -e --limit --pid --exe"),
+    "chroot": _wraps("--userspec --groups", 1),
+    "gosu su-exec setuidgid chpst faketime setarch softlimit": _wraps("-u -U -n -m", 1),
+    "unshare nsenter setpriv bwrap proot tini": _wraps(
+        "-t -S -G -R -r -w --target --setuid --setgid --root --wd --reuid --regid --bind --ro-bind --dev --proc "
+        "--tmpfs --chdir"
+    ),
+    "strace perf": _wraps("-e -o -p -s -u -E -P -a -O -S -b -I --trace --output --attach"),
+    "systemd-run": _wraps(
+        "-p -u -H -M -E --property --unit --description --slice --uid --gid --nice --working-directory --setenv "
+        "--on-active "
+        "--on-calendar --machine --host --service-type"
+    ),
+    "xargs gxargs": program(
+        check=_xargs,
+        values="-I -n -P -L -d -E -s -a --replace --max-args --max-procs --max-lines --delimiter --eof "
+        "--arg-file --max-chars",
+        permute=False,
+    ),
+    "parallel sem": program(
+        check=_parallel,
+        values="-j -a -S -I -N -n -L -d --jobs --arg-file --sshlogin --delimiter --joblog --results --timeout",
+        permute=False,
+    ),
+    "flock": _text_option("-c --command", "-w -E --timeout --conflict-exit-code --wait", False, 1),
+    "watch gwatch": _text_option("", "-n -q --interval --equexit", True),
+    "hyperfine": _text_option("-p -c -s --prepare --cleanup --setup", "-w -r -m -M -L --warmup --runs", True),
+    "script": _text_option("-c --command", "-a -t -o -O -I -B -T -m -E", False, 1),
+    "su runuser": _text_option("-c --command", "-g -G -s -w -u --group --shell --user", False, 1),
+    "sg": _text_option("-c", "", True, 1),
+    "ssh autossh mosh": _text_option("", "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B -M", True, 1),
+    "nix-shell nix": _text_option("--run --command -c", "-p -I -A --packages", False, 99),
+    "npx": _text_option("-c --call", "-p --package -w", False, 0),
+    "entr": _wraps("-E"),
+    "capsh": _text_option("-c", "", False, 0),
+    "busybox toybox": program(check=_busybox),
+    "fd fdfind": program(check=_fd),
+    "screen": _wraps("-S -t -c -e -h -s -T -X -p"),
+}

@@ -1,0 +1,324 @@
+"""Argument models of the usual small programs that only read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from wsh.policy.harmless.model import Judge, judge, judged, model
+
+
+def _date_operand(operand: str) -> str | None:
+    return None if operand.startswith("+") else "a date that is not a format sets the clock"
+
+
+def _any(_arguments: Sequence[str]) -> str | None:
+    return None
+
+
+_PS = re.compile(r"^-?[A-Za-z]{1,12}$|^--(?:forest|no-headers|headers|help|version|info|cumulative|deselect)$")
+_PS_VALUES = frozenset(
+    "-o -O -p -u -U -g -G -C -t -s -q --pid --ppid --sort --format --user --group --cols --rows".split()
+)
+
+
+def _ps(arguments: Sequence[str]) -> str | None:
+    waiting = False
+    for argument in arguments:
+        if waiting:
+            waiting = False
+            if argument.startswith("--") or not re.fullmatch(r"[-+\w,.:/=%@ ]+", argument):
+                return f"the value {argument!r} is not known to be harmless"
+        elif argument in _PS_VALUES:
+            waiting = True
+        elif argument.partition("=")[0] in _PS_VALUES and "=" in argument:
+            continue
+        elif (
+            "e" in argument
+            and (not argument.startswith("-") or {"u", "x", "w"} & set(argument[1:]))
+            and "--" not in argument
+        ):
+            return "it may show the environment of processes"
+        elif not _PS.match(argument) and not re.fullmatch(r"\d+", argument):
+            return f"the argument {argument!r} is not known to be harmless"
+    return None
+
+
+_SED_PRINT = re.compile(r"^(?:\d{1,9}|\$)(?:,(?:\d{1,9}|\$|\+\d{1,9}))?[pd=q]$|^/[A-Za-z0-9_ .:=-]{1,200}/p$")
+_SED = model("-nsuzEr --quiet --silent --separate --null-data --regexp-extended --posix", values="-e --expression")
+
+
+def _sed(arguments: Sequence[str]) -> str | None:
+    """Only scripts that print or drop lines by number: `sed -n 10,20p`. Other scripts can write and execute."""
+    fault = judge(_SED, arguments)
+    if fault:
+        return fault
+    scripts: list[str] = []
+    rest: list[str] = []
+    pending = False
+    for argument in arguments:
+        if pending:
+            scripts.append(argument)
+            pending = False
+        elif argument in ("-e", "--expression"):
+            pending = True
+        elif argument.startswith("--expression="):
+            scripts.append(argument.partition("=")[2])
+        elif argument.startswith("-") and argument != "-":
+            if "e" in argument[1:] and not argument.startswith("--"):
+                return "write -e and its script as two arguments"
+        else:
+            rest.append(argument)
+    if not scripts:
+        scripts, rest = rest[:1], rest[1:]
+    for script in scripts:
+        for part in script.split(";"):
+            if not _SED_PRINT.match(part.strip()):
+                return "only scripts that print or drop lines by number are known to be harmless"
+    return None if scripts else "there is no script"
+
+
+def _test(arguments: Sequence[str]) -> str | None:
+    # The shells' own test evaluates the subscript of a name given to -v: a[$(id)].
+    return "-v and -R evaluate their operand" if {"-v", "-R"} & set(arguments) else None
+
+
+_HASH = model(
+    "-bctzw --binary --check --text --tag --zero --quiet --status --strict --warn --ignore-missing",
+    values="-l --length",
+)
+
+PROGRAMS: Mapping[str, Judge] = {
+    "ls": judged(
+        model(
+            "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1D --all --almost-all --author --escape --ignore-backups --directory "
+            "--dired --group-directories-first --no-group --human-readable --si --dereference-command-line "
+            "--dereference-command-line-symlink-to-dir --inode --kibibytes --dereference --numeric-uid-gid --literal "
+            "--hide-control-chars --show-control-chars --quote-name --reverse --recursive --size --context "
+            "--zero --full-time "
+            "--file-type",
+            values="-wIT --block-size --format --hide --indicator-style --ignore --quoting-style --sort --time "
+            "--time-style "
+            "--tabsize --width",
+            optional="--color --hyperlink --classify",
+        )
+    ),
+    "cat": judged(
+        model(
+            "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs "
+            "--show-nonprinting"
+        )
+    ),
+    "tac": judged(model("-br --before --regex", values="-s --separator")),
+    "echo": _any,
+    "true": _any,
+    "false": _any,
+    "test": _test,
+    "head": judged(
+        model("-qvz --quiet --silent --verbose --zero-terminated", values="-nc --lines --bytes", digits=True)
+    ),
+    # No -f, -F, --retry: they never end.
+    "tail": judged(
+        model("-qvz --quiet --silent --verbose --zero-terminated", values="-nc --lines --bytes", digits=True)
+    ),
+    "wc": judged(model("-cmlLw --bytes --chars --lines --max-line-length --words", values="--total")),
+    "nl": judged(
+        model("-p --no-renumber", values="-bdfhilnsvw --body-numbering --starting-line-number --number-width")
+    ),
+    "cut": judged(
+        model(
+            "-nsz --only-delimited --zero-terminated --complement",
+            values="-bcdf --bytes --characters --delimiter --fields --output-delimiter",
+        )
+    ),
+    # The second operand of uniq is a file it writes.
+    "uniq": judged(
+        model(
+            "-cdDiuz --count --repeated --ignore-case --unique --zero-terminated",
+            values="-fsw --skip-fields --skip-chars --check-chars",
+            optional="--all-repeated --group",
+            operands=1,
+        )
+    ),
+    "tr": judged(model("-cCdst --complement --delete --squeeze-repeats --truncate-set1", operands=2)),
+    "rev": judged(model("-z --zero")),
+    "fold": judged(model("-bs --bytes --spaces", values="-w --width", digits=True)),
+    "paste": judged(model("-sz --serial --zero-terminated", values="-d --delimiters")),
+    "join": judged(
+        model("-iz --ignore-case --check-order --nocheck-order --header --zero-terminated", values="-aejotv12")
+    ),
+    "comm": judged(
+        model("-123iz --check-order --nocheck-order --total --zero-terminated", values="--output-delimiter")
+    ),
+    "column": judged(
+        model(
+            "-txenLJ --table --json --fillrows",
+            values="-scoNR --separator --columns --output-separator --table-columns",
+        )
+    ),
+    "sort": judged(
+        model(
+            "-bcCdfghiMmnRrsuVz --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort "
+            "--ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse "
+            "--version-sort "
+            "--merge --stable --unique --zero-terminated --debug",
+            values="-kt --key --field-separator --sort --parallel --batch-size",
+            optional="--check",
+        )
+    ),
+    "grep": judged(
+        model(
+            "-EFGPiyvwxcLlqsbHhnTzaIrRUoZ --extended-regexp --fixed-strings --basic-regexp --perl-regexp --ignore-case "
+            "--no-ignore-case --invert-match --word-regexp --line-regexp --count --files-without-match "
+            "--files-with-matches "
+            "--only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --line-number "
+            "--initial-tab --null --null-data --text --recursive --dereference-recursive --line-buffered --binary",
+            values="-efmABCdD --regexp --file --max-count --after-context --before-context --context --label "
+            "--binary-files "
+            "--devices --directories --exclude --exclude-from --exclude-dir --include --group-separator",
+            optional="--color --colour",
+            digits=True,
+        )
+    ),
+    "pwd": judged(model("-LP --logical --physical", operands=0)),
+    "whoami": judged(model(operands=0)),
+    "id": judged(model("-agGnruzZ --context --group --groups --name --real --user --zero")),
+    "groups": judged(model()),
+    "hostname": judged(
+        model("-sfdiIaA --short --fqdn --domain --ip-address --all-ip-addresses --all-fqdns", operands=0)
+    ),
+    "uname": judged(
+        model(
+            "-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor",
+            operands=0,
+        )
+    ),
+    "arch": judged(model(operands=0)),
+    "nproc": judged(model("--all", values="--ignore", operands=0)),
+    "uptime": judged(model("-ps --pretty --since", operands=0)),
+    "tty": judged(model("-s --silent --quiet", operands=0)),
+    "logname": judged(model(operands=0)),
+    "date": judged(
+        model(
+            "-uRI --utc --universal --rfc-email --debug",
+            values="-dr --date --reference",
+            optional="--iso-8601 --rfc-3339",
+            check_operand=_date_operand,
+        )
+    ),
+    "cal": judged(model("-1 -3 -m -s -y -j")),
+    "seq": judged(model("-w --equal-width", values="-fs --format --separator", digits=True, operands=3)),
+    "basename": judged(model("-az --multiple --zero", values="-s --suffix")),
+    "dirname": judged(model("-z --zero")),
+    "realpath": judged(
+        model(
+            "-eLmPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip "
+            "--no-symlinks --zero",
+            values="--relative-to --relative-base",
+        )
+    ),
+    "readlink": judged(
+        model(
+            "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet "
+            "--silent --verbose --zero"
+        )
+    ),
+    "stat": judged(model("-Lft --dereference --file-system --terse", values="-c --format --printf --cached")),
+    # No -C (compiles), -m (foreign magic), -z (decompressors), -f (list of files).
+    "file": judged(
+        model(
+            "-bhiIkLNnr0 --brief --mime --mime-type --mime-encoding --keep-going --dereference --no-dereference "
+            "--raw --print0",
+            values="-F --separator",
+        )
+    ),
+    "du": judged(
+        model(
+            "-0abcDhHkLlmPsSx --null --all --apparent-size --bytes --total --dereference-args --human-readable "
+            "--inodes "
+            "--count-links --dereference --no-dereference --separate-dirs --si --summarize --one-file-system",
+            values="-Bdt --block-size --max-depth --threshold --exclude --time-style",
+            optional="--time",
+        )
+    ),
+    "df": judged(
+        model(
+            "-ahHiklPT --all --human-readable --si --inodes --local --portability --print-type --total --no-sync",
+            values="-Btx --block-size --type --exclude-type",
+            optional="--output",
+        )
+    ),
+    "free": judged(model("-bkmghltvw --bytes --kibi --mebi --gibi --human --lohi --total --wide --si", operands=0)),
+    "ps": _ps,
+    "pgrep": judged(
+        model(
+            "-acdfilnovwx --list-name --list-full --full --newest --oldest --count --exact --ignore-case",
+            values="-dGgPstUu --delimiter --group --parent --session --terminal --euid --uid",
+        )
+    ),
+    "which": judged(model("-a --all")),
+    "diff": judged(
+        model(
+            # No -l: it runs pr.
+            "-abBcdeEiNnpqrsTtuwyZ --text --ignore-space-change --ignore-blank-lines --minimal --ed "
+            "--ignore-tab-expansion "
+            "--ignore-case --new-file --unidirectional-new-file --rcs --show-c-function --brief --recursive "
+            "--report-identical-files --initial-tab --expand-tabs --ignore-all-space --side-by-side "
+            "--suppress-common-lines "
+            "--ignore-trailing-space --no-dereference --strip-trailing-cr --left-column",
+            values="-CUFILWxX --context --unified --show-function-line --ignore-matching-lines --label --width "
+            "--exclude "
+            "--exclude-from --starting-file --horizon-lines --tabsize",
+            optional="--color --palette",
+        )
+    ),
+    "cmp": judged(model("-bls --print-bytes --verbose --quiet --silent", values="-in --ignore-initial --bytes")),
+    # No -o and -R: they write files.
+    "tree": judged(
+        model(
+            "-adflxnNqQpugshDFirtcUvACSJX --noreport --dirsfirst --filesfirst --du --prune --matchdirs "
+            "--ignore-case --gitignore "
+            "--si --inodes --device --info --fromfile --metafirst",
+            values="-LPIT --filelimit --timefmt --charset --sort",
+        )
+    ),
+    "od": judged(
+        model(
+            "-abcdfhilosxv --output-duplicates",
+            values="-AjNtwS --address-radix --skip-bytes --read-bytes --format --width",
+        )
+    ),
+    "hexdump": judged(model("-bcCdovx --canonical --no-squeezing", values="-ns --length --skip")),
+    # No -r, and one operand: the second is a file it writes.
+    "xxd": judged(model("-abeiEpuC", values="-cglso", operands=1)),
+    "strings": judged(model("-adfo --all --data --print-file-name", values="-entT --bytes --radix --encoding")),
+    "base64": judged(model("-di --decode --ignore-garbage", values="-w --wrap", operands=1)),
+    "md5sum": judged(_HASH),
+    "sha1sum": judged(_HASH),
+    "sha224sum": judged(_HASH),
+    "sha256sum": judged(_HASH),
+    "sha384sum": judged(_HASH),
+    "sha512sum": judged(_HASH),
+    "b2sum": judged(_HASH),
+    "cksum": judged(_HASH),
+    "sed": _sed,
+    "expand": judged(model("-i --initial", values="-t --tabs")),
+    "unexpand": judged(model("-a --all --first-only", values="-t --tabs")),
+    "lsblk": judged(
+        model(
+            "-abdfilmnOpPrStzJ --all --bytes --nodeps --fs --ascii --list --json --paths --topology",
+            values="-eIox --exclude --include --output --sort",
+        )
+    ),
+    "lscpu": judged(model("-abcJpsxy --all --json --physical", operands=0)),
+    "locale": judged(model("-ackmv --all-locales --charmaps")),
+    "getconf": judged(model("-a")),
+    "lsb_release": judged(model("-aicdrs --all --id --codename --description --release --short", operands=0)),
+    "jq": judged(
+        model(
+            "-nrRsScCMaej --null-input --raw-output --raw-input --slurp --sort-keys --compact-output --color-output "
+            "--monochrome-output --ascii-output --exit-status --join-output --tab --seq --stream",
+            values="--indent",
+        )
+    ),
+}
