@@ -35,6 +35,7 @@ from wsh.wire.place import Places
 log = logging.getLogger(__name__)
 
 _DEFAULT_GRACE_MS = 2000
+_END_S = 5.0
 
 
 class Keeper:
@@ -329,6 +330,29 @@ def _state_of(facts: dict[str, Any]) -> ProcessState:
         canonical=facts.get("canonical"),
         jobs=tuple(_info(job) for job in facts.get("jobs", [])),
     )
+
+
+def _watch_process(pid: int) -> int:
+    """A descriptor that becomes readable when `pid` has ended, or -1 if it has."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
+
+
+async def _until_readable(fd: int, timeout_s: float) -> None:
+    if fd < 0:
+        return
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await ready.wait()
+    except TimeoutError:
+        log.warning("the keeper said it would end and did not within %.0f s", timeout_s)
+    finally:
+        loop.remove_reader(fd)
 
 
 def _raise_descriptor_limit() -> None:

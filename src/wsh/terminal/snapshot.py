@@ -47,7 +47,6 @@ def encode(terminal: Terminal) -> bytes:
         "floor": numbers.floor,
         "epoch": numbers.epoch,
         "history": numbers.history,
-        "above": numbers.above,
         "reflowed": numbers.reflowed,
     }
     try:
@@ -106,7 +105,6 @@ def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal
         floor=int(facts["floor"]),
         epoch=int(facts["epoch"]),
         history=int(facts["history"]),
-        above=int(facts["above"]),
         reflowed=bool(facts["reflowed"]),
     )
     return terminal

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wsh.terminal.screen import Span, StyledLine
+from wsh.terminal.screen import StyledLine
 
 _RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)+)")
 _LINK = re.compile(r"\x1b\]8;[^;\x1b]*;([^\x1b]*)\x1b\\")
@@ -136,11 +136,5 @@ def _linked_spans(text: str) -> StyledLine:
         if link:
             for span in found:
                 span["link"] = link
-        if found and spans and _differ_in_text_only(spans[-1], found[0]):
-            spans[-1]["text"] += found.pop(0)["text"]
         spans += found
     return spans
-
-
-def _differ_in_text_only(one: Span, other: Span) -> bool:
-    return {**one, "text": ""} == {**other, "text": ""}

@@ -87,7 +87,6 @@ class Terminal:
         "_row_versions",
         "_rows",
         "_sink",
-        "_sink_handle",
         "_spans",
         "_stale",
         "_step",
@@ -113,7 +112,7 @@ class Terminal:
         self.limits = limits
         self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
         self._sink = Sink(limits, rows, cols)
-        self._sink_handle = self._sink.attach(handle)
+        self._sink.attach(handle)
         self._rows: list[bytes] = []
         self._row_versions: list[int] = []
         self._spans: dict[bytes, StyledLine] = {}
@@ -375,7 +374,7 @@ class Terminal:
         else:
             lines = list(self._plain_rows())
         numbers = self._numbers
-        base = numbers.top
+        base = 0 if numbers.alt else numbers.base
         return Screen(
             lines,
             self.cursor,
@@ -402,7 +401,7 @@ class Terminal:
     @property
     def total_lines(self) -> int:
         """Absolute number of the line that comes next."""
-        return self._numbers.top + self._used_rows()
+        return (0 if self._numbers.alt else self._numbers.base) + self._used_rows()
 
     @property
     def dropped_lines(self) -> int:
@@ -430,11 +429,11 @@ class Terminal:
     def lines_between(self, first: int, last: int, styled: bool = False) -> list[Line]:
         """Lines with absolute numbers from `first` up to but without `last`, as far as they are kept."""
         numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
+        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
         if first >= last:
             return []
         # rows are counted from the oldest that the library has, which may be older than what we still show
-        shift = numbers.shift
+        shift = 0 if numbers.alt else numbers.base - numbers.history
         if not styled:
             return list(read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols))
         return [parse_row(row) for row in read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)]
@@ -442,10 +441,10 @@ class Terminal:
     def vt_lines_between(self, first: int, last: int) -> list[bytes]:
         """The same as VT bytes, each line complete in itself."""
         numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
+        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
         if first >= last:
             return []
-        shift = numbers.shift
+        shift = 0 if numbers.alt else numbers.base - numbers.history
         return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
 
     def trim_scrollback(self, keep_lines: int) -> int:
@@ -504,7 +503,7 @@ class Terminal:
     def wrapped_lines(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
         """Logical lines between two numbers: the number of the first row, and the rows it wraps over."""
         numbers = self._numbers
-        shift = numbers.shift
+        shift = 0 if numbers.alt else numbers.base - numbers.history
         rows = self.lines_between(first, last)
         first = max(first, self.first_line)
         number, group = first, []

@@ -88,6 +88,7 @@ SETTINGS: tuple[Setting, ...] = (
         256 * MIB,
     ),
     Setting("session.input_bytes", 4 * MIB, "Input that waits for a child that does not read.", 4 * KIB, GIB),
+    Setting("session.input_timeout_ms", 30_000, "How long input waits for a child that does not read.", 1, 3_600_000),
     Setting("session.retention_s", 86_400, "How long an exited session stays readable.", 0, 31_536_000),
     Setting(
         "session.retention_bytes",

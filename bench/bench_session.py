@@ -1,0 +1,223 @@
+"""One session and many: reading, starting, killing, waiting, idling, and answering while others flood."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import uvloop
+
+from bench.corpus import write_corpus
+from bench.row import Row, at_most, at_most_ratio, median, percentile
+from wsh.session.event import Actor, Output
+from wsh.session.registry import SessionRegistry
+from wsh.session.session import Session
+from wsh.session.spec import SessionSpec
+from wsh.wire.place import find_places
+from wsh.wire.setting import load
+
+Result = TypeVar("Result")
+AGENT = Actor("agent", "bench")
+MANY = 1000
+
+
+def run() -> list[Row]:
+    return [*_reads(), *_starts(), *_kills(), *_quiet(), *_floods(), *_idle()]
+
+
+def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Result:
+    async def main() -> Result:
+        with tempfile.TemporaryDirectory() as home:
+            registry = await SessionRegistry.open(find_places({"HOME": home, "XDG_RUNTIME_DIR": home}), load(None, {}))
+            try:
+                return await work(registry)
+            finally:
+                await registry.stop()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main())
+
+
+async def _ready(registry: SessionRegistry, command: str = "sh") -> Session:
+    session = await registry.open_session(SessionSpec(command=command, env={"PS1": "$ "}))
+    await session.wait_until_text("$", generation=0)
+    return session
+
+
+def _reads() -> list[Row]:
+    async def work(registry: SessionRegistry) -> list[Row]:
+        session = await registry.open_session(SessionSpec(command="sleep 1000"))
+        terminal = session.terminal
+        chance = random.Random(1)
+        rows = []
+        for full in (False, True):
+            if full:
+                for n in range(10_100):
+                    terminal.feed(b"\x1b[3%dmline %d\x1b[0m\r\n" % (n % 8, n))
+            for styled, limit in ((True, 0.5), (False, 0.5)):
+                times = []
+                for _ in range(400):
+                    for _ in range(24):
+                        terminal.feed(
+                            b"\x1b[%d;%dH\x1b[%dm%s\x1b[0m"
+                            % (chance.randint(1, 24), chance.randint(1, 60), chance.randint(30, 37), b"changed text")
+                        )
+                    started = time.perf_counter()
+                    terminal.screen(styled=styled)
+                    times.append((time.perf_counter() - started) * 1000)
+                title = f"{'styled' if styled else 'plain'} 80×24 screen, changed{', full scrollback' if full else ''}"
+                rows.append(at_most("read", title, median(times), limit, "ms", "p50"))
+        return rows
+
+    return _with_registry(work)
+
+
+def _starts() -> list[Row]:
+    """To the first prompt, both by their command line, with a server up."""
+    from bench.command_line import start_wsh_server, wsh_start_time
+
+    with tempfile.TemporaryDirectory() as home:
+        environ = os.environ | {"HOME": home, "XDG_RUNTIME_DIR": home, "PS1": "$ "}
+        tmux = ["tmux", "-S", f"{home}/socket", "-f", "/dev/null"]
+        subprocess.run([*tmux, "new-session", "-d", "sleep 1000"], check=True, env=environ)
+        ours: list[float] = []
+        theirs: list[float] = []
+        with start_wsh_server(environ):
+            for n in range(15):
+                ours.append(wsh_start_time(environ, n))
+                theirs.append(_tmux_start_time(tmux, environ, Path(home), n))
+        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True)
+    row = at_most_ratio(
+        "start", "spawn to first prompt, by command line", median(ours), median(theirs), "ms", "tmux", 1
+    )
+    return [row]
+
+
+def _tmux_start_time(tmux: list[str], environ: dict[str, str], home: Path, n: int) -> float:
+    mark = home / f"tmux-{n}"
+    started = time.perf_counter()
+    subprocess.run([*tmux, "new-session", "-d", "-s", f"s{n}", f"touch {mark}; exec cat"], check=True, env=environ)
+    while not mark.exists():
+        time.sleep(0.0005)
+    return (time.perf_counter() - started) * 1000
+
+
+def _kills() -> list[Row]:
+    async def work(registry: SessionRegistry) -> list[Row]:
+        times = []
+        for _ in range(30):
+            session = await _ready(registry, "bash --norc --noprofile -i")
+            started = time.perf_counter()
+            await registry.kill(session.name)
+            times.append((time.perf_counter() - started) * 1000)
+        return [at_most("kill", "an interactive bash", median(times), 50, "ms", "p50")]
+
+    return _with_registry(work)
+
+
+def _quiet() -> list[Row]:
+    async def work(registry: SessionRegistry) -> list[Row]:
+        session = await _ready(registry)
+        errors = []
+        for _ in range(40):
+            last = 0.0
+
+            def hear(event: object) -> None:
+                nonlocal last
+                if isinstance(event, Output):
+                    last = time.monotonic()
+
+            stop = session.listeners.add(hear)
+            generation = await session.send_input(b"echo x\r", AGENT)
+            await session.wait_until_quiet(100, generation=generation)
+            errors.append(abs(time.monotonic() - last - 0.1) * 1000)
+            stop()
+        return [at_most("wait", "error of quiescence detection", percentile(errors, 0.99), 5, "ms", "p99 of 100 ms")]
+
+    return _with_registry(work)
+
+
+async def _echo_times(session: Session, count: int, pause_s: float = 0.0) -> list[float]:
+    times = []
+    for n in range(count):
+        heard = asyncio.Event()
+        stop = session.tap(lambda _offset, data, heard=heard: heard.set())  # type: ignore[misc]
+        started = time.perf_counter()
+        await session.send_input(b"%d" % (n % 10), AGENT)
+        await asyncio.wait_for(heard.wait(), 10)
+        times.append((time.perf_counter() - started) * 1000)
+        stop()
+        await asyncio.sleep(pause_s)
+    return times
+
+
+def _floods() -> list[Row]:
+    async def work(registry: SessionRegistry) -> list[Row]:
+        with tempfile.TemporaryDirectory() as temporary:
+            file = write_corpus(Path(temporary), 4 << 20)["coloured"]
+            for _ in range(8):
+                await registry.open_session(SessionSpec(command=f"while :; do cat {file}; done"))
+            session = await registry.open_session(SessionSpec(command="cat"))
+            await asyncio.sleep(0.5)
+            times = await _echo_times(session, 400, 0.005)
+        return [at_most("echo", "while eight sessions flood coloured text", percentile(times, 0.99), 20, "ms", "p99")]
+
+    return _with_registry(work)
+
+
+def _idle() -> list[Row]:
+    async def work(registry: SessionRegistry) -> tuple[float, float, float]:
+        for _ in range(MANY):
+            await registry.open_session(SessionSpec(command="sh", env={"PS1": "$ "}))
+        await asyncio.sleep(8)
+        keeper = registry.keeper.pid
+        before = _cpu_s(os.getpid()) + _cpu_s(keeper)
+        started = time.monotonic()
+        await asyncio.sleep(10)
+        share = (_cpu_s(os.getpid()) + _cpu_s(keeper) - before) / (time.monotonic() - started) * 100
+        memory = (_pss_mb(os.getpid()) + _pss_mb(keeper)) / MANY
+        session = await registry.open_session(SessionSpec(command="cat"))
+        times = await _echo_times(session, 300, 0.002)
+        return memory, share, percentile(times, 0.99)
+
+    memory, share, echo = _with_registry(work)
+    tmux_memory, tmux_share = _idle_tmux()
+    return [
+        at_most("idle", f"memory of each of {MANY} sessions (tmux: {tmux_memory:.2f} MB)", memory, 0.3, "MB PSS"),
+        at_most("idle", f"processor of {MANY} sessions (tmux: {tmux_share:.2f} %)", share, 0.2, "% of a core"),
+        at_most("idle", f"echo beside {MANY} sessions", echo, 5, "ms", "p99"),
+    ]
+
+
+def _idle_tmux() -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as home:
+        tmux = ["tmux", "-S", f"{home}/socket", "-f", "/dev/null"]
+        for n in range(MANY):
+            subprocess.run([*tmux, "new-session", "-d", "-s", f"s{n}", "sh"], check=True)
+        pid = int(subprocess.run([*tmux, "display", "-p", "#{pid}"], check=True, capture_output=True).stdout)
+        time.sleep(3)
+        before = _cpu_s(pid)
+        time.sleep(5)
+        share = (_cpu_s(pid) - before) / 5 * 100
+        memory = _pss_mb(pid) / MANY
+        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True)
+    return memory, share
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _pss_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no Pss")

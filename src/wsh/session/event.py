@@ -1,0 +1,183 @@
+"""What happens to a session, told to whoever listens.
+
+Events are plain values, delivered synchronously on the loop in the order they happened. A listener must be quick and must
+not raise; one that does is logged and the others still hear. `Output` comes once per turn of the pump, however many reads
+it covers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+log = logging.getLogger(__name__)
+
+Event = TypeVar("Event")
+
+ActorKind: TypeAlias = Literal["agent", "person", "server"]
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who does something: an agent, a person at a viewer, or the server itself."""
+
+    kind: ActorKind
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+SERVER = Actor("server", "wsh")
+
+
+@dataclass(frozen=True)
+class Output:
+    """The bytes from `start` up to `end` (absolute offsets) have been parsed."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Input:
+    """`actor` typed `size` bytes. The bytes themselves are nobody's business but the child's."""
+
+    actor: Actor
+    size: int
+    generation: int
+
+
+@dataclass(frozen=True)
+class Resized:
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True)
+class Exited:
+    exit_code: int
+    signal: int | None
+
+
+@dataclass(frozen=True)
+class Renamed:
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class TagsChanged:
+    tags: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TitleChanged:
+    title: str
+
+
+@dataclass(frozen=True)
+class CwdChanged:
+    cwd: str
+
+
+@dataclass(frozen=True)
+class Bell:
+    pass
+
+
+@dataclass(frozen=True)
+class Clipboard:
+    """The program asked to set the clipboard (OSC 52 write)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Notification:
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class ScreenModeChanged:
+    alternate: bool
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """A person took the session (`by`), or handed it back (None)."""
+
+    by: str | None
+
+
+@dataclass(frozen=True)
+class JournalState:
+    """The journal stopped or went on: "ok", "disabled" or "full"."""
+
+    state: str
+
+
+@dataclass(frozen=True)
+class CommandStarted:
+    id: int
+
+
+@dataclass(frozen=True)
+class CommandFinished:
+    id: int
+
+
+@dataclass(frozen=True)
+class Destroyed:
+    """The session is gone; nothing can be read from it any more."""
+
+    exit_code: int | None
+
+
+SessionEvent: TypeAlias = (
+    Output
+    | Input
+    | Resized
+    | Exited
+    | Renamed
+    | TagsChanged
+    | TitleChanged
+    | CwdChanged
+    | Bell
+    | Clipboard
+    | Notification
+    | ScreenModeChanged
+    | TakenOver
+    | JournalState
+    | CommandStarted
+    | CommandFinished
+    | Destroyed
+)
+
+
+@dataclass
+class Listeners(Generic[Event]):
+    """A list of callbacks that survives being changed while it is told something."""
+
+    callbacks: list[Callable[[Event], None]] = field(default_factory=list)
+
+    def add(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Listen; the returned function ends it and may be called twice."""
+        self.callbacks = [*self.callbacks, callback]
+
+        def remove() -> None:
+            self.callbacks = [c for c in self.callbacks if c is not callback]
+
+        return remove
+
+    def tell(self, event: Event) -> None:
+        for callback in self.callbacks:
+            try:
+                callback(event)
+            except Exception:
+                log.exception("a listener failed on %s", type(event).__name__)

@@ -1,0 +1,189 @@
+"""What is done for sessions in the background: snapshots, descriptions, retention, the common cap on scrollback.
+
+It sleeps while nothing changes: a thousand idle sessions cost no wake-ups. A disk that refuses a write is noticed, said once, and
+tried again later; no terminal waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from wsh.session.store import Snapshot
+from wsh.wire.setting import Settings
+
+if TYPE_CHECKING:
+    from wsh.session.registry import SessionRegistry
+    from wsh.session.session import Session
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.5
+_RETENTION_EVERY_S = 60.0
+_CAP_EVERY_BYTES = 32 << 20
+
+
+class Housekeeping:
+    def __init__(self, registry: SessionRegistry, settings: Settings) -> None:
+        self._registry = registry
+        self._snapshot_bytes = settings.get_int("journal.snapshot_bytes")
+        self._interval_s = settings.get_float("journal.snapshot_interval_s")
+        self._journaled = settings.get_bool("journal.enabled")
+        self._cap_bytes = settings.get_int("session.scrollback_total_bytes")
+        self._retention_s = settings.get_int("session.retention_s")
+        self._retention_bytes = settings.get_int("session.retention_bytes")
+        self._changed: dict[Session, float] = {}
+        """Sessions with output since their last snapshot, and since when."""
+        self._busy: set[Session] = set()
+        self._writes: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._parsed = 0
+        self._complained = False
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="housekeeping")
+
+    def touched(self, session: Session) -> None:
+        """It printed something. Called for every turn of the pump, so it is quick."""
+        if session not in self._changed:
+            self._changed[session] = time.monotonic()
+            self._wake.set()
+        since = session.generation - session.snapshot_offset
+        if since >= self._snapshot_bytes and session not in self._busy and self._journaled:
+            self._parsed += since
+            self._begin_snapshot(session)
+
+    def describe(self, session: Session) -> None:
+        """Write the session's description, soon and in a thread."""
+        if self._journaled:
+            self._spawn(self._write_meta(session))
+
+    async def settle(self, session: Session) -> None:
+        """An ended session: its last snapshot and description go to disk now."""
+        if self._journaled:
+            await self._save(session)
+            await self._write_meta(session)
+        self._wake.set()
+
+    async def aclose(self, *, snapshots: bool = True) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if snapshots and self._journaled:
+            for session in list(self._changed):
+                await self._save(session)
+        await asyncio.gather(*self._writes, return_exceptions=True)
+
+    async def _run(self) -> None:
+        next_retention = time.monotonic()
+        while True:
+            now = time.monotonic()
+            if now >= next_retention:
+                await self._retain()
+                next_retention = now + _RETENTION_EVERY_S
+            self._snapshot_quiet(now)
+            self._cap()
+            await self._release()
+            if not self._changed and not self._has_loose_ends():
+                self._wake.clear()
+                try:
+                    async with asyncio.timeout(max(0.0, next_retention - time.monotonic())):
+                        await self._wake.wait()
+                except TimeoutError:
+                    continue
+            await asyncio.sleep(_TICK_S)
+
+    # snapshots
+
+    def _snapshot_quiet(self, now: float) -> None:
+        for session, since in list(self._changed.items()):
+            if session.generation == session.snapshot_offset or not self._journaled:
+                del self._changed[session]
+            elif now - since >= self._interval_s and session not in self._busy and not session.backlog():
+                self._begin_snapshot(session)
+
+    def _begin_snapshot(self, session: Session) -> None:
+        self._changed.pop(session, None)
+        self._busy.add(session)
+        # Marked now, so that the next one is due a full distance on, also if this write fails.
+        session.snapshot_offset = session.generation
+        self._spawn(self._write_snapshot(session, session.make_snapshot()))
+
+    async def _save(self, session: Session) -> None:
+        self._changed.pop(session, None)
+        session.snapshot_offset = session.generation
+        await self._write_snapshot(session, session.make_snapshot())
+
+    async def _write_snapshot(self, session: Session, snapshot: Snapshot) -> None:
+        try:
+            await asyncio.to_thread(session.folder.write_snapshot, snapshot)
+            self._complained = False
+        except OSError as problem:
+            self._complain(session, problem)
+        finally:
+            self._busy.discard(session)
+
+    async def _write_meta(self, session: Session) -> None:
+        meta = session.describe()
+        try:
+            await asyncio.to_thread(session.folder.write_meta, meta)
+        except OSError as problem:
+            self._complain(session, problem)
+
+    def _complain(self, session: Session, problem: OSError) -> None:
+        if isinstance(problem, FileNotFoundError):
+            return  # the session was killed meanwhile, its folder is gone
+        if not self._complained:
+            log.warning("session %s cannot be written to disk: %s", session.name, problem)
+        self._complained = True
+
+    # limits
+
+    def _cap(self) -> None:
+        """Drop the oldest lines of the least used sessions until all scrollbacks fit."""
+        sessions = self._registry.list_sessions()
+        sizes = {s: s.terminal.memory_bytes for s in sessions}
+        total = sum(sizes.values())
+        if total <= self._cap_bytes:
+            return
+        for session in sorted(sessions, key=lambda s: s.last_activity):
+            if total <= self._cap_bytes:
+                break
+            session.terminal.trim_scrollback(0)
+            after = session.terminal.memory_bytes
+            total -= sizes[session] - after
+            log.warning("scrollback of %s dropped: all of them together are over the cap", session.name)
+
+    async def _retain(self) -> None:
+        """End the retention of exited sessions: by age, then by size, oldest first."""
+        ended = [s for s in self._registry.list_sessions() if not s.running and s.child is None]
+        ended.sort(key=lambda s: s.ended or 0.0)
+        now = time.time()
+        sizes = {s: await asyncio.to_thread(s.folder.size_bytes) for s in ended}
+        total = sum(sizes.values())
+        for session in ended:
+            if now - (session.ended or 0.0) < self._retention_s and total <= self._retention_bytes:
+                continue
+            total -= sizes[session]
+            await self._registry.destroy(session)
+
+    def _has_loose_ends(self) -> bool:
+        return any(not s.running and s.child is not None and s.child.ring.eof for s in self._registry.list_sessions())
+
+    async def _release(self) -> None:
+        for session in self._registry.list_sessions():
+            child = session.child
+            if not session.running and child is not None and child.ring.eof and not session.backlog():
+                if self._journaled and session.generation != session.snapshot_offset:
+                    await self._save(session)
+                await self._registry.release_ended(session)
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)

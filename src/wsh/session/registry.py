@@ -1,0 +1,311 @@
+"""All sessions of one server: making, finding, naming, ending and bringing them back.
+
+The registry owns the keeper's client and the pump. Closing it leaves every child to the keeper; stopping it ends them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
+from wsh.session.event import Listeners
+from wsh.session.housekeeping import Housekeeping
+from wsh.session.pump import Pump
+from wsh.session.restore import restore_all
+from wsh.session.session import InputLimits, Session
+from wsh.session.spec import SessionSpec, prepare
+from wsh.session.store import SessionFolder
+from wsh.terminal import Terminal, TerminalLimits
+from wsh.wire.error import MaxSessionsReached, SessionNameTaken, SessionNotFound, ShuttingDown
+from wsh.wire.name import check_session_name, make_session_name
+from wsh.wire.place import Places, ensure_private
+from wsh.wire.setting import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SessionCreated:
+    session: Session
+
+
+@dataclass(frozen=True)
+class SessionRenamed:
+    session: Session
+    old: str
+
+
+@dataclass(frozen=True)
+class SessionDestroyed:
+    name: str
+    sid: str
+    exit_code: int | None
+
+
+LifecycleEvent: TypeAlias = SessionCreated | SessionRenamed | SessionDestroyed
+
+
+def terminal_limits(settings: Settings) -> TerminalLimits:
+    return TerminalLimits(scrollback_lines=settings.get_int("session.scrollback_lines"))
+
+
+def input_limits(settings: Settings) -> InputLimits:
+    return InputLimits(settings.get_int("session.input_bytes"), settings.get_int("session.input_timeout_ms"))
+
+
+class SessionRegistry:
+    """Use `await SessionRegistry.open(...)`; then `aclose` or `stop`."""
+
+    def __init__(self, keeper: Keeper, places: Places, settings: Settings) -> None:
+        self.keeper = keeper
+        self.places = places
+        self.settings = settings
+        self.lifecycle: Listeners[LifecycleEvent] = Listeners()
+        self.pump = Pump(asyncio.get_running_loop())
+        self.restored: list[str] = []
+        """What the restore had to say about damage, for `wsh status`."""
+        self._by_name: dict[str, Session] = {}
+        self._by_child: dict[int, Session] = {}
+        self._reserved: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._housekeeping = Housekeeping(self, settings)
+        self._closing = False
+
+    @classmethod
+    async def open(cls, places: Places, settings: Settings) -> SessionRegistry:
+        """Connect to the keeper (or start one), take over its children, restore what is on disk."""
+        ensure_private(places.runtime)
+        ensure_private(places.state)
+        places.sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keeper = await Keeper.open(places)
+        registry = cls(keeper, places, settings)
+        try:
+            registry.restored = await restore_all(registry)
+            keeper.on_dirty = registry._on_dirty
+            for session in registry.list_sessions():
+                registry._watch(session)
+            registry.pump.wake(registry._by_name.values())
+            registry._housekeeping.start()
+        except BaseException:
+            await keeper.aclose()
+            raise
+        return registry
+
+    # finding
+
+    def get_session(self, name: str) -> Session:
+        session = self._by_name.get(name)
+        if session is None:
+            raise SessionNotFound(name)
+        return session
+
+    def find_session(self, name: str) -> Session | None:
+        return self._by_name.get(name)
+
+    def list_sessions(self, tags: Iterable[str] | None = None) -> list[Session]:
+        """All sessions in the order they were made; with `tags`, those that have any of them."""
+        wanted = set(tags) if tags is not None else None
+        return [s for s in self._by_name.values() if wanted is None or wanted & set(s.tags)]
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    # making
+
+    async def open_session(self, spec: SessionSpec) -> Session:
+        """Start a session. Raises before anything exists if the spec cannot be; nothing is left half-made."""
+        if self._closing:
+            raise ShuttingDown
+        launch = prepare(spec, self.settings)
+        limit = self.settings.get_int("server.max_sessions")
+        if len(self._by_name) + len(self._reserved) >= limit:
+            raise MaxSessionsReached("sessions", limit, "server.max_sessions")
+        name = spec.name or make_session_name(set(self._by_name) | self._reserved)
+        if name in self._by_name or name in self._reserved:
+            raise SessionNameTaken(name)
+        self._reserved.add(name)
+        sid = f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
+        folder = SessionFolder(self.places.sessions / sid)
+        try:
+            journaled = self._make_folder(folder)
+            child = await self.keeper.spawn(
+                SpawnSpec(
+                    argv=launch.argv,
+                    path=launch.executable,
+                    cwd=launch.cwd,
+                    env=launch.env | {"WSH_SESSION": name},
+                    rows=launch.rows,
+                    cols=launch.cols,
+                    ring_bytes=self.settings.get_int("session.ring_bytes"),
+                    journal=self._journal_spec(folder) if journaled else None,
+                    meta={"sid": sid, "name": name},
+                )
+            )
+            session = Session(
+                sid=sid,
+                name=name,
+                launch=launch,
+                terminal=Terminal(launch.rows, launch.cols, terminal_limits(self.settings)),
+                folder=folder,
+                keeper=self.keeper,
+                child=child,
+                actor=spec.actor,
+                keep=spec.keep,
+                limits=input_limits(self.settings),
+            )
+            session.remember()
+        except BaseException:
+            folder.remove()
+            raise
+        finally:
+            self._reserved.discard(name)
+        self.adopt(session)
+        self._watch(session)
+        self.pump.wake((session,))
+        self._housekeeping.describe(session)
+        self.lifecycle.tell(SessionCreated(session))
+        return session
+
+    def _journal_spec(self, folder: SessionFolder) -> JournalSpec:
+        return JournalSpec(
+            str(folder.path),
+            segment_bytes=self.settings.get_int("journal.segment_bytes"),
+            session_bytes=self.settings.get_int("journal.session_bytes"),
+        )
+
+    def _make_folder(self, folder: SessionFolder) -> bool:
+        """Whether there is a folder to journal into; a disk that refuses stops journaling, not the terminal."""
+        if not self.settings.get_bool("journal.enabled"):
+            return False
+        try:
+            folder.create()
+        except OSError as problem:
+            log.warning("no journal for a new session: %s", problem)
+            return False
+        return True
+
+    def adopt(self, session: Session) -> None:
+        """Put a session on the list: a new one, or one that was restored."""
+        self._by_name[session.name] = session
+        if session.child is not None:
+            self._by_child[session.child.id] = session
+
+    def rename(self, name: str, new: str) -> Session:
+        session = self.get_session(name)
+        check_session_name(new)
+        if new == name:
+            return session
+        if new in self._by_name or new in self._reserved:
+            raise SessionNameTaken(new)
+        # Rebuilt rather than popped and set, so that the order of the list stays that of creation.
+        self._by_name = {new if s is session else n: s for n, s in self._by_name.items()}
+        session.rename(new)
+        self._housekeeping.describe(session)
+        self.lifecycle.tell(SessionRenamed(session, name))
+        return session
+
+    # ending
+
+    async def kill(self, name: str) -> KillReport:
+        """End the session's whole tree and forget it: afterwards neither process nor file of it is left."""
+        return await self.destroy(self.get_session(name))
+
+    async def destroy(self, session: Session) -> KillReport:
+        report = KillReport((), 0, (), 0.0)
+        if session.child is not None:
+            report = await self.keeper.kill_tree(session.child, self.settings.get_int("session.kill_grace_ms"))
+            if report.survivors:
+                log.warning("killing session %s left processes alive: %s", session.name, report.survivors)
+        if self._by_name.get(session.name) is session:
+            del self._by_name[session.name]
+            await self._let_go(session)
+            session.close()
+            await asyncio.to_thread(session.folder.remove)
+            self.lifecycle.tell(SessionDestroyed(session.name, session.sid, session.exit_code))
+        return report
+
+    async def _let_go(self, session: Session) -> None:
+        child = session.child
+        if child is not None:
+            self.pump.forget(session)
+            self._by_child.pop(child.id, None)
+            await session.settle()
+            session.release_child()
+            await self.keeper.forget(child)
+
+    def _on_dirty(self, children: Sequence[Child]) -> None:
+        sessions = [s for c in children if (s := self._by_child.get(c.id)) is not None]
+        self.pump.wake(sessions)
+        for session in sessions:
+            self._housekeeping.touched(session)
+
+    def _watch(self, session: Session) -> None:
+        child = session.child
+        if child is None:
+            return
+
+        def ended(future: asyncio.Future[ExitStatus]) -> None:
+            if not future.cancelled() and future.exception() is None and not self._closing:
+                self._start(self._end(session, future.result()))
+
+        child.exited.add_done_callback(ended)
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end(self, session: Session, status: ExitStatus) -> None:
+        """Parse what is left, tell everyone, write it down, and let the keeper forget."""
+        while session.backlog() and session.child is not None:
+            session.pump(1 << 18)
+            await asyncio.sleep(0)
+        session.finish(status.shell_code, status.signal)
+        session.remember()
+        await self._housekeeping.settle(session)
+
+    async def release_ended(self, session: Session) -> None:
+        """Nothing can print any more (end of file on the pty): give ring and descriptor back."""
+        if not session.running:
+            await self._let_go(session)
+
+    # closing
+
+    async def aclose(self) -> None:
+        """Leave every session to the keeper and the next server. Idempotent."""
+        if self._closing:
+            return
+        self._closing = True
+        await self._housekeeping.aclose()
+        for session in self._by_name.values():
+            await session.settle()
+        self.pump.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for session in self._by_name.values():
+            session.close()
+        await self.keeper.aclose()
+
+    async def stop(self) -> None:
+        """End every session and the keeper."""
+        self._closing = True
+        await self._housekeeping.aclose(snapshots=False)
+        self.pump.close()
+        for session in self._by_name.values():
+            session.release_child()
+        await self.keeper.stop(self.settings.get_int("session.kill_grace_ms"))
+        for session in list(self._by_name.values()):
+            session.close()
+            await asyncio.to_thread(session.folder.remove)
+            self.lifecycle.tell(SessionDestroyed(session.name, session.sid, session.exit_code))
+        self._by_name.clear()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

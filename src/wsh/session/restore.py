@@ -1,0 +1,175 @@
+"""Bringing sessions back: live ones from the keeper, ended ones from disk.
+
+For each session the newest intact snapshot gives a screen at a known offset; the journal gives what was printed since, with the sizes
+the terminal had; the ring gives the rest. What cannot be had is counted and said, and never keeps the server from starting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from wsh.process import Child
+from wsh.session.event import Actor
+from wsh.session.journal import Journal
+from wsh.session.session import Session
+from wsh.session.sidecar import Resize, read_resizes
+from wsh.session.spec import Launch
+from wsh.session.store import SessionFolder
+from wsh.terminal import Terminal, TerminalLimits
+from wsh.wire.error import SnapshotCorrupt
+from wsh.wire.name import make_session_name
+
+if TYPE_CHECKING:
+    from wsh.session.registry import SessionRegistry
+
+log = logging.getLogger(__name__)
+
+
+async def restore_all(registry: SessionRegistry) -> list[str]:
+    """Adopt every session that can be had; returns what was damaged or lost, in words."""
+    said: list[str] = []
+    live: set[str] = set()
+    for child in sorted(registry.keeper.children.values(), key=lambda c: c.id):
+        meta = child.meta
+        if not isinstance(meta, dict) or "sid" not in meta:
+            await registry.keeper.kill_tree(child, 0)  # a headless child whose caller died with the server
+            await registry.keeper.forget(child)
+            continue
+        live.add(str(meta["sid"]))
+        await _restore(registry, meta, child, said)
+    for path in sorted(registry.places.sessions.iterdir()):
+        if path.name in live or not path.is_dir():
+            continue
+        described = SessionFolder(path).read_meta()
+        if described is None:
+            said.append(f"{path.name}: the description cannot be read; the journal is left where it is")
+            continue
+        if described.get("running"):
+            described["running"] = False
+            name = described.get("name")
+            said.append(f"session {name}: its keeper is gone, so its programs are too; what it printed is kept")
+        await _restore(registry, described, None, said)
+    for line in said:
+        log.warning("restore: %s", line)
+    return said
+
+
+async def _restore(registry: SessionRegistry, meta: dict[str, Any], child: Child | None, said: list[str]) -> None:
+    from wsh.session.registry import terminal_limits
+
+    try:
+        session = await _rebuild(registry, meta, child, terminal_limits(registry.settings), said)
+    except Exception:
+        log.exception("restoring session %s failed", meta.get("name"))
+        said.append(f"session {meta.get('name')}: it could not be restored")
+        return
+    registry.adopt(session)
+
+
+async def _rebuild(
+    registry: SessionRegistry, meta: dict[str, Any], child: Child | None, limits: TerminalLimits, said: list[str]
+) -> Session:
+    from wsh.session.registry import input_limits
+
+    folder = SessionFolder(registry.places.sessions / str(meta["sid"]))
+    meta = _complete(meta, folder)
+    name = str(meta["name"])
+    if registry.find_session(name) is not None:
+        name = make_session_name({s.name for s in registry.list_sessions()})
+        said.append(f"session {meta['name']}: the name was taken, it is now {name}")
+    rows, cols = int(meta["rows"]), int(meta["cols"])
+    terminal, offset, facts = await _load_terminal(folder, meta, limits, name, said)
+    kind, who = meta.get("created_by", ["server", "wsh"])
+    session = Session(
+        sid=str(meta["sid"]),
+        name=name,
+        launch=Launch(
+            command=str(meta["command"]),
+            argv=tuple(meta["argv"]),
+            executable="",
+            cwd=str(meta["cwd"]),
+            env={},
+            rows=rows,
+            cols=cols,
+            tags=tuple(meta.get("tags", ())),
+        ),
+        terminal=terminal,
+        folder=folder,
+        keeper=registry.keeper,
+        child=child,
+        actor=Actor(kind, who),
+        keep=bool(meta.get("keep")),
+        created=float(meta["created"]),
+        offset=offset,
+        limits=input_limits(registry.settings),
+    )
+    session.pid = int(meta.get("pid", 0))
+    session.recall(facts, meta)
+    await _catch_up(session, Journal(folder.path), child)
+    session.terminal.resize(rows, cols)
+    if session.lost_bytes:
+        said.append(f"session {name}: {session.lost_bytes} bytes of its output could not be restored")
+    return session
+
+
+async def _load_terminal(
+    folder: SessionFolder, meta: dict[str, Any], limits: TerminalLimits, name: str, said: list[str]
+) -> tuple[Terminal, int, dict[str, Any]]:
+    snapshots, damaged = await asyncio.to_thread(folder.read_snapshots)
+    for snapshot in snapshots:
+        try:
+            return Terminal.restore(snapshot.engine, limits), snapshot.offset, snapshot.facts
+        except SnapshotCorrupt:
+            damaged += 1
+    if damaged:
+        said.append(f"session {name}: {damaged} snapshots were damaged; its screen is rebuilt from the journal")
+    first = meta.get("first_size") or [meta["rows"], meta["cols"]]
+    return Terminal(int(first[0]), int(first[1]), limits), 0, {}
+
+
+def _complete(meta: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
+    """The keeper's word on a session, with the folder's where the keeper had not been told yet."""
+    whole = {"command": "", "argv": [], "cwd": "/", "rows": 24, "cols": 80, "created": time.time(), "running": True}
+    return whole | (folder.read_meta() or {}) | meta
+
+
+async def _catch_up(session: Session, journal: Journal, child: Child | None) -> None:
+    """Parse everything between the snapshot and what the pump will read from the ring."""
+    resizes = await asyncio.to_thread(read_resizes, journal.folder, session.generation)
+    while True:
+        if child is not None and child.ring.seek(session.generation):
+            break
+        before = session.generation
+        until = child.ring.journaled if child is not None else None
+        await _read_journal(session, journal, until, resizes)
+        if child is None:
+            break
+        if session.generation == before:  # nobody has these bytes any more
+            session.skip_lost(max(child.ring.oldest, child.ring.tail) - session.generation)
+    for _, rows, cols in resizes:
+        session.terminal.resize(rows, cols)
+
+
+async def _read_journal(session: Session, journal: Journal, until: int | None, resizes: list[Resize]) -> None:
+    pieces = journal.read(session.generation, until)
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        if piece.offset > session.generation:
+            session.skip_lost(piece.offset - session.generation)
+        _feed(session, piece.data, resizes)
+        await asyncio.sleep(0)
+
+
+def _feed(session: Session, data: bytes, resizes: list[Resize]) -> None:
+    view = memoryview(data)
+    while resizes and resizes[0][0] <= session.generation + len(view):
+        at, rows, cols = resizes.pop(0)
+        cut = max(0, at - session.generation)
+        if cut:
+            session.feed_journal(bytes(view[:cut]))
+            view = view[cut:]
+        session.terminal.resize(rows, cols)
+    if view:
+        session.feed_journal(bytes(view))

@@ -1,0 +1,462 @@
+"""One session: a name, a child on a pty, a terminal, and the truth about them.
+
+Output comes from the child's ring through `pump`, which is called by the pump alone. `generation` is the number of bytes parsed so
+far: it grows with every output and nothing else, and it is the same after a restart. Input notes the generation of everything printed
+*before* the write, so that a wait for something newer can never be satisfied by an older screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from wsh.process import Child, InputClosed, Keeper, ProcessState
+from wsh.session import event as ev
+from wsh.session.event import Actor, Listeners, SessionEvent
+from wsh.session.journal import Journal
+from wsh.session.spec import Launch
+from wsh.session.store import SessionFolder, Snapshot
+from wsh.session.wait import WaitResult, WaitSpec, wait_until
+from wsh.terminal.terminal import Terminal, buffer_of
+from wsh.wire.error import KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
+from wsh.wire.name import check_size, check_tag
+
+log = logging.getLogger(__name__)
+
+Truth: TypeAlias = Literal["yes", "no", "unknown"]
+Tap: TypeAlias = Callable[[int, bytes], None]
+
+
+@dataclass(frozen=True)
+class InputLimits:
+    """How much input may wait for a child that does not read, and for how long."""
+
+    waiting_bytes: int = 4 << 20
+    timeout_ms: int = 30_000
+
+
+class Session:
+    """Made by the registry, which also restores and destroys it."""
+
+    def __init__(
+        self,
+        *,
+        sid: str,
+        name: str,
+        launch: Launch,
+        terminal: Terminal,
+        folder: SessionFolder,
+        keeper: Keeper,
+        child: Child | None,
+        actor: Actor,
+        keep: bool = False,
+        created: float | None = None,
+        offset: int = 0,
+        limits: InputLimits | None = None,
+    ) -> None:
+        self.sid = sid
+        self.name = name
+        self.command = launch.command
+        self.argv = launch.argv
+        self.start_cwd = launch.cwd
+        self.tags: tuple[str, ...] = launch.tags
+        self.rows, self.cols = launch.rows, launch.cols
+        self.terminal = terminal
+        self.folder = folder
+        self.child = child
+        self.pid = child.pid if child is not None else 0
+        self.created_by = actor
+        self.keep = keep
+        self.created = time.time() if created is None else created
+        self.exit_code: int | None = None
+        self.exit_signal: int | None = None
+        self.ended: float | None = None
+        self.first_size = (launch.rows, launch.cols)
+        self.running = child is not None
+        self.lost_bytes = 0
+        """Output that a restore could not bring back."""
+        self.taken_by: str | None = None
+        self.last_input: tuple[Actor, float] | None = None
+        self.last_activity = time.monotonic()
+        self.listeners: Listeners[SessionEvent] = Listeners()
+        self.lock = asyncio.Lock()
+        """Held by one `run_command` at a time."""
+        self.snapshot_offset = offset
+        self._keeper = keeper
+        self._offset = offset
+        self._taps: list[Tap] = []
+        self._writing = asyncio.Lock()
+        self._limits = limits or InputLimits()
+        self._waiting_bytes = 0
+        self._handle = buffer_of(child.ring.mmap) if child is not None else None
+        self._remembering: asyncio.Task[None] | None = None
+        self._remember_again = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._journal_state = "ok"
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name}>"
+
+    # what it is
+
+    @property
+    def generation(self) -> int:
+        return self._offset
+
+    @property
+    def title(self) -> str:
+        return self.terminal.title
+
+    @property
+    def cwd(self) -> str:
+        """Where the shell says it is, else where it was started."""
+        return self.terminal.cwd or self.start_cwd
+
+    @property
+    def last_activity_ms(self) -> int:
+        """Milliseconds since the last output."""
+        return max(0, int((time.monotonic() - self.last_activity) * 1000))
+
+    @property
+    def journal_state(self) -> str:
+        return self.child.ring.journal_state if self.child is not None else self._journal_state
+
+    def describe(self) -> dict[str, Any]:
+        """What the keeper and the folder remember of it, enough to restore it."""
+        return {
+            "sid": self.sid,
+            "name": self.name,
+            "command": self.command,
+            "argv": list(self.argv),
+            "cwd": self.start_cwd,
+            "rows": self.rows,
+            "cols": self.cols,
+            "tags": list(self.tags),
+            "pid": self.pid,
+            "created": self.created,
+            "created_by": [self.created_by.kind, self.created_by.id],
+            "keep": self.keep,
+            "running": self.running,
+            "exit_code": self.exit_code,
+            "exit_signal": self.exit_signal,
+            "ended": self.ended,
+            "first_size": list(self.first_size),
+        }
+
+    def recall(self, facts: dict[str, Any], meta: dict[str, Any]) -> None:
+        """Take back what a snapshot and a description say, in a restore."""
+        self.lost_bytes = int(facts.get("lost_bytes", 0))
+        self.first_size = tuple(meta.get("first_size") or (self.rows, self.cols))
+        if not meta.get("running"):
+            self.running = False
+            self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")
+            self.ended = float(meta.get("ended") or self.created)
+
+    # output
+
+    def backlog(self) -> int:
+        return self.child.ring.head - self._offset if self.child is not None else 0
+
+    def pump(self, limit: int) -> int:
+        """Parse up to `limit` bytes from the ring. Called by the pump, and by a restore."""
+        child = self.child
+        if child is None or self._closed:
+            return 0
+        ring = child.ring
+        start = self._offset
+        size = min(ring.head - start, limit)
+        if size <= 0:
+            return 0
+        if start < ring.replied < start + size:
+            size = ring.replied - start  # answers up to here were sent by an earlier server
+        assert self._handle is not None
+        for position, length in ring.spans(size):
+            self.terminal.feed_range(self._handle, position, length)
+        if self._taps:
+            data = ring.copy(start, start + size)
+            for tap in self._taps:
+                tap(start, data)
+        self._offset = end = start + size
+        ring.consume(size)
+        self._answer(ring.replied < end, end)
+        self.last_activity = time.monotonic()
+        self._tell_terminal_events()
+        self.listeners.tell(ev.Output(start, end))
+        return size
+
+    def feed_journal(self, data: bytes) -> None:
+        """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
+        self.terminal.feed(data)
+        self._offset += len(data)
+        self.terminal.take_replies()
+        self.terminal.take_events()
+
+    def skip_lost(self, size: int) -> None:
+        """`size` bytes are gone for good; go on behind them."""
+        self._offset += size
+        self.lost_bytes += size
+
+    def _answer(self, fresh: bool, end: int) -> None:
+        replies = self.terminal.take_replies()
+        child = self.child
+        if not replies or not fresh or child is None:
+            return
+        # Marked before it is sent: a successor may leave a query without an answer, but never answers it twice.
+        child.ring.set_replied(end)
+        try:
+            rest = replies[child.write(replies) :]
+            if rest:
+                self._background(child.write_all(rest))
+        except InputClosed:
+            pass
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(_forgiving(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tell_terminal_events(self) -> None:
+        for happened in self.terminal.take_events():
+            told = _translate(happened)
+            if told is not None:
+                self.listeners.tell(told)
+
+    def tap(self, callback: Tap) -> Callable[[], None]:
+        """Hear every byte that is parsed from now on, as (offset, bytes). The returned function ends it."""
+        self._taps = [*self._taps, callback]
+
+        def stop() -> None:
+            self._taps = [t for t in self._taps if t is not callback]
+
+        return stop
+
+    def recent_output(self, since: int) -> bytes:
+        """What is still at hand of the bytes parsed from offset `since` on: from the ring, else from the journal."""
+        end = self._offset
+        if self.child is not None:
+            ring = self.child.ring
+            data = ring.copy(since, end) if since >= ring.oldest and end - since <= ring.size else b""
+            if since >= ring.oldest and len(data) == end - since:  # not overwritten while it was copied
+                return data
+        return Journal(self.folder.path).read_bytes(since, end)[0]
+
+    # input
+
+    async def send_input(self, data: bytes, actor: Actor) -> int:
+        """Write `data` to the child and return the generation from before the write.
+
+        Returns when the kernel has taken all of it. Raises SessionExited, SessionTaken (agents, while a person has taken
+        over), LimitReached if too much waits already, or WaitTimeout if the child does not read for too long: then the
+        rest is dropped, and the error says how much was written.
+        """
+        self._check_input(actor)
+        if self._waiting_bytes + len(data) > self._limits.waiting_bytes:
+            raise LimitReached("bytes of waiting input", self._limits.waiting_bytes, "session.input_bytes")
+        self._waiting_bytes += len(data)
+        try:
+            async with self._writing:
+                child = self._check_input(actor)
+                generation = child.ring.head
+                self.last_input = (actor, time.monotonic())
+                await self._write(child, memoryview(data))
+        finally:
+            self._waiting_bytes -= len(data)
+        self.listeners.tell(ev.Input(actor, len(data), generation))
+        return generation
+
+    async def _write(self, child: Child, data: memoryview) -> None:
+        written = 0
+        deadline = time.monotonic() + self._limits.timeout_ms / 1000
+        try:
+            while written < len(data):
+                count = child.write(data[written:])
+                written += count
+                if not count:
+                    async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                        await child.wait_until_writable()
+        except InputClosed:
+            raise SessionExited(self.name, self.exit_code) from None
+        except TimeoutError:
+            raise WaitTimeout(
+                f"The program in session {self.name!r} does not read its input; {written} of {len(data)} bytes were written.",
+                timeout_ms=self._limits.timeout_ms,
+                hint="Look at the screen: it may need Ctrl+C or Ctrl+Q, or more time.",
+                written=written,
+            ) from None
+
+    def _check_input(self, actor: Actor) -> Child:
+        if not self.running or self.child is None:
+            raise SessionExited(self.name, self.exit_code)
+        if self.taken_by is not None and actor.kind == "agent":
+            raise SessionTaken(self.name, self.taken_by)
+        return self.child
+
+    def take_over(self, by: str) -> None:
+        """A person wants the keyboard: agents' input is refused until `hand_back`."""
+        if self.taken_by != by:
+            self.taken_by = by
+            self.listeners.tell(ev.TakenOver(by))
+
+    def hand_back(self) -> None:
+        if self.taken_by is not None:
+            self.taken_by = None
+            self.listeners.tell(ev.TakenOver(None))
+
+    def resize(self, rows: int, cols: int) -> None:
+        rows, cols = check_size(rows, cols)
+        if (rows, cols) == (self.rows, self.cols):
+            return
+        self.rows, self.cols = rows, cols
+        self.terminal.resize(rows, cols)
+        if self.running and self.child is not None:
+            self.child.resize(rows, cols, self._offset)
+        self.remember()
+        self.listeners.tell(ev.Resized(rows, cols))
+
+    # waiting
+
+    async def wait(self, spec: WaitSpec) -> WaitResult:
+        return await wait_until(self, spec)
+
+    async def wait_until_quiet(
+        self, timeout_ms: int, max_wait_ms: int = 30_000, generation: int | None = None, fresh: bool = False
+    ) -> WaitResult:
+        return await wait_until(
+            self, WaitSpec(quiet_ms=timeout_ms, max_wait_ms=max_wait_ms, generation=generation, fresh=fresh)
+        )
+
+    async def wait_until_text(
+        self,
+        text: str | None = None,
+        *,
+        regex: str | None = None,
+        generation: int | None = None,
+        max_wait_ms: int = 30_000,
+    ) -> WaitResult:
+        """Until `text` or `regex` is printed: from now on, or after `generation`."""
+        return await wait_until(self, WaitSpec(text=text, regex=regex, generation=generation, max_wait_ms=max_wait_ms))
+
+    async def wait_until_exit(self, max_wait_ms: int = 30_000) -> WaitResult:
+        return await wait_until(self, WaitSpec(exit=True, max_wait_ms=max_wait_ms))
+
+    async def inspect(self) -> ProcessState:
+        """What the kernel knows about the foreground program. Raises SessionExited."""
+        if not self.running or self.child is None:
+            raise SessionExited(self.name, self.exit_code)
+        return await self._keeper.inspect(self.child)
+
+    # commands of an integrated shell
+
+    @property
+    def command_count(self) -> int:
+        return 0
+
+    @property
+    def at_prompt(self) -> Truth:
+        return "unknown"
+
+    def command_ended_since(self, count: int, generation: int | None) -> bool:
+        return False
+
+    # what people call it
+
+    def set_tags(self, add: tuple[str, ...] = (), remove: tuple[str, ...] = ()) -> None:
+        added = {check_tag(tag) for tag in add} - set(self.tags)
+        removed = {check_tag(tag) for tag in remove} & set(self.tags) - added
+        if added or removed:
+            self.tags = tuple(sorted((set(self.tags) | added) - removed))
+            self.remember()
+            self.listeners.tell(ev.TagsChanged(self.tags, tuple(sorted(added)), tuple(sorted(removed))))
+
+    def rename(self, new: str) -> None:
+        """Called by the registry, which keeps names unique."""
+        old, self.name = self.name, new
+        self.remember()
+        self.listeners.tell(ev.Renamed(old, new))
+
+    def remember(self) -> None:
+        """Tell the keeper what we would want to know after a restart; soon, and only the newest of several."""
+        if self._remembering is not None and not self._remembering.done():
+            self._remember_again = True
+        elif self.child is not None:
+            self._remembering = asyncio.ensure_future(_forgiving(self._tell_keeper()))
+            self._tasks.add(self._remembering)
+            self._remembering.add_done_callback(self._tasks.discard)
+
+    async def _tell_keeper(self) -> None:
+        self._remember_again = True
+        while self._remember_again and self.child is not None:
+            self._remember_again = False
+            await self._keeper.update_meta(self.child, self.describe())
+
+    async def settle(self) -> None:
+        """Returns when what was to be told has been told."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # the end
+
+    def finish(self, exit_code: int, signal: int | None) -> None:
+        """The child ended and everything it printed has been parsed."""
+        if not self.running:
+            return
+        self.running = False
+        self.exit_code, self.exit_signal = exit_code, signal
+        self.ended = time.time()
+        self.taken_by = None
+        self.listeners.tell(ev.Exited(exit_code, signal))
+
+    def release_child(self) -> None:
+        """Let go of ring and pty after the end; the screen stays."""
+        if self.child is not None:
+            self._journal_state = self.child.ring.journal_state
+        self.child = None
+        self._close_handle()
+
+    def _close_handle(self) -> None:
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+    def make_snapshot(self) -> Snapshot:
+        return Snapshot(self._offset, {"lost_bytes": self.lost_bytes}, self.terminal.snapshot())
+
+    def close(self) -> None:
+        """Free the terminal. Idempotent; nothing can be read afterwards."""
+        if not self._closed:
+            self._closed = True
+            self._close_handle()
+            self.listeners.tell(ev.Destroyed(self.exit_code))
+            self.terminal.close()
+
+
+async def _forgiving(work: Coroutine[Any, Any, None]) -> None:
+    """Background work whose failure is the end of the keeper or of the child, which others report."""
+    try:
+        await work
+    except (KeeperGone, InputClosed, SessionExited):
+        pass
+
+
+def _translate(happened: object) -> SessionEvent | None:
+    from wsh.terminal import event as te
+
+    match happened:
+        case te.Bell():
+            return ev.Bell()
+        case te.TitleChanged(title=title):
+            return ev.TitleChanged(title)
+        case te.CwdChanged(cwd=str(cwd)):
+            return ev.CwdChanged(cwd)
+        case te.ClipboardWrite(data=data):
+            return ev.Clipboard(data)
+        case te.Notification(title=title, body=body):
+            return ev.Notification(title, body)
+        case te.AltScreen(active=active):
+            return ev.ScreenModeChanged(active)
+    return None

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.session.running import open_quiet, run, settings_of, whole_text
+from wsh.session.event import Actor
+from wsh.session.registry import SessionRegistry
+from wsh.session.spec import SessionSpec
+from wsh.wire.place import Places
+
+AGENT = Actor("agent", "test")
+
+
+def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await open_quiet(first, name="stays", tags=("x",), rows=20, cols=70)
+        await session.send_input(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbold\\033[0m\\n'\r", AGENT)
+        await session.wait_until_text("bold")
+        await session.wait_until_quiet(100)
+        before = (session.generation, session.title, session.pid, session.terminal.screen(styled=True))
+        lines = session.terminal.scrollback(limit=1000, styled=True).lines
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("stays")
+            assert (again.generation, again.title, again.pid) == before[:3]
+            assert again.terminal.screen(styled=True).lines == before[3].lines
+            assert again.terminal.screen(styled=True).cursor == before[3].cursor
+            assert again.terminal.scrollback(limit=1000, styled=True).lines == lines
+            assert (again.tags, again.rows, again.cols, again.running) == (("x",), 20, 70, True)
+            await again.send_input(b"echo still here\r", AGENT)
+            await again.wait_until_text("still here")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_ended_sessions_come_back_readable(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await first.open_session(SessionSpec(name="done", command="echo bye; exit 4"))
+        await session.wait_until_exit()
+        await session.wait_until_quiet(50)
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("done")
+            assert (again.running, again.exit_code) == (False, 4)
+            assert whole_text(again).startswith("bye")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "meta"])
+def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of(journal__snapshot_interval_s=0.1))
+        session = await open_quiet(first, name="hurt")
+        await session.send_input(b"seq 200\r", AGENT)
+        await session.wait_until_text("200")
+        await session.wait_until_quiet(100)
+        expected = whole_text(session)
+        folder = session.folder.path
+        await first.aclose()
+        for path in folder.glob("snapshot.*" if damage != "meta" else "meta.json"):
+            data = path.read_bytes()
+            if damage == "truncate":
+                path.write_bytes(data[: len(data) // 2])
+            elif damage == "flip":
+                path.write_bytes(data[:100] + bytes([data[100] ^ 255]) + data[101:])
+            else:
+                path.write_bytes(b"")
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("hurt")
+            assert whole_text(again) == expected
+            assert bool(second.restored) == (damage != "meta")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+SERVER = """
+import asyncio, sys, uvloop
+from wsh.session.registry import SessionRegistry
+from wsh.wire.place import find_places
+from wsh.wire.setting import load
+async def main():
+    registry = await SessionRegistry.open(find_places(), load(None, {}, {"journal.snapshot_bytes": 65536, "journal.snapshot_interval_s": 0.1}))
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    runner.run(main())
+"""
+
+# Numbered lines, the same inside escape sequences, random bytes with a checksum at the end, and queries whose answers are counted.
+PRINTERS = {
+    "plain": "import time\nfor n in range({n}): print(f'line {{n}}', flush=True); time.sleep({pause})",
+    "coloured": "import time\nfor n in range({n}): print(f'\\033[3{{n%8}};1mline {{n}}\\033[0m', flush=True); time.sleep({pause})",
+    # Each query carries a number that its answer repeats, so that an answer sent twice shows.
+    "queries": (
+        "import collections, os, re, select, time, tty\n"
+        "tty.setraw(0)\n"
+        "got = b''\n"
+        "for n in range({n}):\n"
+        "    os.write(1, b'\\033[?%d$pline %d\\r\\n' % (3000 + n, n)); time.sleep({pause})\n"
+        "    while select.select([0], [], [], 0)[0]: got += os.read(0, 65536)\n"
+        "while select.select([0], [], [], 1.0)[0]: got += os.read(0, 65536)\n"
+        "counts = collections.Counter(re.findall(rb'\\[\\?([0-9]+);', got))\n"
+        "os.write(1, b'answered %d most %d\\r\\n' % (len(counts), max(counts.values(), default=0)))"
+    ),
+}
+
+
+@pytest.mark.torture
+def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Places, torture: bool) -> None:
+    rounds = 500 if torture else 8
+    lines = 60 * rounds
+    pause = 0.005
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, env=dict(os.environ))
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        return process
+
+    async def prepare() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        for name, code in PRINTERS.items():
+            program = code.format(n=lines, pause=pause)
+            await registry.open_session(SessionSpec(name=name, argv=(sys.executable, "-c", program)))
+        await registry.aclose()
+
+    async def check() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        try:
+            for name in PRINTERS:
+                session = registry.get_session(name)
+                await session.wait_until_exit(120_000)
+                expected = [f"line {n}" for n in range(lines)]
+                got = [line for line in whole_text(session).splitlines() if line.startswith("line ")]
+                assert got == expected[-len(got) :] and len(got) >= min(lines, 9_900), name
+                assert session.lost_bytes == 0
+            answers = whole_text(registry.get_session("queries")).splitlines()
+            words = next(line for line in answers if line.startswith("answered ")).split()
+            assert int(words[1]) > lines // 4, "most queries were answered"
+            assert int(words[3]) == 1, "and none of them twice"
+        finally:
+            await registry.stop()
+
+    run(prepare())
+    chance = random.Random(7)
+    for _ in range(rounds):
+        process = start()
+        time.sleep(chance.uniform(0.0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    run(check())
+
+
+def test_nothing_of_a_stopped_registry_is_left(places: Places) -> None:
+    async def work() -> int:
+        registry = await SessionRegistry.open(places, settings_of())
+        session = await open_quiet(registry)
+        pid = session.pid
+        await registry.stop()
+        return pid
+
+    pid = run(work())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert list(places.sessions.iterdir()) == []
+    assert not places.keeper_socket.exists()

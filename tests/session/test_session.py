@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.session.running import open_quiet, plain, run_with_registry, whole_text
+from wsh.session.event import Actor, Exited, Output, Resized, SessionEvent, TagsChanged
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRegistry, SessionRenamed
+from wsh.session.spec import SessionSpec
+from wsh.session.wait import WaitSpec
+from wsh.wire.error import (
+    CwdNotFound,
+    InvalidEnvironment,
+    InvalidPattern,
+    InvalidRequest,
+    InvalidSessionName,
+    InvalidSize,
+    MaxSessionsReached,
+    ProgramNotFound,
+    SessionExited,
+    SessionNameTaken,
+    SessionNotFound,
+    SessionTaken,
+    WaitTimeout,
+)
+from wsh.wire.place import Places
+
+AGENT = Actor("agent", "test")
+PERSON = Actor("person", "me")
+
+
+def test_a_session_shows_what_its_child_prints_and_takes_what_is_typed(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        generation = await session.send_input(b"echo $((6*7))\r", AGENT)
+        await session.wait_until_quiet(100, generation=generation)
+        assert "42" in plain(session)
+        assert session.generation > generation
+        assert session.last_input is not None and session.last_input[0] == AGENT
+
+    run_with_registry(places, work)
+
+
+def test_spec_is_obeyed_in_size_folder_environment_tags_and_name(places: Places, tmp_path: Path) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        folder = tmp_path / "a b"
+        folder.mkdir()
+        session = await registry.open_session(
+            SessionSpec(
+                name="it.is-1_",
+                command="stty size; pwd; echo $COLOUR $TERM",
+                rows=33,
+                cols=99,
+                cwd=str(folder),
+                env={"COLOUR": "teal"},
+                tags=("b", "a", "b"),
+            )
+        )
+        await session.wait_until_exit()
+        assert plain(session)[:3] == ["33 99", str(folder), "teal xterm-256color"]
+        assert (session.name, session.tags, session.exit_code) == ("it.is-1_", ("a", "b"), 0)
+
+    run_with_registry(places, work)
+
+
+def test_an_exited_session_stays_readable_keeps_its_name_and_refuses_input(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(name="brief", command="echo last words; exit 7"))
+        done = await session.wait_until_exit()
+        assert done.ended_by == "exit"
+        assert (session.running, session.exit_code) == (False, 7)
+        assert plain(session)[0] == "last words"
+        with pytest.raises(SessionExited) as caught:
+            await session.send_input(b"x", AGENT)
+        assert caught.value.facts["exit_code"] == 7
+        with pytest.raises(SessionNameTaken):
+            await registry.open_session(SessionSpec(name="brief"))
+        await registry.kill("brief")
+        with pytest.raises(SessionNotFound):
+            registry.get_session("brief")
+        assert not session.folder.path.exists()
+
+    run_with_registry(places, work)
+
+
+def test_a_signal_that_ends_the_child_is_told(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="kill -9 $$"))
+        await session.wait_until_exit()
+        assert (session.exit_code, session.exit_signal) == (137, 9)
+
+    run_with_registry(places, work)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        (SessionSpec(name="a/b"), InvalidSessionName),
+        (SessionSpec(name=""), InvalidSessionName),
+        (SessionSpec(name="x" * 65), InvalidSessionName),
+        (SessionSpec(rows=0), InvalidSize),
+        (SessionSpec(cols=1001), InvalidSize),
+        (SessionSpec(command="no-such-program-here --now"), ProgramNotFound),
+        (SessionSpec(command="/etc/passwd"), ProgramNotFound),
+        (SessionSpec(command="   "), InvalidRequest),
+        (SessionSpec(cwd="/no/such/folder"), CwdNotFound),
+        (SessionSpec(env={"A": 1}), InvalidEnvironment),  # type: ignore[dict-item]
+        (SessionSpec(env={"A=B": "c"}), InvalidEnvironment),
+        (SessionSpec(env={"A": "c\0d"}), InvalidEnvironment),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused_and_leaves_nothing(
+    places: Places, spec: SessionSpec, error: type[Exception]
+) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        with pytest.raises(error):
+            await registry.open_session(spec)
+        assert registry.list_sessions() == []
+        assert list(places.sessions.iterdir()) == []
+
+    run_with_registry(places, work)
+
+
+def test_more_sessions_than_the_setting_allows_are_refused(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        for _ in range(2):
+            await registry.open_session(SessionSpec(command="cat"))
+        with pytest.raises(MaxSessionsReached) as caught:
+            await registry.open_session(SessionSpec(command="cat"))
+        assert caught.value.facts["setting"] == "server.max_sessions"
+
+    run_with_registry(places, work, server__max_sessions=2)
+
+
+def test_rename_tags_and_lifecycle_are_told_in_order(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        told: list[LifecycleEvent] = []
+        registry.lifecycle.add(told.append)
+        first = await registry.open_session(SessionSpec(name="one", command="cat"))
+        await registry.open_session(SessionSpec(name="two", command="cat"))
+        heard: list[SessionEvent] = []
+        first.listeners.add(heard.append)
+        registry.rename("one", "uno")
+        with pytest.raises(SessionNameTaken):
+            registry.rename("two", "uno")
+        with pytest.raises(InvalidSessionName):
+            registry.rename("two", "deux fois")
+        first.set_tags(add=("x", "y"))
+        first.set_tags(add=("z",), remove=("x", "unknown"))
+        assert [s.name for s in registry.list_sessions()] == ["uno", "two"]
+        assert [s.name for s in registry.list_sessions(["z"])] == ["uno"]
+        assert [s.name for s in registry.list_sessions(["nobody"])] == []
+        assert TagsChanged(("y", "z"), ("z",), ("x",)) in heard
+        await registry.kill("uno")
+        assert [type(t) for t in told] == [SessionCreated, SessionCreated, SessionRenamed, SessionDestroyed]
+
+    run_with_registry(places, work)
+
+
+def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, "bash --norc --noprofile")
+        heard: list[SessionEvent] = []
+        session.listeners.add(heard.append)
+        session.resize(10, 40)
+        generation = await session.send_input(b"stty size\r", AGENT)
+        await session.wait_until_quiet(100, generation=generation)
+        assert "10 40" in plain(session)
+        assert Resized(10, 40) in heard
+        with pytest.raises(InvalidSize):
+            session.resize(0, 40)
+
+    run_with_registry(places, work)
+
+
+def test_quiet_waits_for_new_activity_when_given_the_current_generation(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        await session.wait_until_quiet(50)
+        seen = session.generation
+        with pytest.raises(WaitTimeout) as caught:
+            await session.wait_until_quiet(20, max_wait_ms=150, generation=seen)
+        assert caught.value.timeout_ms == 150
+        waiting = asyncio.create_task(session.wait_until_quiet(50, generation=seen))
+        await session.send_input(b"echo hi\r", AGENT)
+        done = await waiting
+        assert done.ended_by == "quiet" and done.generation > seen
+
+    run_with_registry(places, work)
+
+
+def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        await session.wait_until_quiet(200)
+        started = time.monotonic()
+        await session.wait_until_quiet(150)
+        assert time.monotonic() - started < 0.1
+        started = time.monotonic()
+        await session.wait_until_quiet(150, fresh=True)
+        assert time.monotonic() - started >= 0.15
+
+    run_with_registry(places, work)
+
+
+def test_text_is_found_in_new_output_only_across_colours_and_cursor_movement(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        await session.send_input(b"printf 'nee'; sleep .1; printf '\\033[31mdle\\033[0m in hay\\n'\r", AGENT)
+        done = await session.wait_until_text("needle in hay")
+        assert (done.ended_by, done.matched) == ("text", "needle in hay")
+        with pytest.raises(WaitTimeout):
+            await session.wait_until_text("needle in hay", max_wait_ms=150)
+        await session.send_input(b"sleep .05; tput cup 5 10; printf 'down here'; echo\r", AGENT)
+        done = await session.wait_until_text(regex=r"^ {10}down he.e")
+        assert (done.ended_by, done.matched) == ("regex", " " * 10 + "down here")
+        with pytest.raises(InvalidPattern):
+            await session.wait_until_text(regex="(")
+
+    run_with_registry(places, work)
+
+
+def test_the_first_condition_that_holds_ends_the_wait_and_is_named(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        waiting = asyncio.create_task(session.wait(WaitSpec(text="never", exit=True, max_wait_ms=10_000)))
+        await session.send_input(b"exit 3\r", AGENT)
+        assert (await waiting).ended_by == "exit"
+        with pytest.raises(InvalidRequest):
+            WaitSpec()
+
+    run_with_registry(places, work)
+
+
+def test_a_person_who_took_over_keeps_agents_from_typing(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        session.take_over("me")
+        with pytest.raises(SessionTaken):
+            await session.send_input(b"rm x\r", AGENT)
+        await session.send_input(b"echo mine\r", PERSON)
+        session.hand_back()
+        await session.send_input(b"echo again\r", AGENT)
+        await session.wait_until_text("again")
+
+    run_with_registry(places, work)
+
+
+def test_killing_a_session_ends_daemons_that_left_its_group(places: Places, tmp_path: Path) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        pid_file = tmp_path / "pid"
+        session = await open_quiet(registry)
+        await session.send_input(f"(setsid sh -c 'echo $$ > {pid_file}; exec sleep 1000' &)\r".encode(), AGENT)
+        deadline = time.monotonic() + 5
+        while not pid_file.exists() or not pid_file.read_text().strip():
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.01)
+        pid = int(pid_file.read_text())
+        os.kill(pid, 0)
+        report = await registry.kill(session.name)
+        assert not report.survivors
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+    run_with_registry(places, work)
+
+
+def test_a_flood_keeps_every_line_in_journal_and_the_newest_in_scrollback(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="seq 300000"))
+        done = await session.wait_until_exit(60_000)
+        assert done.ended_by == "exit"
+        page = session.terminal.scrollback(limit=6, styled=False)
+        assert [str(line) for line in page.lines] == [*(str(n) for n in range(299_996, 300_001)), ""]
+        expected = "".join(f"{n}\r\n" for n in range(1, 300_001)).encode()
+        from wsh.session.journal import Journal
+
+        journal = Journal(session.folder.path)
+        deadline = time.monotonic() + 10
+        while journal.end < len(expected):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+        data, missing = journal.read_bytes(0, len(expected))
+        assert missing == 0 and data == expected
+        assert session.generation == len(expected)
+
+    run_with_registry(places, work)
+
+
+def test_output_events_cover_every_byte_once(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="sleep .2; seq 50000"))
+        outputs: list[Output] = []
+        exits: list[Exited] = []
+        chunks: list[bytes] = []
+        session.listeners.add(lambda e: outputs.append(e) if isinstance(e, Output) else None)
+        session.listeners.add(lambda e: exits.append(e) if isinstance(e, Exited) else None)
+        session.tap(lambda _offset, data: chunks.append(data))
+        await session.wait_until_exit()
+        assert b"".join(chunks) == "".join(f"{n}\r\n" for n in range(1, 50_001)).encode()
+        assert all(a.end == b.start for a, b in itertools.pairwise(outputs))
+        assert (outputs[0].start, outputs[-1].end) == (0, session.generation)
+        assert exits == [Exited(0, None)]
+
+    run_with_registry(places, work)
+
+
+def test_a_query_is_answered_without_a_viewer(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(
+            SessionSpec(command="stty raw -echo; printf '\\033[6n'; dd bs=1 count=6 2>/dev/null | od -c; stty sane")
+        )
+        await session.wait_until_exit()
+        assert "033   [   1   ;   1   R" in whole_text(session)
+
+    run_with_registry(places, work)
+
+
+def test_a_sessions_environment_has_no_token_of_the_server(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WSH_TOKEN", "secret")
+    monkeypatch.setenv("PM_INTERACTIVE_TERMINAL_TOKEN", "secret")
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(name="clean", command="env"))
+        await session.wait_until_exit()
+        text = whole_text(session)
+        assert "secret" not in text and "WSH_SESSION=clean" in text
+
+    run_with_registry(places, work)
