@@ -1,0 +1,445 @@
+"""Building an index: what changed, cut by workers, written in one transaction.
+
+Runs in a process of its own (`build_child`) that may be killed at any instant. It speaks to its caller only through
+`report`, and to a reader of the folder through `build.json` (the phase of a running build).
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import select
+import signal
+import sqlite3
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wsh.wire.place import write_private
+from wsh.workspace import entry, store
+from wsh.workspace.error import IndexBroken, InvalidArguments, NothingThere
+from wsh.workspace.language import language_of, source_of
+from wsh.workspace.listing import list_files
+from wsh.workspace.store import IndexFolder
+
+Report = Callable[[str, int, int], None]
+
+RACY_NS = 2_000_000_000
+_PARALLEL_FROM_FILES = 48
+_BATCH = 8
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    folder: str
+    root: str
+    mode: str = "all"
+    full: bool = False
+    paths: tuple[str, ...] = ()
+    max_file_bytes: int = 2 * 1024 * 1024
+    workers: int = 0  # 0 means one per core
+
+
+@dataclass
+class Job:
+    path: str
+    file_id: int | None = None
+    sha256: str | None = None
+
+
+@dataclass
+class Plan:
+    jobs: list[Job] = field(default_factory=list)
+    removed: list[tuple[int, str]] = field(default_factory=list)
+    unchanged: int = 0
+    seen: int = 0
+
+
+@dataclass
+class Tally:
+    added: int = 0
+    changed: int = 0
+    touched: int = 0
+    removed: int = 0
+    bytes: int = 0
+    chunks: int = 0
+
+
+def build(request: BuildRequest, report: Report) -> dict[str, Any]:
+    """Bring the index up to date and return the counts. Waits for another build of the same workspace."""
+    started = time.monotonic()
+    home = IndexFolder(Path(request.folder), request.root)
+    home.ensure()
+    with home.locked(wait=False) as free:
+        if free:
+            return _build_locked(home, request, report, started)
+    report("waiting", 0, 0)
+    with home.locked():
+        return _build_locked(home, request, report, started)
+
+
+def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, started: float) -> dict[str, Any]:
+    home.sweep()
+    told = _Progress(home, report)
+    rebuilt: dict[str, str] | None = None
+    try:
+        current = home.find_current()
+        existing: sqlite3.Connection | None = None
+        if current is not None:
+            try:
+                existing = store.open_index(current, write=True)
+            except IndexBroken as problem:
+                rebuilt = {"reason": problem.reason, "detail": problem.message}
+        try:
+            if existing is not None and not (request.full and request.mode == "all" and not request.paths):
+                result = _update(existing, request, told)
+            else:
+                result = _fresh(home, request, told, rebuilt is not None)
+        except (sqlite3.DatabaseError, IndexBroken) as problem:
+            if existing is None or not store.is_corruption(problem):
+                raise
+            rebuilt = {"reason": "corrupt", "detail": str(problem)}
+            result = _fresh(home, request, told, True)
+        finally:
+            if existing is not None:
+                existing.close()
+    finally:
+        home.progress_file.unlink(missing_ok=True)
+    result["rebuilt"] = rebuilt
+    result["durationMs"] = round((time.monotonic() - started) * 1000)
+    return result
+
+
+def _wanted(mode: str) -> tuple[str, ...]:
+    return store.INDEXED if mode == "all" else (mode,)
+
+
+def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_broken: bool) -> dict[str, Any]:
+    """A new file with everything in it. After a broken index, all sources are built: which it held is unknown."""
+    wanted = store.INDEXED if replaces_broken else _wanted(request.mode)
+    told("listing", 0, 0)
+    listed, by = _list(request.root)
+    plan = Plan(seen=len(listed))
+    paths = () if replaces_broken else request.paths
+    plan.jobs = [Job(p) for p in _within(listed, paths) if source_of(language_of(p)) in wanted]
+    if request.paths and not plan.jobs and not replaces_broken:
+        raise NothingThere(
+            f"No file of the workspace lies under {', '.join(request.paths)}.",
+            hint="Give files or folders relative to the workspace.",
+        )
+    path = home.new_file()
+    connection = store.create(path, request.root)
+    try:
+        connection.execute("BEGIN")
+        tally = _execute(connection, plan, request, told)
+        told("finishing", 0, 0)
+        for statement in store.INDEXES:
+            connection.execute(statement)
+        _stamp(connection, wanted, by, partial=bool(paths))
+        connection.execute("COMMIT")
+        result = _result(connection, plan, tally, by)
+        connection.close()
+        home.publish(path)
+    except BaseException:
+        connection.close()
+        path.unlink(missing_ok=True)
+        raise
+    return result | {"full": True}
+
+
+def _update(connection: sqlite3.Connection, request: BuildRequest, told: _Progress) -> dict[str, Any]:
+    """One transaction on the current file."""
+    wanted = _wanted(request.mode)
+    told("listing", 0, 0)
+    listed, by = _list(request.root)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        plan = compare(connection, request.root, listed, wanted, request.paths, full=request.full)
+        tally = Tally()
+        for file_id, path in plan.removed:
+            entry.remove(connection, file_id, path)
+            tally.removed += 1
+        tally = _execute(connection, plan, request, told, tally)
+        meta = store.get_meta(connection)
+        if tally.added or tally.changed or tally.removed or tally.touched or not set(wanted) <= set(meta["sources"]):
+            told("finishing", 0, 0)
+        _stamp(connection, wanted, by, partial=bool(request.paths))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return _result(connection, plan, tally, by) | {"full": request.full}
+
+
+def _list(root: str) -> tuple[list[str], str]:
+    """The listing without names that are not UTF-8, which no caller could ask for."""
+    listed, by = list_files(root)
+    return [path for path in listed if path.isascii() or _is_sound(path)], by
+
+
+def _is_sound(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _within(listed: Iterable[str], paths: tuple[str, ...]) -> list[str]:
+    if not paths:
+        return list(listed)
+    whole = "." in paths or "" in paths
+    below = tuple(p.rstrip("/") + "/" for p in paths)
+    exact = {p.rstrip("/") for p in paths}
+    return [p for p in listed if whole or p in exact or p.startswith(below)]
+
+
+def compare(
+    connection: sqlite3.Connection,
+    root: str,
+    listed: list[str],
+    wanted: tuple[str, ...],
+    paths: tuple[str, ...] = (),
+    *,
+    full: bool = False,
+    racy: bool = True,
+) -> Plan:
+    """What must be done so that the index is that of the listed files, by stat alone.
+
+    A file whose time is close to when it was indexed may have changed within that instant; with `racy` it is a job.
+    """
+    known = {
+        path: (file_id, size, mtime, indexed, sha)
+        for file_id, path, source, size, mtime, indexed, sha in connection.execute(
+            "SELECT id, path, source, size, mtime_ns, indexed_ns, sha256 FROM file"
+        )
+        if source in wanted
+    }
+    plan = Plan(seen=len(listed))
+    present: set[str] = set()
+    for path in _within(listed, paths):
+        if source_of(language_of(path)) not in wanted:
+            continue
+        try:
+            info = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue
+        present.add(path)
+        before = known.get(path)
+        if before is None:
+            plan.jobs.append(Job(path))
+        elif (
+            full
+            or info.st_size != before[1]
+            or info.st_mtime_ns != before[2]
+            or racy
+            and before[3] - before[2] < RACY_NS
+        ):
+            plan.jobs.append(Job(path, before[0], None if full else before[4]))
+        else:
+            plan.unchanged += 1
+    candidates = set(_within(known, paths)) if paths else set(known)
+    plan.removed = [(known[path][0], path) for path in sorted(candidates - present)]
+    if paths and not present and not plan.removed:
+        raise NothingThere(
+            f"No file of the workspace lies under {', '.join(paths)}.",
+            hint="Give files or folders relative to the workspace.",
+        )
+    return plan
+
+
+def _execute(
+    connection: sqlite3.Connection,
+    plan: Plan,
+    request: BuildRequest,
+    told: _Progress,
+    tally: Tally | None = None,
+) -> Tally:
+    tally = tally or Tally()
+    next_file = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM file").fetchone()[0]
+    next_chunk = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0]
+    jobs = plan.jobs
+    done = 0
+    for number, prepared in _prepare_all(jobs, request):
+        job = jobs[number]
+        done += 1
+        told("indexing", done, len(jobs))
+        if prepared[entry.CHUNKS] is None and job.file_id is not None:
+            entry.touch(connection, job.file_id, prepared)
+            tally.touched += 1
+            continue
+        if job.file_id is None:
+            file_id, next_file = next_file, next_file + 1
+            tally.added += 1
+        else:
+            file_id = job.file_id
+            entry.remove(connection, file_id, job.path)
+            tally.changed += 1
+        next_chunk = entry.write(connection, prepared, file_id, next_chunk)
+        tally.bytes += prepared[entry.BYTES]
+        tally.chunks += len(prepared[entry.CHUNKS])
+    return tally
+
+
+def _stamp(connection: sqlite3.Connection, wanted: tuple[str, ...], by: str, *, partial: bool) -> None:
+    meta = store.get_meta(connection)
+    sources = sorted({*meta.get("sources", []), *wanted})
+    values: dict[str, Any] = {"sources": sources, "commits": int(meta.get("commits", 0)) + 1, "listed_by": by}
+    if not partial or "built_at" not in meta:
+        values["built_at"] = time.time()
+    store.set_meta(connection, **values)
+
+
+def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, by: str) -> dict[str, Any]:
+    skipped = Counter[str]()
+    for reason, count in connection.execute("SELECT skip, count(*) FROM file WHERE skip IS NOT NULL GROUP BY skip"):
+        skipped[reason] = count
+    return {
+        "files": {
+            "listed": plan.seen,
+            "added": tally.added,
+            "changed": tally.changed,
+            "removed": tally.removed,
+            "unchanged": plan.unchanged + tally.touched,
+        },
+        "chunks": tally.chunks,
+        "bytes": tally.bytes,
+        "skippedByReason": dict(sorted(skipped.items())),
+        "listedBy": by,
+    }
+
+
+# workers
+
+
+def _prepare_all(jobs: list[Job], request: BuildRequest) -> Iterator[tuple[int, entry.Prepared]]:
+    count = request.workers or len(os.sched_getaffinity(0))
+    if count < 2 or len(jobs) < _PARALLEL_FROM_FILES:
+        for number, job in enumerate(jobs):
+            yield number, entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256)
+        return
+    missing = set(range(len(jobs)))
+    for number, prepared in _prepare_in_workers(jobs, request, count):
+        missing.discard(number)
+        yield number, prepared
+    for number in sorted(missing):  # a worker died on one of these: do them without a grammar
+        job = jobs[number]
+        yield number, entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256, parse=False)
+
+
+def _prepare_in_workers(jobs: list[Job], request: BuildRequest, count: int) -> Iterator[tuple[int, entry.Prepared]]:
+    """Fork workers that take jobs from one shared file offset and answer through a pipe each.
+
+    A full pipe holds its worker back, so memory stays bounded however slow the database is.
+    """
+    queue = os.memfd_create("wsh-index-jobs", os.MFD_CLOEXEC)
+    os.write(queue, b"".join(struct.pack("=I", number) for number in range(len(jobs))))
+    os.lseek(queue, 0, os.SEEK_SET)
+    pipes: dict[int, bytearray] = {}
+    workers: list[int] = []
+    try:
+        for _ in range(count):
+            read_end, write_end = os.pipe2(os.O_CLOEXEC)
+            pid = os.fork()
+            if pid == 0:
+                _work(queue, write_end, jobs, request, [read_end, *pipes])
+            os.close(write_end)
+            workers.append(pid)
+            pipes[read_end] = bytearray()
+        poller = select.poll()
+        for fd in pipes:
+            poller.register(fd, select.POLLIN)
+        while pipes:
+            for fd, _ in poller.poll():
+                part = os.read(fd, 1 << 18)
+                if not part:
+                    poller.unregister(fd)
+                    os.close(fd)
+                    del pipes[fd]
+                    continue
+                buffer = pipes[fd]
+                buffer += part
+                yield from _take_answers(buffer)
+    finally:
+        os.close(queue)
+        for fd in pipes:
+            os.close(fd)
+        for pid in workers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            os.waitpid(pid, 0)
+
+
+def _take_answers(buffer: bytearray) -> Iterator[tuple[int, entry.Prepared]]:
+    at = 0
+    while len(buffer) - at >= 8:
+        number, size = struct.unpack_from("=II", buffer, at)
+        if len(buffer) - at - 8 < size:
+            break
+        with memoryview(buffer) as view:
+            prepared = marshal.loads(view[at + 8 : at + 8 + size])
+        at += 8 + size
+        yield number, prepared
+    del buffer[:at]
+
+
+def _work(queue: int, write_end: int, jobs: list[Job], request: BuildRequest, inherited: list[int]) -> None:
+    """The life of a worker; never returns."""
+    try:
+        for fd in inherited:
+            os.close(fd)
+        while batch := os.read(queue, 4 * _BATCH):
+            for (number,) in struct.iter_unpack("=I", batch):
+                job = jobs[number]
+                answer = marshal.dumps(entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256))
+                _write_all(write_end, struct.pack("=II", number, len(answer)) + answer)
+        os._exit(0)
+    except BaseException:
+        os._exit(1)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+class _Progress:
+    """Tells the caller and `build.json` how far a build is, not more often than useful."""
+
+    def __init__(self, home: IndexFolder, report: Report) -> None:
+        self._home = home
+        self._report = report
+        self._phase = ""
+        self._next = 0.0
+        self._next_file = time.monotonic() + 0.5
+        self._since = time.time()
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if phase == self._phase and now < self._next and done < total:
+            return
+        self._phase, self._next = phase, now + 0.1
+        self._report(phase, done, total)
+        if now >= self._next_file:  # quick builds leave the file alone
+            self._next_file = now + 0.5
+            state = {"phase": phase, "done": done, "total": total, "pid": os.getpid(), "startedAt": self._since}
+            write_private(self._home.progress_file, json.dumps(state).encode())
+
+
+def read_request(raw: bytes) -> BuildRequest:
+    fields = json.loads(raw)
+    fields["paths"] = tuple(fields.get("paths", ()))
+    request = BuildRequest(**fields)
+    if not os.path.isdir(request.root):
+        raise NothingThere(f"{request.root} is not a folder.", hint="Name an existing folder as workspace.")
+    if request.mode not in ("all", *store.INDEXED):
+        raise InvalidArguments(f"{request.mode!r} is not a mode of this builder.")
+    return request

@@ -1,0 +1,37 @@
+"""The process that builds: a request as JSON on stdin, progress and the result as JSON lines on stdout.
+
+Lines are `{"progress": [phase, done, total]}`, and one last `{"result": …}` or `{"error": …}`. When nobody reads any
+more, it ends. It imports as little as it can, because an incremental build is mostly the start of this program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from wsh.workspace.build import build, read_request
+from wsh.workspace.error import ToolError
+
+
+def _say(message: dict[str, Any]) -> None:
+    os.write(1, json.dumps(message).encode() + b"\n")
+
+
+def main() -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        request = read_request(sys.stdin.buffer.read())
+        result = build(request, lambda phase, done, total: _say({"progress": [phase, done, total]}))
+    except ToolError as problem:
+        _say({"error": problem.to_payload()})
+        return 1
+    _say({"result": result})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

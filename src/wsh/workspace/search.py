@@ -1,0 +1,326 @@
+"""One search: arguments checked, sources chosen, candidates found and merged, a page of hits rendered.
+
+Words and literals run on a thread and are interrupted at the deadline; patterns run in scanner processes. The caller
+(`service`) owns connections, scanners and the store of transcripts, and rebuilds an index that turns out broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wsh.workspace.error import InvalidArguments
+from wsh.workspace.filter import Filter
+from wsh.workspace.find import FileFinder, deadline_guard
+from wsh.workspace.hit import Candidate
+from wsh.workspace.moment import parse_moment
+from wsh.workspace.pattern import compile_pattern, literal_to_fts, regex_to_fts
+from wsh.workspace.query import Query, Term, describe, parse_query, to_fts, wanted_terms
+from wsh.workspace.reader import Readers
+from wsh.workspace.scan import ScanResult, scan
+from wsh.workspace.scanner import Scanners
+from wsh.workspace.transcript import TranscriptFilter, TranscriptStore
+
+MODES = ("all", "code", "prose", "transcripts")
+MATCHES = ("words", "literal", "regex")
+MAX_DEPTH = 1000
+MAX_QUERY = 4000
+
+_FILE_ONLY = ("path", "lang", "name", "modifiedAfter")
+_TRANSCRIPT_ONLY = ("session", "exitCode", "since", "until")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A search as it was understood. `sources` are those that are really searched."""
+
+    query: str
+    match: str
+    mode: str
+    sources: tuple[str, ...]
+    files: Filter
+    transcripts: TranscriptFilter
+    top: int
+    offset: int
+    context: int
+    explain: bool
+    fingerprint: str
+
+    @property
+    def in_files(self) -> bool:
+        return bool(self.files.sources)
+
+    @property
+    def in_transcripts(self) -> bool:
+        return "transcripts" in self.sources
+
+
+@dataclass
+class Found:
+    """What a search brought, before it is put on the wire."""
+
+    hits: list[dict[str, Any]]
+    more: bool
+    complete: bool
+    plan: dict[str, Any] = field(default_factory=dict)
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def understand(arguments: dict[str, Any], now: float) -> Request:
+    """Check what the schema cannot: combinations, times, the cursor. Raises InvalidArguments."""
+    mode, match = arguments.get("mode", "all"), arguments.get("match", "words")
+    query = arguments["query"]
+    if len(query) > MAX_QUERY:
+        raise InvalidArguments(f"The query is longer than {MAX_QUERY} characters.", hint="Ask for less at once.")
+    if not query.strip():
+        raise InvalidArguments("The query is empty.", hint="Give at least one word.", position=0)
+    kinds = _list(arguments.get("kind"))
+    by_files = [name for name in _FILE_ONLY if arguments.get(name) not in (None, [])]
+    by_transcripts = [name for name in _TRANSCRIPT_ONLY if arguments.get(name) not in (None, [])]
+    if kinds:
+        if any(kind != "command" for kind in kinds) and "command" not in kinds:
+            by_files.append("kind")
+        elif all(kind == "command" for kind in kinds):
+            by_transcripts.append("kind")
+    if by_files and by_transcripts:
+        raise InvalidArguments(
+            f"{by_files[0]} narrows files and {by_transcripts[0]} narrows transcripts; nothing can fit both.",
+            hint="Use one of them, or search twice.",
+        )
+    if by_files and mode == "transcripts":
+        raise InvalidArguments(f"{by_files[0]} cannot be used with mode transcripts.", hint="Leave one of them out.")
+    if by_transcripts and mode in ("code", "prose"):
+        raise InvalidArguments(f"{by_transcripts[0]} cannot be used with mode {mode}.", hint="Use mode transcripts.")
+    sources = {"all": ("code", "prose", "transcripts"), "transcripts": ("transcripts",)}.get(mode, (mode,))
+    if by_files:
+        sources = tuple(s for s in sources if s != "transcripts")
+    if by_transcripts:
+        sources = ("transcripts",)
+    after = arguments.get("modifiedAfter")
+    since, until = arguments.get("since"), arguments.get("until")
+    files = Filter(
+        sources=tuple(s for s in sources if s != "transcripts"),
+        paths=_list(arguments.get("path")),
+        langs=tuple(lang.lower() for lang in _list(arguments.get("lang"))),
+        kinds=tuple(kind for kind in kinds if kind != "command"),
+        name=arguments.get("name"),
+        modified_after_ns=None if after is None else int(parse_moment("modifiedAfter", after, now) * 1e9),
+    )
+    transcripts = TranscriptFilter(
+        sessions=_list(arguments.get("session")),
+        exit_code=arguments.get("exitCode"),
+        since=None if since is None else parse_moment("since", since, now),
+        until=None if until is None else parse_moment("until", until, now),
+    )
+    kept = {k: v for k, v in arguments.items() if k not in ("cursor", "top", "timeoutMs", "explain", "contextLines")}
+    fingerprint = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
+    return Request(
+        query=query,
+        match=match,
+        mode=mode,
+        sources=sources,
+        files=files,
+        transcripts=transcripts,
+        top=arguments.get("top", 10),
+        offset=_read_cursor(arguments.get("cursor"), fingerprint),
+        context=arguments.get("contextLines", 2),
+        explain=arguments.get("explain", False),
+        fingerprint=fingerprint,
+    )
+
+
+def _read_cursor(cursor: str | None, fingerprint: str) -> int:
+    if cursor is None:
+        return 0
+    try:
+        kept, offset = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
+        if not isinstance(offset, int) or not 0 <= offset <= MAX_DEPTH:
+            raise ValueError
+    except (ValueError, TypeError):
+        raise InvalidArguments("The cursor cannot be read.", hint="Use nextCursor of the page before.") from None
+    if kept != fingerprint:
+        raise InvalidArguments(
+            "The cursor belongs to another search.",
+            hint="Repeat the query and its filters unchanged, or drop the cursor.",
+        )
+    return offset
+
+
+def write_cursor(fingerprint: str, offset: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([fingerprint, offset]).encode()).decode().rstrip("=")
+
+
+class Search:
+    """Runs one request against an index file (or None: transcripts only) and the store of transcripts."""
+
+    def __init__(
+        self,
+        request: Request,
+        index: Path | None,
+        workspace: str,
+        transcripts: TranscriptStore | None,
+        readers: Readers,
+        scanners: Scanners,
+        deadline: float,
+    ) -> None:
+        self._request = request
+        self._index = index
+        self._workspace = workspace
+        self._transcripts = transcripts if request.in_transcripts else None
+        self._readers = readers
+        self._scanners = scanners
+        self._deadline = deadline
+        self._now = time.time()
+
+    async def run(self) -> Found:
+        """Raises TimeoutError at the deadline, IndexBroken when the index cannot be used."""
+        request = self._request
+        if request.match == "words":
+            query = parse_query(request.query)
+            return await self._on_thread(lambda connection: self._words(connection, query))
+        if request.match == "literal":
+            return await self._on_thread(self._literal)
+        return await self._regex()
+
+    async def _on_thread(self, work: Callable[[sqlite3.Connection | None], T]) -> T:
+        """`work` with a connection, on a thread; cancelling interrupts it and waits until it has let go."""
+        running: list[sqlite3.Connection] = []
+        stopped = threading.Event()
+
+        def body() -> T:
+            if self._index is None:
+                return work(None)
+            with self._readers.borrow(self._index) as connection:
+                deadline_guard(connection, self._deadline)
+                running.append(connection)
+                try:
+                    if stopped.is_set():
+                        raise TimeoutError
+                    return work(connection)
+                except sqlite3.OperationalError as problem:
+                    if "interrupted" in str(problem):
+                        raise TimeoutError from None
+                    raise
+                finally:
+                    running.clear()
+
+        task = asyncio.ensure_future(asyncio.to_thread(body))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            stopped.set()
+            for connection in list(running):
+                connection.interrupt()
+            await asyncio.wait([task], timeout=5)
+            if task.done() and not task.cancelled():
+                task.exception()
+            raise
+
+    # the three ways to match
+
+    def _words(self, connection: sqlite3.Connection | None, query: Query) -> Found:
+        request = self._request
+        need = request.offset + request.top + 1
+        terms = wanted_terms(query)
+        finder = None if connection is None else FileFinder(connection, request.files, self._now)
+        found: list[Candidate] = [] if finder is None else finder.find_words(query, need)
+        if self._transcripts is not None:
+            found += self._transcripts.find_words(query, request.transcripts, need, self._now, self._workspace)
+            found.sort(key=lambda c: c.order)
+        plan = {"query": describe(query), "fts": to_fts(query), "candidates": len(found)}
+        return self._page(found, finder, terms, plan, complete=True)
+
+    def _literal(self, connection: sqlite3.Connection | None) -> Found:
+        request = self._request
+        needle = request.query.encode("utf-8", "replace")
+        fts = literal_to_fts(request.query)
+        finder = None
+        found: list[Candidate] = []
+        result = ScanResult()
+        if connection is not None:
+            finder = FileFinder(connection, request.files, self._now)
+            result = scan(connection, needle, fts, request.files, self._deadline)
+            found = finder.from_matches(result.files, request.query)
+        if self._transcripts is not None:
+            found += self._transcripts.find_matches(
+                needle, fts, request.transcripts, self._deadline, self._now, self._workspace
+            )
+            found.sort(key=lambda c: c.order)
+        plan = {"fts": fts, "candidateFiles": result.candidates, "matchingFiles": len(result.files)}
+        return self._page(found, finder, [], plan, complete=result.complete)
+
+    async def _regex(self) -> Found:
+        request = self._request
+        pattern = compile_pattern(request.query)
+        fts = regex_to_fts(pattern)
+        seconds = max(0.001, self._deadline - time.monotonic())
+        result = ScanResult()
+        if self._index is not None:
+            result = await self._scanners.scan_files(str(self._index), request.query, fts, request.files, seconds)
+        rows: list[Any] = []
+        if self._transcripts is not None and self._transcripts.exists():
+            seconds = max(0.001, self._deadline - time.monotonic())
+            rows = await self._scanners.scan_transcripts(
+                str(self._transcripts.path), request.query, fts, request.transcripts, seconds
+            )
+        plan = {"fts": fts, "candidateFiles": result.candidates, "matchingFiles": len(result.files)}
+
+        def finish(connection: sqlite3.Connection | None) -> Found:
+            finder = None if connection is None else FileFinder(connection, request.files, self._now)
+            found = [] if finder is None else finder.from_matches(result.files, None)
+            if self._transcripts is not None:
+                found += self._transcripts.from_matches(rows, self._now, self._workspace)
+                found.sort(key=lambda c: c.order)
+            return self._page(found, finder, [], plan, complete=result.complete)
+
+        return await self._on_thread(finish)
+
+    def _page(
+        self,
+        found: list[Candidate],
+        finder: FileFinder | None,
+        terms: list[Term],
+        plan: dict[str, Any],
+        *,
+        complete: bool,
+    ) -> Found:
+        request = self._request
+        hits: list[dict[str, Any]] = []
+        for candidate in found[request.offset : request.offset + request.top]:
+            if candidate.origin == "file":
+                assert finder is not None
+                hits.append(finder.render(candidate, terms, request.context, explain=request.explain))
+            else:
+                assert self._transcripts is not None
+                hits.append(self._transcripts.render(candidate, terms, request.context, explain=request.explain))
+        more = len(found) > request.offset + request.top and request.offset + request.top < MAX_DEPTH
+        return Found(hits, more, complete, plan | {"sources": list(request.sources), "filter": asdict(request.files)})
+
+
+def check_known(request: Request) -> None:
+    """Refuse filters that name nothing that can exist, rather than finding nothing."""
+    from wsh.workspace.language import LANGUAGES
+
+    unknown = [lang for lang in request.files.langs if lang not in LANGUAGES]
+    if unknown:
+        raise InvalidArguments(
+            f"{unknown[0]!r} is not a language that wsh knows.",
+            hint=f"Known are: {', '.join(LANGUAGES)}.",
+            argument="lang",
+        )

@@ -1,0 +1,461 @@
+"""The workspace room as one object: builds, searches, shows, tells.
+
+It owns the readers, the scanners and the store of transcripts, and gives JSON-ready results or raises a `ToolError`.
+Deadlines are the callers' (`tool`): whatever is cancelled here stops its work and kills the processes it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wsh.wire.place import Places
+from wsh.wire.setting import Settings
+from wsh.workspace import status, store
+from wsh.workspace.child import LocalRunner, Runner, python_module
+from wsh.workspace.error import (
+    CapabilityMissing,
+    IndexBroken,
+    InvalidArguments,
+    NoIndex,
+    NothingThere,
+    ToolError,
+    from_payload,
+)
+from wsh.workspace.hit import decode_id, iso_time
+from wsh.workspace.reader import Readers
+from wsh.workspace.scanner import Scanners
+from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
+from wsh.workspace.show import Wanted, resolve_inside, show
+from wsh.workspace.store import IndexFolder
+from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
+from wsh.workspace.transcript import TranscriptStore
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_PHASES = {
+    "waiting": "Waiting for another build of this workspace",
+    "listing": "Listing files",
+    "indexing": "Indexing files",
+    "finishing": "Writing the index",
+}
+_BACKGROUND_NICE = 15
+
+
+class WorkspaceService:
+    """Make one per server (or command), close it with `aclose`."""
+
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        surroundings: Surroundings | None = None,
+        transcript_source: TranscriptSource | None = None,
+        runner: Runner | None = None,
+    ) -> None:
+        self.settings = settings
+        self._base = places.index
+        self._around: Surroundings = surroundings or Alone()
+        self._source = transcript_source
+        self._runner: Runner = runner or LocalRunner()
+        self._readers = Readers()
+        self._scanners = Scanners()
+        self.transcripts = TranscriptStore(places.index / "transcripts.db", settings.get_int("index.retention_days"))
+
+    async def aclose(self) -> None:
+        await self._scanners.aclose()
+        self._readers.close()
+        self.transcripts.close()
+
+    def home_of(self, root: str) -> IndexFolder:
+        return IndexFolder.of(self._base, root)
+
+    # index_build
+
+    async def build(
+        self,
+        context: ToolContext,
+        workspace: str | None = None,
+        mode: str = "all",
+        full: bool = False,
+        paths: list[str] | None = None,
+        *,
+        background: bool = False,
+    ) -> dict[str, Any]:
+        """Bring the index up to date in a child process. Cancelling kills it and leaves the index as it was."""
+        root = status.resolve_workspace(workspace, context.cwd)
+        started = time.monotonic()
+        result: dict[str, Any] = {"workspace": root, "mode": mode}
+        if mode != "transcripts":
+            result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context, background)
+        if mode == "transcripts":
+            if not self._can_transcribe():
+                raise _no_transcripts()
+            result |= {"files": None, "chunks": 0, "bytes": 0, "skippedByReason": {}, "rebuilt": None, "full": full}
+        if mode in ("all", "transcripts"):
+            result["transcripts"] = await self._build_transcripts(full) if self._can_transcribe() else None
+        result["durationMs"] = round((time.monotonic() - started) * 1000)
+        return result
+
+    def _inside(self, root: str, paths: list[str]) -> list[str]:
+        inside = []
+        real_root = Path(root)
+        for path in paths:
+            real = Path(resolve_inside(root, path))
+            inside.append("." if real == real_root else real.relative_to(real_root).as_posix())
+        return inside
+
+    async def _run_builder(
+        self, root: str, mode: str, full: bool, paths: list[str], context: ToolContext, background: bool
+    ) -> dict[str, Any]:
+        home = self.home_of(root)
+        request = {
+            "folder": str(home.folder),
+            "root": root,
+            "mode": mode,
+            "full": full,
+            "paths": paths,
+            "max_file_bytes": self.settings.get_int("index.max_file_bytes"),
+            "workers": 1 if background else 0,
+        }
+        answer: dict[str, Any] = {}
+
+        def on_line(line: bytes) -> None:
+            message = json.loads(line)
+            if "progress" in message:
+                phase, done, total = message["progress"]
+                context.progress(_describe(phase, done, total), "index")
+            else:
+                answer.update(message)
+
+        code, errors = await self._runner.run(
+            python_module("wsh.workspace.build_child"),
+            json.dumps(request).encode(),
+            on_line,
+            nice=_BACKGROUND_NICE if background else 0,
+        )
+        if "result" in answer:
+            result: dict[str, Any] = answer["result"]
+            return result
+        if "error" in answer:
+            raise from_payload(answer["error"])
+        log.error("the index builder ended with %s: %s", code, errors.decode("utf-8", "replace"))
+        raise ToolError("The index builder ended unexpectedly.", hint="The old index is intact; the log has more.")
+
+    def _can_transcribe(self) -> bool:
+        return self._source is None or self._source.enabled
+
+    async def _build_transcripts(self, full: bool) -> dict[str, Any]:
+        expired = await asyncio.to_thread(self.transcripts.expire)
+        if self._source is not None:
+            if full:
+                await self._source.replay(self.transcripts)
+            else:
+                await self._source.refresh(self.transcripts)
+        return {"expired": expired, **await asyncio.to_thread(self.transcripts.status)}
+
+    # index_status
+
+    async def index_status(self, context: ToolContext, workspace: str | None = None) -> dict[str, Any]:
+        root = status.resolve_workspace(workspace, context.cwd)
+        home = self.home_of(root)
+        running = await asyncio.to_thread(status.describe_running, home)
+        result: dict[str, Any] = {"workspace": root, "exists": False, "running": running, "problem": None}
+        current = home.find_current()
+        if current is not None:
+            try:
+                result |= await self._read(current, lambda connection: self._describe_index(connection, home, root))
+            except IndexBroken as problem:
+                result["problem"] = {"reason": problem.reason, "message": problem.message, "hint": problem.hint}
+        if self._can_transcribe():
+            await self._refresh_transcripts()
+            result["transcripts"] = await asyncio.to_thread(self.transcripts.status)
+        else:
+            result["transcripts"] = None
+        return result
+
+    def _describe_index(self, connection: sqlite3.Connection, home: IndexFolder, root: str) -> dict[str, Any]:
+        described = status.describe_index(connection, home, time.time())
+        return described | {"stale": status.describe_staleness(connection, root)}
+
+    async def _read(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+        def body() -> T:
+            try:
+                with self._readers.borrow(path) as connection:
+                    return work(connection)
+            except sqlite3.DatabaseError as problem:
+                if store.is_corruption(problem):
+                    raise IndexBroken("corrupt", str(problem)) from None
+                raise
+
+        return await asyncio.to_thread(body)
+
+    # search
+
+    async def search(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+        """`arguments` are those of the tool, already checked against its schema."""
+        started = time.monotonic()
+        timeout_ms = arguments.get("timeoutMs", self.settings.get_int("index.search_timeout_ms"))
+        deadline = started + timeout_ms / 1000
+        root = status.resolve_workspace(arguments.get("workspace"), context.cwd)
+        request = understand(arguments | {"workspace": root}, time.time())
+        check_known(request)
+        if request.mode == "transcripts" and not self._can_transcribe():
+            raise _no_transcripts()
+        warnings: list[dict[str, str]] = []
+        if request.in_transcripts and self._can_transcribe():
+            await self._refresh_transcripts()
+        found = await self._search_sound(request, root, context, deadline, warnings)
+        if self.transcripts.rebuilt:
+            warnings.append({"code": "TRANSCRIPTS_REBUILT", "message": "The transcripts were damaged and start anew."})
+            self.transcripts.rebuilt = None
+        if not found.complete:
+            warnings.append({"code": "TOO_MANY_MATCHES", "message": "Only a part of the matches was looked at."})
+        result: dict[str, Any] = {
+            "workspace": root,
+            "query": request.query,
+            "match": request.match,
+            "searched": [s for s in request.sources if s != "transcripts" or self._can_transcribe()],
+            "hits": found.hits,
+            "nextCursor": write_cursor(request.fingerprint, request.offset + request.top) if found.more else None,
+            "durationMs": round((time.monotonic() - started) * 1000, 2),
+            "warnings": warnings,
+        }
+        if request.explain:
+            result["explain"] = found.plan
+        return result
+
+    async def _search_sound(
+        self, request: Request, root: str, context: ToolContext, deadline: float, warnings: list[dict[str, str]]
+    ) -> Found:
+        """Search; an index that cannot be used is rebuilt first, and that is said."""
+        for attempt in (1, 2):
+            index = await self._index_for(request, root)
+            search = Search(
+                request,
+                index,
+                root,
+                self.transcripts if self._can_transcribe() else None,
+                self._readers,
+                self._scanners,
+                deadline,
+            )
+            try:
+                return await search.run()
+            except (IndexBroken, sqlite3.DatabaseError) as problem:
+                if index is None or attempt == 2 or not store.is_corruption(problem):
+                    raise
+                self._readers.forget(index)
+                reason = problem.reason if isinstance(problem, IndexBroken) else "corrupt"
+                await self._run_builder(root, "all", reason == "corrupt", [], context, False)
+                warnings.append(
+                    {
+                        "code": "INDEX_REBUILT",
+                        "message": f"The index could not be used ({reason}) and was built anew.",
+                    }
+                )
+        raise AssertionError
+
+    async def _index_for(self, request: Request, root: str) -> Path | None:
+        if not request.in_files:
+            return None
+        home = self.home_of(root)
+        current = home.find_current()
+        if current is None:
+            raise NoIndex(root, request.mode)
+        if request.mode in store.INDEXED:
+            try:
+                sources = await self._read(current, lambda c: store.get_meta(c).get("sources", []))
+            except IndexBroken:
+                return current  # found again by the search, and mended there
+            if request.mode not in sources:
+                raise NoIndex(root, request.mode)
+        return current
+
+    async def _refresh_transcripts(self) -> None:
+        if self._source is not None and self._source.enabled:
+            await self._source.refresh(self.transcripts)
+
+    # show_file
+
+    async def show_file(
+        self,
+        context: ToolContext,
+        workspace: str | None = None,
+        path: str | None = None,
+        id: str | None = None,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        max_bytes: int = 65_536,
+    ) -> dict[str, Any]:
+        root = status.resolve_workspace(workspace, context.cwd)
+        home = self.home_of(root)
+        if id is None:
+            assert path is not None
+            wanted = Wanted(start_line or 1, end_line, max_bytes)
+            shown = await asyncio.to_thread(show, root, path, wanted)
+            return await self._finish_shown(shown, root, home, None)
+        kind, uid = decode_id(id)
+        if kind == "t":
+            return await asyncio.to_thread(self._show_transcript, root, id, uid, start_line, end_line, max_bytes)
+        current = home.find_current()
+        chunk = None if current is None else await self._read(current, lambda c: _find_chunk(c, uid))
+        if chunk is None:
+            raise NothingThere(
+                f"The index of {root} has no hit {id}.", hint="The text has changed since; search again.", id=id
+            )
+        chunk_path, first, last = chunk
+        wanted = Wanted(
+            start_line or first, end_line if end_line is not None else max(last, start_line or 0), max_bytes
+        )
+        try:
+            shown = await asyncio.to_thread(show, root, chunk_path, wanted)
+        except ToolError as problem:
+            if start_line is not None or not isinstance(problem, InvalidArguments):
+                raise
+            shown = await asyncio.to_thread(show, root, chunk_path, Wanted(1, end_line, max_bytes))
+        return await self._finish_shown(shown, root, home, id)
+
+    async def _finish_shown(
+        self, shown: dict[str, Any], root: str, home: IndexFolder, id: str | None
+    ) -> dict[str, Any]:
+        current = home.find_current()
+        known: str | None = None
+        if current is not None:
+            try:
+                known = await self._read(current, lambda c: _find_sha256(c, shown["path"]))
+            except IndexBroken:
+                known = None
+        modified = shown.pop("modifiedNs")
+        return (
+            {"workspace": root, "id": id, "source": "file"}
+            | shown
+            | {
+                "modifiedAt": iso_time(modified / 1e9),
+                "indexed": known is not None,
+                "changedSinceIndex": None if known is None else known != shown["sha256"],
+            }
+        )
+
+    def _show_transcript(
+        self, root: str, id: str, uid: int, start_line: int | None, end_line: int | None, max_bytes: int
+    ) -> dict[str, Any]:
+        found = self.transcripts.find_by_uid(uid)
+        if found is None:
+            raise NothingThere(f"There is no transcript {id}.", hint="It may have expired; search again.", id=id)
+        facts, text = found
+        return _transcript_lines(root, id, facts, text, start_line or 1, end_line, max_bytes)
+
+    # check_status and workspace_status
+
+    async def check_status(self) -> dict[str, Any]:
+        machine = await asyncio.to_thread(status.describe_machine, self.settings)
+        policy = self._around.describe_policy()
+        if policy.get("state") == "strict":
+            machine["warnings"].append({"code": "POLICY_STRICT", "message": str(policy.get("problem") or "Strict.")})
+        if not self._can_transcribe():
+            machine["warnings"].append(
+                {"code": "TRANSCRIPTS_OFF", "message": "Journaling is off, so there are no transcripts to search."}
+            )
+        machine["capabilities"]["transcripts"] = self._can_transcribe()
+        return machine | {"queue": self._around.describe_queue(), "policy": policy}
+
+    async def workspace_status(self, context: ToolContext, workspace: str | None = None) -> dict[str, Any]:
+        root = status.resolve_workspace(workspace, context.cwd)
+        home = self.home_of(root)
+        git = await asyncio.to_thread(status.describe_git, root)
+        current = home.find_current()
+        sources: list[str] = []
+        problem: str | None = None
+        if current is not None:
+            try:
+                sources = await self._read(current, lambda c: store.get_meta(c).get("sources", []))
+            except IndexBroken as broken:
+                problem = broken.message
+        modes: dict[str, dict[str, Any]] = {}
+        for mode in store.INDEXED:
+            reason = None if mode in sources else problem or "There is no index; run index_build."
+            modes[mode] = {"available": reason is None, "reason": reason}
+        off = None if self._can_transcribe() else "Journaling is off (setting journal.enabled)."
+        modes["transcripts"] = {"available": off is None, "reason": off}
+        every = all(entry["available"] for entry in modes.values())
+        modes["all"] = {
+            "available": any(modes[mode]["available"] for mode in store.INDEXED),
+            "reason": None if every else "; ".join(f"{m}: {e['reason']}" for m, e in modes.items() if e["reason"]),
+        }
+        below = root.rstrip("/") + "/"
+        sessions = [
+            session
+            for session in self._around.list_sessions()
+            if session.get("running", True) and f"{session.get('cwd') or ''}/".startswith(below)
+        ]
+        return {
+            "workspace": root,
+            "roots": [root] if git is None or git["root"] == root else [root, git["root"]],
+            "git": git,
+            "modes": modes,
+            "sessions": sessions,
+        }
+
+
+def _describe(phase: str, done: int, total: int) -> str:
+    text = _PHASES.get(phase, phase)
+    return f"{text}: {done} of {total}" if total else text
+
+
+def _no_transcripts() -> CapabilityMissing:
+    return CapabilityMissing(
+        "Transcripts cannot be searched: journaling is off.",
+        hint="Set journal.enabled to true and restart the server.",
+    )
+
+
+def _find_chunk(connection: sqlite3.Connection, uid: int) -> tuple[str, int, int] | None:
+    row: tuple[str, int, int] | None = connection.execute(
+        "SELECT f.path, c.start_line, c.end_line FROM chunk c JOIN file f ON f.id = c.file WHERE c.uid = ?", (uid,)
+    ).fetchone()
+    return row
+
+
+def _find_sha256(connection: sqlite3.Connection, path: str) -> str | None:
+    row = connection.execute("SELECT sha256 FROM file WHERE path = ?", (path,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _transcript_lines(
+    root: str, id: str, facts: dict[str, Any], text: str, start: int, end: int | None, max_bytes: int
+) -> dict[str, Any]:
+    lines = text.split("\n")
+    if start > len(lines):
+        raise InvalidArguments(f"startLine {start} is beyond the transcript's {len(lines)} lines.")
+    chosen = "\n".join(lines[start - 1 : end])
+    data = chosen.encode("utf-8")
+    shown = data[:max_bytes].decode("utf-8", "ignore")
+    return {
+        "workspace": root,
+        "id": id,
+        "source": "transcript",
+        "path": None,
+        "size": len(text.encode("utf-8")),
+        "lang": None,
+        "binary": False,
+        "encoding": "utf-8",
+        "sha256": None,
+        "text": shown,
+        "startLine": start,
+        "endLine": start + shown.count("\n"),
+        "totalLines": len(lines),
+        "truncated": len(data) > max_bytes,
+        "modifiedAt": None,
+        "indexed": True,
+        "changedSinceIndex": False,
+        "transcript": facts,
+    }

@@ -1,0 +1,71 @@
+"""What the room needs from the rest of the program, as protocols that the composition root satisfies.
+
+`Alone` is the answer where there is no server around: no sessions, no queue, no journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from wsh.workspace.transcript import TranscriptStore
+
+
+class Surroundings(Protocol):
+    """Facts about the server that `check_status` and `workspace_status` show."""
+
+    def describe_queue(self) -> dict[str, Any]:
+        """Calls under way and the limit: `{"active": 0, "limit": 256}`."""
+        ...
+
+    def describe_policy(self) -> dict[str, Any]:
+        """State of the policy: `{"state": "ok" | "strict" | "unknown", …}`."""
+        ...
+
+    def list_sessions(self) -> list[dict[str, Any]]:
+        """Sessions with at least `name`, `cwd` (or None) and `running`."""
+        ...
+
+
+class TranscriptSource(Protocol):
+    """Where transcripts come from: the journals of the sessions."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether output is journaled at all."""
+        ...
+
+    async def refresh(self, store: TranscriptStore) -> None:
+        """Put what was printed since the last time. Called before each search, so it must be quick when idle."""
+        ...
+
+    async def replay(self, store: TranscriptStore) -> None:
+        """Put everything that the journals still hold, for a rebuild."""
+        ...
+
+
+class Alone:
+    def describe_queue(self) -> dict[str, Any]:
+        return {"active": 0, "limit": None}
+
+    def describe_policy(self) -> dict[str, Any]:
+        return {"state": "unknown"}
+
+    def list_sessions(self) -> list[dict[str, Any]]:
+        return []
+
+
+Progress = Callable[[str, str], None]
+
+
+def _silent(message: str, phase: str) -> None:
+    return None
+
+
+@dataclass
+class ToolContext:
+    """One call: where the caller is, and whom to tell about progress (message, phase)."""
+
+    cwd: str
+    progress: Progress = field(default=_silent)

@@ -1,0 +1,141 @@
+"""The six workspace tools as one registration: schemas, descriptions, annotations and what runs them.
+
+Doors mount `list_tools(service)`. Where there is no door (commands, tests, HTTP routes), `call_tool` does what the
+contract asks of one: check the arguments, keep the deadline, one failure with a public code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import lru_cache
+from typing import Any
+
+from wsh.wire.tool import Annotations, CallContext, ToolFailure, ToolOutcome, ToolSpec
+from wsh.workspace import schema
+from wsh.workspace.error import InvalidArguments, ToolError, ToolTimeout
+from wsh.workspace.service import WorkspaceService
+from wsh.workspace.surroundings import ToolContext
+
+log = logging.getLogger(__name__)
+
+Arguments = dict[str, Any]
+READS = frozenset({"check_status"})
+
+
+def list_tools(service: WorkspaceService) -> list[ToolSpec]:
+    """The six tools over one service."""
+    build_ms = service.settings.get_int("index.timeout_ms")
+    search_ms = service.settings.get_int("index.search_timeout_ms")
+    timeouts = {"index_build": build_ms, "search": search_ms}
+    found = []
+    for name, entry in schema.TOOLS.items():
+        timeout_ms = timeouts.get(name, schema.DEFAULT_TIMEOUT_MS)
+        found.append(
+            ToolSpec(
+                name=name,
+                title=entry.title,
+                description=entry.description,
+                input_schema=entry.input_schema(timeout_ms),
+                output_schema=entry.output,
+                family="workspace",
+                run=_runner(service, name),
+                schema_version=schema.VERSION,
+                default_timeout_ms=timeout_ms,
+                timeout_argument="timeoutMs",
+                reads=name in READS,
+                annotations=Annotations(read_only=entry.read_only, idempotent=True),
+            )
+        )
+    return found
+
+
+def _runner(service: WorkspaceService, name: str) -> Any:
+    async def run(arguments: Arguments, call: CallContext) -> ToolOutcome:
+        context = ToolContext(call.cwd, lambda message, phase: call.progress(message, phase=phase))
+        return ToolOutcome(await perform(service, name, arguments, context))
+
+    return run
+
+
+async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> dict[str, Any]:
+    """Run a tool with arguments that fit its schema."""
+    match name:
+        case "index_build":
+            mode, paths = a.get("mode", "all"), a.get("paths")
+            if mode == "transcripts" and paths is not None:
+                raise InvalidArguments("paths cannot be used with mode transcripts.", hint="Leave paths out.")
+            return await service.build(context, a.get("workspace"), mode, a.get("full", False), paths)
+        case "index_status":
+            return await service.index_status(context, a.get("workspace"))
+        case "search":
+            return await service.search(context, a)
+        case "show_file":
+            if ("path" in a) == ("id" in a):
+                raise InvalidArguments("Give either path or id.", hint="path names a file, id a hit of a search.")
+            if a.get("endLine") is not None and a["endLine"] < a.get("startLine", 1):
+                raise InvalidArguments("endLine lies before startLine.", hint="Lines count from 1.")
+            return await service.show_file(
+                context,
+                a.get("workspace"),
+                a.get("path"),
+                a.get("id"),
+                a.get("startLine"),
+                a.get("endLine"),
+                a.get("maxBytes", schema.DEFAULT_MAX_BYTES),
+            )
+        case "check_status":
+            return await service.check_status()
+        case "workspace_status":
+            return await service.workspace_status(context, a.get("workspace"))
+    raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
+
+
+async def call_tool(service: WorkspaceService, name: str, arguments: object, context: ToolContext) -> dict[str, Any]:
+    """Check, run, and keep the deadline. Raises ToolError; cancellation passes through, after the work has stopped."""
+    tool = next((tool for tool in list_tools(service) if tool.name == name), None)
+    if tool is None:
+        raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
+    checked = check(name, dict(tool.input_schema), arguments)
+    timeout_ms = int(checked.get("timeoutMs", tool.default_timeout_ms))
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            return await perform(service, name, checked, context)
+    except TimeoutError:
+        raise ToolTimeout(name, timeout_ms) from None
+    except ToolFailure:
+        raise
+    except Exception:
+        log.exception("%s failed", name)
+        raise ToolError("An internal error occurred.", hint="Look into the server's log; the fault is ours.") from None
+
+
+@lru_cache(maxsize=16)
+def _validator(name: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(schema.TOOLS[name].input_schema(1))
+
+
+def check(name: str, input_schema: dict[str, Any], arguments: object) -> Arguments:
+    """The arguments, if they fit the schema; InvalidArguments says which does not and why."""
+    if not isinstance(arguments, dict):
+        raise InvalidArguments("Arguments must be a JSON object.")
+    problems = sorted(_validator(name).iter_errors(arguments), key=lambda e: [str(part) for part in e.absolute_path])
+    for problem in problems:
+        where = ".".join(str(part) for part in problem.absolute_path)
+        if problem.validator == "additionalProperties":
+            known = input_schema["properties"]
+            extra = sorted(str(key) for key in arguments if key not in known)
+            raise InvalidArguments(
+                f"{name} has no argument {', '.join(extra)[:200]}.",
+                hint=f"Its arguments are: {', '.join(known)}.",
+                unknown=extra[:20],
+            )
+        message = problem.message if len(problem.message) < 300 else f"{problem.message[:300]}…"
+        raise InvalidArguments(
+            f"{name}: {where + ': ' if where else ''}{message}.",
+            hint="Look at the tool's input schema.",
+            **({"argument": where} if where else {}),
+        )
+    return arguments

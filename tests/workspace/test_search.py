@@ -1,0 +1,77 @@
+"""Searching a small workspace by words, literals and patterns."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.workspace.conftest import Tools
+
+
+def test_without_an_index_a_search_says_how_to_build_one(tools: Tools) -> None:
+    payload = tools.refused("search", query="zebra")
+    assert payload["code"] == "NO_INDEX"
+    assert "index_build" in payload["hint"]
+
+
+def test_a_definition_comes_before_its_uses(indexed: Tools) -> None:
+    assert indexed.names(query="HttpClient")[0] == "HttpClient"
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("parse arguments", "parse_arguments"),
+        ("parse_arguments", "parse_arguments"),
+        ("parseArguments", "parse_arguments"),
+        ("http server", "HttpServer"),
+        ("close all", "closeAll"),
+        ("close_all", "closeAll"),
+        ("lookup key", "Lookup"),
+        ("zebra", "Installation"),
+        ("retry*", "retryLimit"),
+        ('"refuses connections"', "Troubleshooting"),
+        ("quokka OR nothingatall", "Troubleshooting"),
+        ("(fetch OR nothing) page", "fetchPage"),
+    ],
+)
+def test_words_find_names_in_any_spelling(indexed: Tools, query: str, name: str) -> None:
+    assert indexed.names(query=query)[0] == name
+
+
+def test_not_leaves_documents_out(indexed: Tools) -> None:
+    assert "HttpServer" in indexed.names(query="connection OR listens")
+    assert indexed.names(query="connections -quokka") == []
+    assert indexed.names(query="listens NOT nothing") == ["HttpServer"]
+
+
+def test_words_that_meet_only_in_a_file_still_find_it(indexed: Tools) -> None:
+    assert indexed.paths(query="partition gracefully") == ["app/server.py"]
+
+
+def test_a_hit_carries_lines_snippet_and_places_of_the_match(indexed: Tools) -> None:
+    hit = indexed("search", query="quokka", contextLines=1)["hits"][0]
+    assert (hit["path"], hit["kind"], hit["source"], hit["lang"]) == ("docs/guide.md", "heading", "prose", "markdown")
+    lines = hit["snippet"]["text"].split("\n")
+    place = hit["snippet"]["matches"][0]
+    line = lines[place["line"] - hit["snippet"]["startLine"]]
+    assert line[place["start"] : place["end"]] == "quokka"
+    assert hit["startLine"] <= place["line"] <= hit["endLine"]
+
+
+def test_a_literal_is_matched_exactly(indexed: Tools) -> None:
+    assert indexed.names(query='item.partition("=")', match="literal") == ["parse_arguments"]
+    assert indexed.names(query="QUOKKA", match="literal") == []
+    assert indexed.paths(query="om", match="literal", path="*.txt") == ["notes.txt"]
+
+
+def test_a_pattern_matches_and_keeps_to_lines(indexed: Tools) -> None:
+    assert indexed.names(query=r"def \w+_connection", match="regex") == ["accept_connection"]
+    assert indexed.names(query=r"^type \w+ struct", match="regex") == ["Store"]
+    assert indexed.names(query=r"(?i)QUOKKA", match="regex") == ["Troubleshooting"]
+
+
+def test_a_pattern_that_would_explode_is_stopped(indexed: Tools, tree: object) -> None:
+    payload = indexed.refused("search", query=r"(\w+\s?)+\x00", match="regex", timeoutMs=700)
+    assert payload["code"] == "TOOL_TIMEOUT"
+    assert payload["timeoutMs"] == 700
+    assert indexed.names(query="quokka", match="regex") == ["Troubleshooting"]
