@@ -100,6 +100,7 @@ class ProcessState:
     foreground: ProcessInfo | None = None
     cwd: str | None = None
     reading: Answer = "unknown"  # is a process of the foreground group blocked until the terminal has input?
+    plain_read: bool = False  # it is, and in a plain read rather than a poll
     echo: bool | None = None
     canonical: bool | None = None
     jobs: tuple[ProcessInfo, ...] = ()

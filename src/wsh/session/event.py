@@ -123,6 +123,13 @@ class JournalState:
 
 
 @dataclass(frozen=True)
+class PromptShown:
+    """The integrated shell has shown a prompt and reads a line."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class CommandStarted:
     id: int
 
@@ -154,6 +161,7 @@ SessionEvent: TypeAlias = (
     | ScreenModeChanged
     | TakenOver
     | JournalState
+    | PromptShown
     | CommandStarted
     | CommandFinished
     | Destroyed

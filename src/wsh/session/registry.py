@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
+from wsh.session.command import CommandLog
 from wsh.session.event import Listeners
 from wsh.session.housekeeping import Housekeeping
 from wsh.session.pump import Pump
 from wsh.session.restore import restore_all
 from wsh.session.session import InputLimits, Session
-from wsh.session.spec import SessionSpec, prepare
+from wsh.session.shell import NONCE_FD, Injection, ShellName, plan_injection
+from wsh.session.spec import Launch, SessionSpec, prepare
 from wsh.session.store import SessionFolder
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import MaxSessionsReached, SessionNameTaken, SessionNotFound, ShuttingDown
@@ -57,6 +59,10 @@ def terminal_limits(settings: Settings) -> TerminalLimits:
 
 def input_limits(settings: Settings) -> InputLimits:
     return InputLimits(settings.get_int("session.input_bytes"), settings.get_int("session.input_timeout_ms"))
+
+
+def make_log(shell: ShellName, nonce: str, settings: Settings) -> CommandLog:
+    return CommandLog(nonce, shell, settings.get_int("session.command_history"))
 
 
 class SessionRegistry:
@@ -123,6 +129,7 @@ class SessionRegistry:
         if self._closing:
             raise ShuttingDown
         launch = prepare(spec, self.settings)
+        marks = self._plan_marks(spec, launch)
         limit = self.settings.get_int("server.max_sessions")
         if len(self._by_name) + len(self._reserved) >= limit:
             raise MaxSessionsReached("sessions", limit, "server.max_sessions")
@@ -136,15 +143,16 @@ class SessionRegistry:
             journaled = self._make_folder(folder)
             child = await self.keeper.spawn(
                 SpawnSpec(
-                    argv=launch.argv,
+                    argv=launch.argv if marks is None else marks.argv,
                     path=launch.executable,
                     cwd=launch.cwd,
-                    env=launch.env | {"WSH_SESSION": name},
+                    env=(launch.env if marks is None else marks.env) | {"WSH_SESSION": name},
+                    extra_fds={} if marks is None else {NONCE_FD: marks.content},
                     rows=launch.rows,
                     cols=launch.cols,
                     ring_bytes=self.settings.get_int("session.ring_bytes"),
                     journal=self._journal_spec(folder) if journaled else None,
-                    meta={"sid": sid, "name": name},
+                    meta={"sid": sid, "name": name, "marks": marks and [marks.shell, marks.nonce]},
                 )
             )
             session = Session(
@@ -158,6 +166,7 @@ class SessionRegistry:
                 actor=spec.actor,
                 keep=spec.keep,
                 limits=input_limits(self.settings),
+                commands=make_log(marks.shell, marks.nonce, self.settings) if marks is not None else None,
             )
             session.remember()
         except BaseException:
@@ -171,6 +180,10 @@ class SessionRegistry:
         self._housekeeping.describe(session)
         self.lifecycle.tell(SessionCreated(session))
         return session
+
+    def _plan_marks(self, spec: SessionSpec, launch: Launch) -> Injection | None:
+        wanted = self.settings.get_bool("session.shell_integration") if spec.integration is None else spec.integration
+        return plan_injection(launch.argv, launch.executable, launch.env) if wanted else None
 
     def _journal_spec(self, folder: SessionFolder) -> JournalSpec:
         return JournalSpec(

@@ -72,7 +72,7 @@ async def _restore(registry: SessionRegistry, meta: dict[str, Any], child: Child
 async def _rebuild(
     registry: SessionRegistry, meta: dict[str, Any], child: Child | None, limits: TerminalLimits, said: list[str]
 ) -> Session:
-    from wsh.session.registry import input_limits
+    from wsh.session.registry import input_limits, make_log
 
     folder = SessionFolder(registry.places.sessions / str(meta["sid"]))
     meta = _complete(meta, folder)
@@ -105,6 +105,7 @@ async def _rebuild(
         created=float(meta["created"]),
         offset=offset,
         limits=input_limits(registry.settings),
+        commands=make_log(marks[0], marks[1], registry.settings) if (marks := meta.get("marks")) else None,
     )
     session.pid = int(meta.get("pid", 0))
     session.recall(facts, meta)

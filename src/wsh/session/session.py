@@ -12,22 +12,25 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from wsh.process import Child, InputClosed, Keeper, ProcessState
 from wsh.session import event as ev
+from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.journal import Journal
+from wsh.session.output import OutputText, render
+from wsh.session.run import RunOutcome, run_command
 from wsh.session.spec import Launch
+from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal.terminal import Terminal, buffer_of
-from wsh.wire.error import KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
+from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.name import check_size, check_tag
 
 log = logging.getLogger(__name__)
 
-Truth: TypeAlias = Literal["yes", "no", "unknown"]
 Tap: TypeAlias = Callable[[int, bytes], None]
 
 
@@ -57,6 +60,7 @@ class Session:
         created: float | None = None,
         offset: int = 0,
         limits: InputLimits | None = None,
+        commands: CommandLog | None = None,
     ) -> None:
         self.sid = sid
         self.name = name
@@ -85,6 +89,8 @@ class Session:
         self.listeners: Listeners[SessionEvent] = Listeners()
         self.lock = asyncio.Lock()
         """Held by one `run_command` at a time."""
+        self.commands = commands
+        """What the shell's marks tell; None for a program without them."""
         self.snapshot_offset = offset
         self._keeper = keeper
         self._offset = offset
@@ -146,11 +152,14 @@ class Session:
             "exit_signal": self.exit_signal,
             "ended": self.ended,
             "first_size": list(self.first_size),
+            "marks": None if self.commands is None else [self.commands.shell, self.commands.nonce],
         }
 
     def recall(self, facts: dict[str, Any], meta: dict[str, Any]) -> None:
         """Take back what a snapshot and a description say, in a restore."""
         self.lost_bytes = int(facts.get("lost_bytes", 0))
+        if self.commands is not None:
+            self.commands.recall(facts.get("commands") or {})
         self.first_size = tuple(meta.get("first_size") or (self.rows, self.cols))
         if not meta.get("running"):
             self.running = False
@@ -174,24 +183,45 @@ class Session:
             return 0
         if start < ring.replied < start + size:
             size = ring.replied - start  # answers up to here were sent by an earlier server
-        assert self._handle is not None
-        for position, length in ring.spans(size):
-            self.terminal.feed_range(self._handle, position, length)
-        if self._taps:
+        data = b""
+        if self._taps or self.commands is not None:
             data = ring.copy(start, start + size)
-            for tap in self._taps:
-                tap(start, data)
+        told = self._parse_marked(start, data) if self.commands is not None else []
+        if self.commands is None:
+            assert self._handle is not None
+            for position, length in ring.spans(size):
+                self.terminal.feed_range(self._handle, position, length)
+        for tap in self._taps:
+            tap(start, data)
         self._offset = end = start + size
         ring.consume(size)
         self._answer(ring.replied < end, end)
         self.last_activity = time.monotonic()
         self._tell_terminal_events()
         self.listeners.tell(ev.Output(start, end))
+        for event in told:
+            self.listeners.tell(event)
         return size
+
+    def _parse_marked(self, start: int, data: bytes, *, live: bool = True) -> list[CommandEvent]:
+        """Feed the terminal, stopping at each mark of the shell to see where the screen stands there."""
+        assert self.commands is not None
+        view, terminal = memoryview(data), self.terminal
+
+        def feed(first: int, last: int) -> None:
+            terminal.feed(view[first - start : last - start])
+
+        def place() -> Place:
+            return Place(terminal.rows, terminal.cols, terminal.epoch, terminal.cursor_line, terminal.cursor.col)
+
+        return self.commands.consume(start, data, feed, place, live=live)
 
     def feed_journal(self, data: bytes) -> None:
         """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
-        self.terminal.feed(data)
+        if self.commands is not None:
+            self._parse_marked(self._offset, data, live=False)
+        else:
+            self.terminal.feed(data)
         self._offset += len(data)
         self.terminal.take_replies()
         self.terminal.take_events()
@@ -344,24 +374,102 @@ class Session:
     async def wait_until_exit(self, max_wait_ms: int = 30_000) -> WaitResult:
         return await wait_until(self, WaitSpec(exit=True, max_wait_ms=max_wait_ms))
 
-    async def inspect(self) -> ProcessState:
-        """What the kernel knows about the foreground program. Raises SessionExited."""
+    async def inspect(self, *, jobs: bool = False) -> ProcessState:
+        """What the kernel knows about the foreground program; `jobs` costs a walk over /proc. Raises SessionExited."""
         if not self.running or self.child is None:
             raise SessionExited(self.name, self.exit_code)
-        return await self._keeper.inspect(self.child)
+        return await self._keeper.inspect(self.child, jobs=jobs)
+
+    async def look(self, *, jobs: bool = True) -> SessionState:
+        """What it waits for: see `state`."""
+        return await look(self, jobs=jobs)
+
+    async def run_command(
+        self,
+        text: str | bytes,
+        actor: Actor,
+        *,
+        enter: bool = True,
+        timeout_ms: int = 2000,
+        max_wait_ms: int = 30_000,
+        max_output_bytes: int = 64 * 1024,
+    ) -> RunOutcome:
+        """Type `text` and wait for what comes of it: see `run`."""
+        return await run_command(
+            self,
+            text,
+            actor,
+            enter=enter,
+            timeout_ms=timeout_ms,
+            max_wait_ms=max_wait_ms,
+            max_output_bytes=max_output_bytes,
+        )
 
     # commands of an integrated shell
 
     @property
     def command_count(self) -> int:
-        return 0
+        """Commands that have ended."""
+        return 0 if self.commands is None else self.commands.finished
 
     @property
     def at_prompt(self) -> Truth:
-        return "unknown"
+        """Whether the shell that wsh started reads a command line."""
+        if not self.running:
+            return "no"
+        if self.commands is None or self.commands.phase == "starting":
+            return "unknown"
+        return "yes" if self.commands.phase == "prompt" else "no"
+
+    @property
+    def last_ended_command(self) -> int | None:
+        """Id of the newest command that has ended."""
+        return next((c.id for c in reversed(self.list_commands()) if c.end is not None), None)
 
     def command_ended_since(self, count: int, generation: int | None) -> bool:
-        return False
+        """Whether a command ended after `count` others had, or after `generation` if that is given."""
+        log = self.commands
+        if log is None:
+            return False
+        if generation is None:
+            return log.finished > count
+        return any(c.end is not None and c.end > generation for c in reversed(list(log)[-16:]))
+
+    def get_command(self, id: int) -> Command:
+        """Raises CommandNotFound for one that is not in the history (any more)."""
+        command = self.commands.find(id) if self.commands is not None else None
+        if command is None:
+            raise CommandNotFound(id)
+        return command
+
+    def list_commands(self) -> list[Command]:
+        """Oldest first; none for a session without shell integration."""
+        return list(self.commands) if self.commands is not None else []
+
+    async def read_command_output(self, command: Command, max_bytes: int) -> OutputText:
+        """What a command printed (so far) as text, its middle left out where it is longer than `max_bytes`."""
+        capture = self.commands.captured(command) if self.commands is not None else None
+        if capture is not None and capture.complete:
+            return await capture.render(command.rows, command.cols, max_bytes)
+        return await render(await self.read_raw_output(command), command.rows, command.cols, max_bytes)
+
+    async def read_raw_output(self, command: Command) -> bytes:
+        """The bytes between a command's marks, as far as they are kept in memory or in the journal."""
+        capture = self.commands.captured(command) if self.commands is not None else None
+        if capture is not None and capture.complete:
+            return capture.newest
+        end = self._offset if command.end is None else command.end
+        await self._wait_until_journaled(end)
+        data, _missing = await asyncio.to_thread(Journal(self.folder.path).read_bytes, command.start, end)
+        return data
+
+    async def _wait_until_journaled(self, end: int) -> None:
+        """The keeper writes the journal a little later than it reads; give it a moment."""
+        until = time.monotonic() + 1.0
+        while self.child is not None and self.child.ring.journal_state == "ok" and time.monotonic() < until:
+            if self.child.ring.journaled >= end:
+                return
+            await asyncio.sleep(0.005)
 
     # what people call it
 
@@ -409,6 +517,9 @@ class Session:
         self.exit_code, self.exit_signal = exit_code, signal
         self.ended = time.time()
         self.taken_by = None
+        if self.commands is not None:
+            for event in self.commands.shell_exited(exit_code, self._offset):
+                self.listeners.tell(event)
         self.listeners.tell(ev.Exited(exit_code, signal))
 
     def release_child(self) -> None:
@@ -423,8 +534,14 @@ class Session:
             self._handle.close()
             self._handle = None
 
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"lost_bytes": self.lost_bytes}
+        if self.commands is not None:
+            facts["commands"] = self.commands.facts()
+        return facts
+
     def make_snapshot(self) -> Snapshot:
-        return Snapshot(self._offset, {"lost_bytes": self.lost_bytes}, self.terminal.snapshot())
+        return Snapshot(self._offset, self._facts(), self.terminal.snapshot())
 
     def close(self) -> None:
         """Free the terminal. Idempotent; nothing can be read afterwards."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wsh.session.pattern import compile_literal, compile_pattern
+from wsh.session.state import wants_input
 from wsh.session.textwatch import TextWatch
 from wsh.wire.error import InvalidRequest, WaitTimeout
 
@@ -70,6 +71,8 @@ class WaitResult:
     matched: str | None = None
     """The text that matched, for text and regex."""
     waited_ms: float = 0.0
+    command_id: int | None = None
+    """The command that ended, for command."""
 
 
 async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
@@ -88,7 +91,9 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
             ended = _evaluate(session, spec, watch, started, now, first_command) or await prober.look(now)
             if ended is not None:
                 matched = watch.matched if watch is not None and ended in {"text", "regex"} else None
-                return WaitResult(ended, session.generation, matched, (time.monotonic() - started) * 1000)
+                command_id = session.last_ended_command if ended == "command" else None
+                waited_ms = (time.monotonic() - started) * 1000
+                return WaitResult(ended, session.generation, matched, waited_ms, command_id)
             now = time.monotonic()
             if now >= deadline:
                 raise _timeout(session, spec)
@@ -114,9 +119,9 @@ def _make_watch(session: Session, spec: WaitSpec) -> TextWatch | None:
 
 def _matters(event: object, spec: WaitSpec) -> bool:
     """Quiet alone does not need to hear every output: its timer looks at the clock by itself."""
-    from wsh.session.event import CommandFinished, CommandStarted, Destroyed, Exited, Output
+    from wsh.session.event import CommandFinished, CommandStarted, Destroyed, Exited, Output, PromptShown
 
-    if isinstance(event, Exited | Destroyed | CommandFinished | CommandStarted):
+    if isinstance(event, Exited | Destroyed | CommandFinished | CommandStarted | PromptShown):
         return True
     return isinstance(event, Output) and (
         spec.text is not None or spec.regex is not None or spec.prompt or spec.generation is not None
@@ -184,7 +189,7 @@ class _Prober:
             self._seen, self._step = self._session.generation, 0.02
         if now - self._session.last_activity >= 0.015 and not self._session.backlog():
             state = await self._session.inspect()
-            if state.reading == "yes":
+            if wants_input(self._session, state):
                 return "input_wanted"
         self._next = time.monotonic() + self._step
         self._step = min(self._step * 1.5, 0.5)

@@ -160,6 +160,15 @@ def format_rows(terminal: Any, tag: int, first: int, last: int, cols: int, emit:
     return _format(terminal, tag, 0, first, cols - 1, last, emit)
 
 
+def format_logical(terminal: Any, tag: int, first: int, last: int, cols: int) -> bytes:
+    """The same as text, with rows that wrap joined to the line they belong to."""
+    _options.unwrap = True
+    try:
+        return _format(terminal, tag, 0, first, cols - 1, last, PLAIN)
+    finally:
+        _options.unwrap = False
+
+
 def format_with(terminal: Any, extras: tuple[str, ...], screen_extras: tuple[str, ...]) -> tuple[bytes, bytes]:
     """State of the terminal as VT bytes, around the first cell of the screen; and that cell by itself."""
     cell = _format(terminal, ACTIVE, 0, 0, 0, 0, VT)

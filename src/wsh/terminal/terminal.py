@@ -245,6 +245,17 @@ class Terminal:
         )
 
     @property
+    def cursor_line(self) -> int:
+        """Absolute number of the line that the cursor is on."""
+        row = native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
+        return row if self._numbers.alt else self._numbers.base + row
+
+    @property
+    def screen_line(self) -> int:
+        """Absolute number of the first visible line: what lies before it does not change any more."""
+        return 0 if self._numbers.alt else self._numbers.base
+
+    @property
     def cursor_at_prompt(self) -> bool:
         """Whether the cursor is at a prompt that OSC 133 marked. Any program can claim so: good for display only."""
         return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_AT_PROMPT)
@@ -437,6 +448,22 @@ class Terminal:
         if not styled:
             return list(read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols))
         return [parse_row(row) for row in read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)]
+
+    def wraps(self, line: int) -> bool:
+        """Whether the line with this absolute number goes on in the next."""
+        shift = 0 if self._numbers.alt else self._numbers.base - self._numbers.history
+        return native.row_flags(self.handle, native.SCREEN, line - shift)[1]
+
+    def text_between(self, first: int, last: int) -> list[str]:
+        """Lines from `first` up to but without `last` as text, wrapped ones joined; blank ones at the end are left out.
+
+        Neither end may lie inside of a wrapped line.
+        """
+        shift = 0 if self._numbers.alt else self._numbers.base - self._numbers.history
+        if first >= last:
+            return []
+        text = native.format_logical(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols)
+        return [line.rstrip(" ") for line in text.decode("utf-8", "replace").split("\n")] if text else []
 
     def vt_lines_between(self, first: int, last: int) -> list[bytes]:
         """The same as VT bytes, each line complete in itself."""

@@ -15,6 +15,7 @@ from wsh.process.keeper.child import Child
 from wsh.process.keeper.mark import read_stat
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
+_PLAIN = "read"  # yes, and in a plain read rather than a poll
 
 _TIOCGPTN = 0x80045430
 _MAX_THREADS = 64
@@ -95,7 +96,9 @@ def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
     if foreground:
         state["foreground"] = describe(foreground[0]) | {"cwd": _link(f"/proc/{foreground[0]}/cwd")}
         terminal = _terminal_name(master)
-        state["reading"] = _any_reading(foreground[:16], terminal)
+        reading = _any_reading(foreground[:16], terminal)
+        state["reading"] = YES if reading == _PLAIN else reading
+        state["plain_read"] = reading == _PLAIN
     else:
         state["reading"] = UNKNOWN
     if jobs:
@@ -108,7 +111,7 @@ def waits_for_terminal(child: Child) -> bool:
     """Whether the leader itself sits in a call that only its terminal ends."""
     if not child.is_terminal or child.streams[0].fd < 0:
         return False
-    return _reads(child.pid, _terminal_name(child.streams[0].fd)) == YES
+    return _reads(child.pid, _terminal_name(child.streams[0].fd)) in (YES, _PLAIN)
 
 
 def _session_members(leader: int) -> dict[int, int]:
@@ -130,8 +133,9 @@ def _terminal_name(master: int) -> str:
 
 def _any_reading(pids: list[int], terminal: str) -> str:
     answers = [_reads(pid, terminal) for pid in pids]
-    if YES in answers:
-        return YES
+    for sure in (_PLAIN, YES):
+        if sure in answers:
+            return sure
     return UNKNOWN if UNKNOWN in answers else NO
 
 
@@ -144,8 +148,8 @@ def _reads(pid: int, terminal: str) -> str:
     answer = NO
     for thread in threads:
         one = _thread_reads(pid, thread, terminal)
-        if one == YES:
-            return YES
+        if one in (YES, _PLAIN):
+            return one
         if one == UNKNOWN:
             answer = UNKNOWN
     return answer
@@ -166,7 +170,7 @@ def _thread_reads(pid: int, thread: str, terminal: str) -> str:
         return UNKNOWN
     args = [int(word, 16) for word in words[1:7]]
     if call == "read":
-        return YES if _is_terminal(pid, args[0], terminal) else NO
+        return _PLAIN if _is_terminal(pid, args[0], terminal) else NO
     try:
         fds, forever = _waits_for(pid, call, args)
     except (OSError, ValueError, IndexError):

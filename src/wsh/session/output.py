@@ -1,0 +1,286 @@
+"""What a command printed, as text: raw bytes rendered through a terminal of their own and cut where they are too many.
+
+Rendering is a stream: lines that have left the scratch screen are final, are taken from it and dropped there, so the memory is
+that of the text and not that of the cells. The session's own screen is never looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.screen import Line, StyledLine
+from wsh.terminal.terminal import Terminal
+
+_STEP_BYTES = 16 * 1024
+# More lines than one step can push off the screen, or lines would be dropped before they are taken.
+_LIMITS = TerminalLimits(scrollback_lines=2 * _STEP_BYTES)
+_TURN_BYTES = 4 * _STEP_BYTES
+_LONG_ROWS = _STEP_BYTES
+_LEAVE_ALT = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
+
+KEEP_BYTES = 2 * 1024 * 1024
+HALF_BYTES = 512 * 1024
+
+
+class LineRenderer:
+    """Raw output in, finished lines out. A line that wraps over several rows is one line."""
+
+    def __init__(self, rows: int, cols: int, *, styled: bool = False) -> None:
+        self._terminal = Terminal(rows, cols, _LIMITS)
+        self._styled = styled
+        self._taken = 0
+        self._blank = 0
+        self._wrapped_to = 0
+        """Up to here every row that is left is known to go on in the next."""
+        self._prefix = ""
+
+    def close(self) -> None:
+        self._terminal.close()
+
+    def feed(self, data: bytes | memoryview) -> list[Line]:
+        """Parse, and give the lines that cannot change any more."""
+        lines: list[Line] = []
+        view = memoryview(data)
+        for at in range(0, len(view), _STEP_BYTES):
+            self._terminal.feed(view[at : at + _STEP_BYTES])
+            self._terminal.take_replies()
+            self._terminal.take_events()
+            if not self._terminal.alt:
+                lines += self._take(self._terminal.screen_line)
+        return lines
+
+    def finish(self) -> list[Line]:
+        """The lines that are left. What a program left on the alternate screen is not output. Closes the renderer."""
+        terminal = self._terminal
+        terminal.feed(_LEAVE_ALT)
+        lines = self._take(terminal.screen_line)
+        end = terminal.total_lines
+        if self._styled:
+            rest = self._styled_lines(max(self._taken, terminal.first_line), end)
+            while rest and not rest[-1]:
+                rest.pop()
+        else:
+            text = terminal.text_between(max(self._taken, terminal.first_line), end)
+            rest = self._join(text or [""] if self._prefix else text)
+        self.close()
+        return lines + rest
+
+    def _take(self, end: int) -> list[Line]:
+        terminal = self._terminal
+        first = max(self._taken, terminal.first_line)
+        newest, known = end, max(first, self._wrapped_to)
+        while end > known and terminal.wraps(end - 1):
+            end -= 1
+        if end == known:
+            end = first  # still inside of one long line
+            self._wrapped_to = newest
+        if end <= first:
+            if newest - first > _LONG_ROWS and not self._styled:
+                self._prefix += "".join(terminal.text_between(first, newest))
+                self._taken = newest
+            return []
+        self._taken = end
+        if self._styled:
+            return list(self._styled_lines(first, end))
+        # Blank lines at the end may be the end of the output: they are given when something follows.
+        last = end
+        if not terminal.text_between(end - 1, end):
+            rows = terminal.lines_between(first, end)
+            while last > first and not rows[last - 1 - first]:
+                last -= 1
+                if last > first and terminal.wraps(last - 1):
+                    self._blank -= 1
+        lines = self._join(terminal.text_between(first, last))
+        self._blank += end - last
+        return lines
+
+    def _join(self, text: list[str]) -> list[Line]:
+        if self._prefix and text:
+            text = [self._prefix + text[0], *text[1:]]
+            self._prefix = ""
+        return [*self._blanks(), *text] if text else []
+
+    def _blanks(self) -> list[Line]:
+        count, self._blank = self._blank, 0
+        return [""] * count
+
+    def _styled_lines(self, first: int, end: int) -> list[Line]:
+        lines: list[Line] = []
+        joined: StyledLine | None = None
+        for number, row in enumerate(self._terminal.lines_between(first, end, styled=True), first):
+            assert not isinstance(row, str)
+            joined = row if joined is None else joined + row
+            if not self._terminal.wraps(number):
+                lines.append(joined)
+                joined = None
+        if joined is not None:
+            lines.append(joined)
+        return lines
+
+
+@dataclass(frozen=True)
+class OutputText:
+    """Output with its middle left out where it was longer than asked for. Counts are of rendered text."""
+
+    text: str
+    total_bytes: int
+    total_lines: int
+    omitted_bytes: int = 0
+    omitted_lines: int = 0
+
+    @property
+    def truncated(self) -> bool:
+        return self.omitted_bytes > 0
+
+
+class Cutter:
+    """Text in, its head and tail out; bounded whatever comes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._head_room = (max_bytes + 1) // 2
+        self._tail_room = max(max_bytes - self._head_room, 1)
+        self._max = max_bytes
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total_bytes = 0
+        self.newlines = 0
+        self._empty = True
+
+    def add(self, lines: list[Line]) -> None:
+        for line in lines:
+            raw = (line if isinstance(line, str) else "".join(str(span["text"]) for span in line)).encode(
+                "utf-8", "replace"
+            )
+            if not self._empty:
+                raw = b"\n" + raw
+                self.newlines += 1
+            self._empty = False
+            self.total_bytes += len(raw)
+            room = self._max - len(self._head) if not self._tail else 0
+            if room > 0:
+                self._head += raw[:room]
+                raw = raw[room:]
+            if raw:
+                self._tail += raw
+                if len(self._tail) > 4 * self._max + 65536:
+                    del self._tail[: -self._max]
+
+    def cut(self, skipped_bytes: int = 0, skipped_newlines: int = 0) -> OutputText:
+        """`skipped_…` were left out before they came here, between head and tail."""
+        total, newlines = self.total_bytes + skipped_bytes, self.newlines + skipped_newlines
+        count = 0 if self._empty else newlines + 1
+        if total <= self._max:
+            return OutputText((self._head + self._tail).decode("utf-8", "replace"), total, count)
+        whole = self._head + self._tail
+        head, tail = _whole_lines(bytes(whole[: self._head_room]), bytes(whole[-self._tail_room :]))
+        omitted = total - len(head) - len(tail)
+        # Between two whole lines there is one more newline than lines.
+        lines = max(0, newlines - head.count(b"\n") - tail.count(b"\n") - 1)
+        note = f"\n[... {omitted} bytes in {lines} lines left out ...]\n"
+        text = head.decode("utf-8", "ignore") + note + tail.decode("utf-8", "ignore")
+        return OutputText(text, total, count, omitted, lines)
+
+
+def _whole_lines(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
+    """Both cut back to whole lines, unless that would lose more than half of them."""
+    last = head.rfind(b"\n")
+    if last >= len(head) // 2:
+        head = head[:last]
+    first = tail.find(b"\n")
+    if 0 <= first <= len(tail) // 2:
+        tail = tail[first + 1 :]
+    return head, tail
+
+
+class Capture:
+    """The raw output of the running command: all of it, or its head and tail if it is long."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.end = start
+        self._whole = bytearray()
+        self._tail: bytearray | None = None
+        self.newlines = 0
+
+    def add(self, data: bytes | memoryview) -> None:
+        self.end += len(data)
+        if self._tail is None:
+            self._whole += data
+            if len(self._whole) > KEEP_BYTES:
+                self.newlines = self._whole.count(b"\n")
+                self._tail = self._whole[-HALF_BYTES:]
+                del self._whole[HALF_BYTES:]
+            return
+        self.newlines += bytes(data).count(b"\n")
+        self._tail += data
+        if len(self._tail) > 4 * HALF_BYTES:
+            del self._tail[:-HALF_BYTES]
+
+    def truncate(self, end: int) -> None:
+        """Forget the newest bytes, from offset `end` on."""
+        excess = self.end - max(end, self.start)
+        if excess <= 0:
+            return
+        if self._tail is None:
+            del self._whole[-excess:]
+        else:
+            self.newlines -= self._tail[-excess:].count(b"\n")
+            del self._tail[-excess:]
+        self.end -= excess
+
+    @property
+    def complete(self) -> bool:
+        return self._tail is None
+
+    @property
+    def newest(self) -> bytes:
+        """The end of it, at least half a megabyte where there is so much."""
+        return bytes(self._whole if self._tail is None else self._tail)
+
+    @property
+    def held_bytes(self) -> int:
+        return len(self._whole) + (len(self._tail) if self._tail is not None else 0)
+
+    async def render(self, rows: int, cols: int, max_bytes: int) -> OutputText:
+        """As text. Works on a copy, so that more may be added meanwhile."""
+        cutter = Cutter(max_bytes)
+        whole, tail = bytes(self._whole), self._tail
+        raw_tail = bytes(tail[-HALF_BYTES:]) if tail is not None else b""
+        raw_bytes, raw_newlines = self.end - self.start, self.newlines
+        await _render_into(cutter, whole, rows, cols)
+        if tail is None:
+            return cutter.cut()
+        first = raw_tail.find(b"\n") + 1
+        await _render_into(cutter, raw_tail[first:], rows, cols)
+        skipped = raw_bytes - len(whole) - (len(raw_tail) - first)
+        newlines = raw_newlines - whole.count(b"\n") - raw_tail.count(b"\n", first)
+        return cutter.cut(skipped, max(0, newlines - 1))
+
+
+async def _render_into(cutter: Cutter, data: bytes, rows: int, cols: int) -> None:
+    """In turns, so that a megabyte does not stop the loop."""
+    renderer = LineRenderer(rows, cols)
+    try:
+        for at in range(0, len(data), _TURN_BYTES):
+            if at:
+                await asyncio.sleep(0)
+            cutter.add(renderer.feed(data[at : at + _TURN_BYTES]))
+        cutter.add(renderer.finish())
+    finally:
+        renderer.close()
+
+
+async def render(data: bytes, rows: int, cols: int, max_bytes: int) -> OutputText:
+    """All of `data` as text, cut to `max_bytes`."""
+    cutter = Cutter(max_bytes)
+    await _render_into(cutter, data, rows, cols)
+    return cutter.cut()
+
+
+def render_now(data: bytes, rows: int, cols: int) -> str:
+    """A little raw output as text, at once."""
+    renderer = LineRenderer(rows, cols)
+    lines = renderer.feed(data) + renderer.finish()
+    return "\n".join(line for line in lines if isinstance(line, str))

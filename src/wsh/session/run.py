@@ -1,0 +1,435 @@
+"""Run a command in a session and say what came of it.
+
+Where the shell tells (see `command`), the run ends when the shell says that the command ended. It also ends when the program
+in front wants input or is on the alternate screen and has been silent for `timeout_ms`; and where nothing tells, on silence.
+The result names which it was. Runs on one session wait for each other. Nothing that was on the screen before the input
+can end a run: what is awaited is counted from the write on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import struct
+import termios
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from wsh.process import ProcessInfo, ProcessState
+from wsh.session import event as ev
+from wsh.session.command import Command, CommandLog
+from wsh.session.event import Actor, SessionEvent
+from wsh.session.output import Capture, OutputText, render
+from wsh.session.state import wants_input
+from wsh.wire.error import InvalidRequest, SessionExited, WaitTimeout
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
+
+FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
+
+_FIRST_PROMPT_S = 5.0
+_PROMPT_GRACE_S = 0.03
+_TIOCGPTPEER = 0x5441
+_LOOK_AGAIN_S = 0.25
+_LOOK_SOON_S = 0.004
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. Fields that nobody can know are None."""
+
+    finished_by: FinishedBy
+    generation: int
+    exit_code: int | None = None
+    output: OutputText | None = None
+    """What the command printed; so far, if it goes on."""
+    duration_ms: float | None = None
+    pipestatus: list[int] | None = None
+    command_id: int | None = None
+    commands: tuple[int, ...] = ()
+    """All commands that this input ran, where it had several lines."""
+    jobs: tuple[ProcessInfo, ...] = ()
+    """Programs that the session has in the background now."""
+
+
+async def run_command(
+    session: Session,
+    text: str | bytes,
+    actor: Actor,
+    *,
+    enter: bool = True,
+    timeout_ms: int = 2000,
+    max_wait_ms: int = 30_000,
+    max_output_bytes: int = 64 * 1024,
+) -> RunOutcome:
+    """Type `text` (and Enter, unless it ends in one) and wait.
+
+    Raises WaitTimeout at the deadline; the command goes on, and the error says how to go on waiting.
+    """
+    for name, value in (
+        ("timeout_ms", timeout_ms),
+        ("max_wait_ms", max_wait_ms),
+        ("max_output_bytes", max_output_bytes),
+    ):
+        if value < 0:
+            raise InvalidRequest(f"{name} must not be negative.", hint="Give a whole number from 0 on.")
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    if enter and not data.endswith((b"\r", b"\n")):
+        data += b"\r"
+    deadline = time.monotonic() + max_wait_ms / 1000
+    try:
+        async with asyncio.timeout(max_wait_ms / 1000):
+            await session.lock.acquire()
+    except TimeoutError:
+        raise WaitTimeout(
+            f"Another run_command on session {session.name!r} has not ended within {max_wait_ms} ms; nothing was typed.",
+            timeout_ms=max_wait_ms,
+            hint="Wait for it, use another session, or send input without waiting.",
+            session=session.name,
+        ) from None
+    run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes)
+    try:
+        return await run.go()
+    finally:
+        run.close()
+        session.lock.release()
+
+
+class _Run:
+    def __init__(
+        self,
+        session: Session,
+        data: bytes,
+        actor: Actor,
+        silence_s: float,
+        max_wait_ms: int,
+        deadline: float,
+        max_output_bytes: int,
+    ) -> None:
+        self._session = session
+        self._log: CommandLog | None = session.commands
+        self._data = data
+        self._actor = actor
+        self._silence_s = silence_s
+        self._max_wait_ms = max_wait_ms
+        self._deadline = deadline
+        self._max_output = max_output_bytes
+        self._several = b"\n" in data[:-1] or b"\r" in data[:-1]
+        self._wake = asyncio.Event()
+        self._ended: list[tuple[Command, Capture | None]] = []
+        self._sent = 0.0
+        self._generation = 0
+        self._looked = 0.0
+        self._soon = False
+        self._at_prompt = False
+        self._empty_before = 0
+        self._prompts_before = 0
+        self._stop = session.listeners.add(self._hear)
+        if self._log is not None:
+            self._log.holders += 1
+
+    def close(self) -> None:
+        self._stop()
+        if self._log is not None:
+            self._log.holders -= 1
+            self._log.let_go()
+
+    def _hear(self, event: SessionEvent) -> None:
+        if isinstance(event, ev.CommandFinished) and self._log is not None and self._sent:
+            command = self._log.find(event.id)
+            if command is not None:
+                self._ended.append((command, self._log.captured(command)))
+        if isinstance(event, ev.CommandFinished | ev.CommandStarted | ev.PromptShown | ev.Exited | ev.Destroyed):
+            self._wake.set()
+
+    # typing
+
+    async def go(self) -> RunOutcome:
+        log, session = self._log, self._session
+        if log is not None:
+            await self._wait_until_ready(log)
+            self._at_prompt = log.phase == "prompt"
+            self._empty_before, self._prompts_before = log.empty_lines, log.prompts
+        self._sent = time.monotonic()
+        if log is None or log.current is not None:
+            self._generation = await session.send_input(self._data, self._actor)
+        else:
+            # A command may end before the whole of a long input is taken: the write and the wait go together.
+            typing = asyncio.ensure_future(session.send_input(self._data, self._actor))
+            try:
+                self._generation = await typing
+            except SessionExited:
+                if not self._ended:
+                    raise
+        self._sent = max(self._sent, time.monotonic()) if not self._ended else self._sent
+        return await self._wait()
+
+    async def _wait_until_ready(self, log: CommandLog) -> None:
+        """A shell that is still drawing its prompt would have what is typed now echoed twice."""
+        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else _PROMPT_GRACE_S * 8
+        until = min(time.monotonic() + limit, self._deadline)
+        while log.phase in ("starting", "prompting") and self._session.running:
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self._wake.clear()
+            await self._pause(min(left, 0.1))
+            quiet = time.monotonic() - self._session.last_activity
+            if log.phase == "starting" and quiet > self._silence_s and await self._asks():
+                return  # a startup file asks something
+
+    async def _asks(self) -> bool:
+        try:
+            return wants_input(self._session, await self._session.inspect())
+        except SessionExited:
+            return True
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(max(seconds, 0.0005)):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    # waiting
+
+    async def _wait(self) -> RunOutcome:
+        session, log = self._session, self._log
+        while True:
+            self._wake.clear()
+            self._soon = False
+            if not session.running:
+                return await self._outcome("exit")
+            if log is not None:
+                told = await self._told(log)
+                if told is not None:
+                    return told
+            now = time.monotonic()
+            if now >= self._deadline:
+                raise await self._timeout()
+            quiet_at = max(session.last_activity, self._sent) + self._silence_s
+            if now >= quiet_at and not session.backlog():
+                outcome = await self._silent(now)
+                if outcome is not None:
+                    return outcome
+                quiet_at = self._looked + _LOOK_AGAIN_S
+            if self._soon:
+                quiet_at = min(quiet_at, now + _LOOK_SOON_S)
+            await self._pause(min(self._deadline, max(quiet_at, now + 0.001)) - time.monotonic())
+
+    async def _told(self, log: CommandLog) -> RunOutcome | None:
+        """What the shell's marks say has come of the input."""
+        if self._ended and log.current is None:
+            if (self._several or not self._at_prompt) and not await self._all_taken(log):
+                return None
+            await self._settle(log)
+            return await self._outcome("command" if self._session.running else "exit")
+        if self._at_prompt and not self._ended and log.empty_lines > self._empty_before and log.phase == "prompt":
+            if self._several and not await self._all_taken(log):
+                return None
+            return await self._outcome("prompt")
+        if (
+            self._at_prompt
+            and not self._ended
+            and log.shell == "fish"
+            and log.phase == "prompt"
+            and log.prompts > self._prompts_before
+            and not self._several
+        ):
+            return await self._outcome("prompt")  # fish says nothing about Enter on nothing but a new prompt
+        return None
+
+    async def _settle(self, log: CommandLog) -> None:
+        """Let the next prompt come, so that screen and next input find the shell reading."""
+        if log.refused_line:
+            await self._clear_line(log)
+        until = time.monotonic() + _PROMPT_GRACE_S
+        while log.phase == "prompting" and self._session.running and time.monotonic() < until:
+            self._wake.clear()
+            await self._pause(until - time.monotonic())
+
+    async def _clear_line(self, log: CommandLog) -> None:
+        """fish leaves a line that it refuses in its editor, where the next input would be added to it."""
+        until = time.monotonic() + 10 * _PROMPT_GRACE_S
+        while time.monotonic() < until and self._session.running:
+            seen = await self._inspect()
+            if seen is not None and seen.reading == "yes":
+                break
+            await asyncio.sleep(_LOOK_SOON_S)
+        prompts = log.prompts
+        await self._session.send_input(b"\x03", self._actor)
+        while log.prompts == prompts and self._session.running and time.monotonic() < until:
+            self._wake.clear()
+            await self._pause(until - time.monotonic())
+
+    async def _all_taken(self, log: CommandLog) -> bool:
+        """Whether the shell has read every line that was typed and waits for more."""
+        session = self._session
+        self._soon = True
+        if log.phase != "prompt":
+            return False
+        number = (log.prompts, log.finished, session.generation)
+        if _unread_bytes(session) == 0:
+            seen = await self._inspect()
+            if seen is None:
+                return False
+            calm = seen.reading == "yes" or (
+                seen.reading == "unknown" and time.monotonic() - session.last_activity > 2 * _PROMPT_GRACE_S
+            )
+            if calm and not session.backlog() and number == (log.prompts, log.finished, session.generation):
+                return True
+        return False
+
+    async def _silent(self, now: float) -> RunOutcome | None:
+        """It has been silent long enough: does it want something, or does it only take its time?"""
+        if self._looked and now - self._looked < _LOOK_AGAIN_S:
+            return None
+        seen = await self._inspect()
+        self._looked = time.monotonic()
+        if seen is None:
+            return None
+        if wants_input(self._session, seen):
+            return await self._outcome("prompt", seen)
+        if seen.reading == "no" and await self._pipeline_reads():
+            return await self._outcome("prompt", seen)
+        if self._log is not None and self._at_prompt:
+            return None  # the shell will tell
+        return await self._outcome("quiet", seen)
+
+    async def _pipeline_reads(self) -> bool:
+        """The first program of a pipeline does not read; perhaps another one does."""
+        try:
+            return wants_input(self._session, await self._session.inspect(jobs=True))
+        except SessionExited:
+            return False
+
+    async def _inspect(self) -> ProcessState | None:
+        try:
+            return await self._session.inspect()
+        except SessionExited:
+            return None
+
+    # telling
+
+    async def _outcome(self, by: FinishedBy, seen: ProcessState | None = None) -> RunOutcome:
+        session, log = self._session, self._log
+        if by in ("command", "exit") and self._ended:
+            last = self._ended[-1][0]
+            durations = [c.duration_ms for c, _ in self._ended if c.duration_ms is not None]
+            return RunOutcome(
+                by,
+                session.generation,
+                session.exit_code if by == "exit" else last.exit_code,
+                await self._output(),
+                round(sum(durations), 3) if durations else None,
+                last.pipestatus,
+                last.id,
+                tuple(c.id for c, _ in self._ended),
+                await self._jobs(),
+            )
+        if by == "exit":
+            return RunOutcome(by, session.generation, session.exit_code, await self._since_input())
+        running = log.current if log is not None else None
+        if log is not None and running is not None and self._at_prompt:
+            capture = log.captured(running)
+            text = await capture.render(running.rows, running.cols, self._max_output) if capture else None
+            return RunOutcome(by, session.generation, output=text, command_id=running.id, commands=(running.id,))
+        return RunOutcome(by, session.generation, command_id=running.id if running is not None else None)
+
+    async def _output(self) -> OutputText:
+        parts = [await self._output_of(command, capture) for command, capture in self._ended]
+        if len(parts) == 1:
+            return parts[0]
+        return OutputText(
+            "\n".join(part.text for part in parts if part.text),
+            sum(part.total_bytes for part in parts),
+            sum(part.total_lines for part in parts),
+            sum(part.omitted_bytes for part in parts),
+            sum(part.omitted_lines for part in parts),
+        )
+
+    async def _output_of(self, command: Command, capture: Capture | None) -> OutputText:
+        if not self._at_prompt:
+            return await self._since_input(command.end)
+        if capture is None:
+            return await self._session.read_command_output(command, self._max_output)
+        if capture.end == capture.start:
+            return OutputText("", 0, 0)
+        return await capture.render(command.rows, command.cols, self._max_output)
+
+    async def _since_input(self, end: int | None = None) -> OutputText:
+        """What came after the input, for a program that was running already."""
+        session = self._session
+        raw = await asyncio.to_thread(session.recent_output, self._generation)
+        if end is not None:
+            raw = raw[: max(0, end - self._generation)]
+        return await render(raw, session.rows, session.cols, self._max_output)
+
+    async def _jobs(self) -> tuple[ProcessInfo, ...]:
+        session = self._session
+        if not session.running or not _has_children(session.pid):
+            return ()
+        try:
+            return (await session.inspect(jobs=True)).jobs
+        except SessionExited:
+            return ()
+
+    async def _timeout(self) -> WaitTimeout:
+        session, log = self._session, self._log
+        running = log.current if log is not None else None
+        screen = session.terminal.screen(styled=False)
+        facts: dict[str, object] = {
+            "session": session.name,
+            "generation": session.generation,
+            "command_id": running.id if running is not None else None,
+            "screen": {
+                "lines": [str(line) for line in screen.lines],
+                "cursor": {"row": screen.cursor.row, "col": screen.cursor.col, "visible": screen.cursor.visible},
+                "rows": screen.rows,
+                "cols": screen.cols,
+                "mode": screen.mode,
+            },
+        }
+        front = await self._inspect()
+        if front is not None and front.foreground is not None:
+            facts["foreground"] = {"pid": front.foreground.pid, "argv": list(front.foreground.argv)}
+            facts["input_wanted"] = front.reading
+        what = f"Command {running.id}" if running is not None else "The program"
+        return WaitTimeout(
+            f"{what} in session {session.name!r} is still running after {self._max_wait_ms} ms; it goes on.",
+            timeout_ms=self._max_wait_ms,
+            hint=(
+                "Wait on with a wait for `command` (wsh_await_quiesce, GET …/idle, wsh wait), read its output by its "
+                "command id, or send Ctrl+C to end it."
+            ),
+            **facts,
+        )
+
+
+def _has_children(pid: int) -> bool:
+    """Whether the shell has any child at all; asking for the whole list costs a walk over /proc."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return bool(file.read(64).strip())
+    except OSError:
+        return True
+
+
+def _unread_bytes(session: Session) -> int | None:
+    """Input that the kernel holds and nobody has read yet; None if that cannot be known."""
+    child = session.child
+    if child is None or child.fd < 0:
+        return None
+    try:
+        peer = fcntl.ioctl(child.fd, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return int(struct.unpack("i", fcntl.ioctl(peer, termios.FIONREAD, bytes(4)))[0])
+    except OSError:
+        return None
+    finally:
+        os.close(peer)

@@ -1,0 +1,146 @@
+"""Giving a shell that wsh starts its marks, without touching a file of the user's.
+
+`plan_injection` looks at what is to be started. Where that is an interactive bash, zsh or fish it says which arguments and
+variables change and what the shell finds on descriptor 9; otherwise it says nothing, and the session falls back to
+quiescence. The nonce travels on that descriptor alone: arguments, environment and listings of variables never hold it. The
+scripts themselves are in `integration/`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+ShellName: TypeAlias = Literal["bash", "zsh", "fish"]
+
+SCRIPTS = Path(__file__).parent / "integration"
+NONCE_FD = 9
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What to start instead, and the secret that its marks will carry."""
+
+    shell: ShellName
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    content: str
+    """To be readable on descriptor 9."""
+    nonce: str
+
+
+def plan_injection(argv: Sequence[str], executable: str, env: Mapping[str, str]) -> Injection | None:
+    """How to start `argv` with marks, or None if it is no shell of ours, or not an interactive one."""
+    name = os.path.basename(argv[0]).removeprefix("-")
+    actual = os.path.basename(os.path.realpath(executable))
+    if name == "bash" and actual.startswith("bash"):
+        return _bash(argv, env)
+    if name == "zsh" and actual.startswith("zsh"):
+        return _zsh(argv, env)
+    if name == "fish" and actual.startswith("fish"):
+        return _fish(argv, env)
+    return None
+
+
+# Single letters that `set` knows and that leave bash interactive.
+_BASH_FLAGS = frozenset("abefhkmptuvxBCEHPTil")
+
+
+def _bash(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
+    login = argv[0].startswith("-")
+    rcfile, profile = "", True
+    long: list[str] = []
+    short: list[str] = []
+    words = iter(argv[1:])
+    for word in words:
+        if word in ("-l", "--login"):
+            login = True
+        elif word == "--norc":
+            rcfile = "-"
+        elif word == "--noprofile":
+            profile = False
+        elif word in ("--rcfile", "--init-file"):
+            given = next(words, None)
+            if given is None:
+                return None
+            rcfile = given
+        elif word in ("--noediting", "--verbose"):
+            long.append(word)
+        elif word in ("-o", "+o", "-O", "+O"):
+            option = next(words, None)
+            if option is None or option == "posix":
+                return None
+            short += [word, option]
+        elif len(word) > 1 and word[0] in "-+" and set(word[1:]) <= _BASH_FLAGS:
+            if word[0] == "+" and "i" in word:
+                return None
+            login = login or "l" in word
+            short.append(word)
+        else:
+            return None
+    # Each pair of numbers gives one half of the nonce by xor: what the shell keeps in variables is not the nonce.
+    halves = [secrets.randbits(62), secrets.randbits(62)]
+    masks = [secrets.randbits(62), secrets.randbits(62)]
+    numbers = [halves[0] ^ masks[0], masks[0], halves[1] ^ masks[1], masks[1]]
+    script = str(SCRIPTS / "bash.sh")
+    changed = dict(env)
+    if login:
+        # `-l` ignores --rcfile; in POSIX mode the file that ENV names is read, and the script undoes both.
+        start, file = "login", "" if profile else "-"
+        changed["ENV"] = script
+        new = (argv[0], "--posix", *long, *(["-l"] if not argv[0].startswith("-") else []), *_without_login(short))
+    else:
+        start, file = "rc", rcfile
+        new = (argv[0], "--rcfile", script, *long, *short)
+    user_env = "+" + env["ENV"] if "ENV" in env else "-"
+    content = _fields(*numbers, start, file, user_env)
+    return Injection("bash", new, changed, content, f"{halves[0]}.{halves[1]}")
+
+
+def _without_login(short: Sequence[str]) -> list[str]:
+    kept = [word.replace("l", "") if word[0] in "-+" and word not in ("-o", "-O") else word for word in short]
+    return [word for word in kept if word not in ("-", "+")]
+
+
+_ZSH_FLAGS = frozenset("il")
+
+
+def _zsh(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
+    words = iter(argv[1:])
+    for word in words:
+        if word in ("--login", "--interactive"):
+            continue
+        if word in ("-o", "+o"):
+            option = next(words, None)
+            # Without startup files ours would not be read either.
+            if option is None or option.replace("_", "").lower() in ("norcs", "rcs", "shinstdin"):
+                return None
+        elif not (len(word) > 1 and word[0] == "-" and set(word[1:]) <= _ZSH_FLAGS):
+            return None
+    nonce = _nonce()
+    home = "+" + env["ZDOTDIR"] if "ZDOTDIR" in env else "-"
+    changed = dict(env) | {"ZDOTDIR": str(SCRIPTS / "zsh")}
+    return Injection("zsh", tuple(argv), changed, _fields(nonce, home), nonce)
+
+
+def _fish(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
+    for word in argv[1:]:
+        long = word in ("--login", "--interactive", "--no-config", "--private")
+        if not long and not (len(word) > 1 and word[0] == "-" and set(word[1:]) <= frozenset("ilNP")):
+            return None
+    nonce = _nonce()
+    script = str(SCRIPTS / "wsh.fish").replace("\\", "\\\\").replace("'", "\\'")
+    new = (*argv, "--init-command", f"source '{script}'")
+    return Injection("fish", new, dict(env), _fields(nonce), nonce)
+
+
+def _nonce() -> str:
+    return f"{secrets.randbits(62)}.{secrets.randbits(62)}"
+
+
+def _fields(*values: object) -> str:
+    return "".join(f"{value}\0" for value in values)

@@ -1,0 +1,127 @@
+"""What a session waits for, as the kernel knows it: yes, no, or unknown; never a guess at the text on the screen.
+
+The keeper looks at the foreground process group; the terminal's modes say whether typed bytes would be shown. It is looked at
+when somebody asks, when output pauses and around input; nothing is polled.
+"""
+
+from __future__ import annotations
+
+import termios
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from wsh.process import ProcessInfo, ProcessState
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
+
+Truth: TypeAlias = Literal["yes", "no", "unknown"]
+
+_SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash tcsh csh nu elvish xonsh pwsh".split())
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """Each question by itself; `unknown` means that this machine cannot tell."""
+
+    running: bool
+    at_prompt: Truth
+    """The shell that wsh started reads a command line."""
+    input_wanted: Truth
+    """The foreground program is blocked until somebody types."""
+    hidden_prompt: Truth
+    """What is typed now would not be shown: a password prompt."""
+    alt_screen: Truth
+    integration: Literal["active", "waiting", "off"]
+    """Whether the shell's marks have been seen, are still awaited, or were never asked for."""
+    command_id: int | None
+    """The command that is running, where the shell tells."""
+    foreground: ProcessInfo | None = None
+    cwd: str | None = None
+    """Of the foreground program."""
+    jobs: tuple[ProcessInfo, ...] = ()
+    """Other programs of the session that are alive in the background."""
+
+
+async def look(session: Session, *, jobs: bool = True) -> SessionState:
+    """Ask the kernel. Of an exited session everything is known."""
+    log = session.commands
+    integration: Literal["active", "waiting", "off"] = (
+        "off" if log is None else "waiting" if log.phase == "starting" and not log.prompts else "active"
+    )
+    command_id = log.current.id if log is not None and log.current is not None else None
+    alt: Truth = "yes" if session.terminal.alt else "no"
+    if not session.running:
+        return SessionState(False, "no", "no", "no", alt, integration, command_id)
+    seen = await session.inspect(jobs=jobs)
+    return SessionState(
+        session.running,
+        _at_prompt(session, seen),
+        seen.reading,
+        _hidden(session, seen),
+        alt,
+        integration,
+        command_id,
+        seen.foreground,
+        seen.cwd,
+        seen.jobs,
+    )
+
+
+def _at_prompt(session: Session, seen: ProcessState) -> Truth:
+    told = session.at_prompt
+    if told == "no" and _is_other_shell(session, seen):
+        return "unknown"  # a shell inside of the shell may well stand at its own
+    return told
+
+
+def _is_other_shell(session: Session, seen: ProcessState) -> bool:
+    front = seen.foreground
+    if front is None:
+        return False
+    log = session.commands
+    inside = front.pid != session.pid or (log is not None and log.current is not None and session.running)
+    return inside and front.comm.lstrip("-") in _SHELLS
+
+
+def _hidden(session: Session, seen: ProcessState) -> Truth:
+    """Echo off while the kernel still edits lines; or both off while a command sits in a plain read.
+
+    Shells and editors turn both off as well: at a prompt and on the alternate screen it is no hidden prompt, and of a program that
+    polls it cannot be known.
+    """
+    if seen.echo is None or seen.canonical is None:
+        return "unknown"
+    if seen.echo:
+        return "no"
+    if seen.canonical:
+        return "yes"
+    if session.at_prompt == "yes" or session.terminal.alt:
+        return "no"
+    front = seen.foreground
+    if front is not None and front.pid != session.pid and front.comm.lstrip("-") in _SHELLS:
+        return "unknown"
+    if session.commands is None and front is not None and front.pid == session.pid:
+        return "unknown"  # the program itself, perhaps a shell without marks at its prompt
+    return "yes" if seen.plain_read else "unknown"
+
+
+def is_hidden_now(session: Session) -> bool:
+    """Whether bytes written at this moment go to a password prompt, by the terminal's modes alone. Quick; never waits."""
+    child = session.child
+    if child is None or child.fd < 0:
+        return False
+    try:
+        local = termios.tcgetattr(child.fd)[3]
+    except (OSError, termios.error):
+        return False
+    return not local & termios.ECHO and bool(local & termios.ICANON)
+
+
+def wants_input(session: Session, seen: ProcessState) -> bool:
+    """Whether a silent program is waiting for somebody: it reads, hides what is typed, or has taken the terminal over."""
+    if seen.reading == "yes" or session.terminal.alt:
+        return True
+    if seen.reading == "no":
+        return False
+    return seen.echo is False or seen.canonical is False
