@@ -82,7 +82,7 @@ class Link:
 
     def _read(self) -> None:
         try:
-            data, ancillary, _, _ = self._sock.recvmsg(262_144, frame.ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = self._sock.recvmsg(65_536, frame.ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as problem:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from wsh.process.keeper.stream import Pump, Stream
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 class Child:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
-from typing import Any
 
 from wsh.process.keeper import layout, spawn
 from wsh.process.keeper.child import Child
@@ -17,6 +15,12 @@ from wsh.process.keeper.kill import KillJob
 from wsh.process.keeper.loop import Loop
 from wsh.process.keeper.mark import Census, Count, choose_base
 from wsh.process.keeper.stream import Pump, Stream
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 _FDS_PER_FRAME = 240
 _LOOK_AROUND_S = 10.0

@@ -13,10 +13,11 @@ from wsh.process.keeper import spawn
 from wsh.process.keeper.core import Keeper
 
 _PR_SET_CHILD_SUBREAPER = 36
+_DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 
 
-def start(socket_path: str, secret_path: str, log_path: str, linger_s: float) -> None:
-    """Fork twice; the first process returns when the daemon listens, or exits with its complaint."""
+def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> None:
+    """Fork twice; the first process exits when the daemon listens, or with its complaint."""
     ready, tell = os.pipe()
     if os.fork():
         os.close(tell)
@@ -30,8 +31,9 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: float) ->
         if os.fork():
             os._exit(0)
         _let_go(log_path, tell)
-        keeper = Keeper(socket_path, _make_secret(secret_path), linger_s, spawn.Limits())
+        limits = spawn.Limits()
         _become_reaper()
+        keeper = Keeper(socket_path, _make_secret(secret_path), float(linger_s), limits)
         os.write(tell, b"ready")
         os.close(tell)
     except BaseException as problem:
@@ -51,6 +53,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: float) ->
 
 
 def _let_go(log_path: str, keep: int) -> None:
+    """Nothing of whoever started us: folder, descriptors, ignored signals."""
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
     log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -58,11 +61,20 @@ def _let_go(log_path: str, keep: int) -> None:
     os.dup2(null, 1)
     os.dup2(log, 2)
     os.closerange(3, keep)
-    os.closerange(keep + 1, 65_536)
+    os.closerange(keep + 1, 1 << 20)
     os.set_inheritable(keep, False)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
+    for number in range(1, signal.NSIG):
+        if number in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
+            continue
+        if number in _DEAF_TO:  # a handler that does nothing, and not SIG_IGN: children would inherit that
+            signal.signal(number, _ignore)
+        elif signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _ignore(number: int, frame: object) -> None:
+    pass
 
 
 def _become_reaper() -> None:

@@ -6,11 +6,15 @@ import _blake2
 import _socket
 import os
 import select
-from collections.abc import Callable
-from typing import Any
 
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.loop import Loop
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 _PROOF_LIMIT_S = 5.0
 _MAX_STRANGERS = 16
@@ -79,7 +83,7 @@ class Connection:
 
     def _read(self) -> None:
         try:
-            data, ancillary, _, _ = self._sock.recvmsg(262_144, frame.ANCILLARY_BYTES, _socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = self._sock.recvmsg(65_536, frame.ANCILLARY_BYTES, _socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
             return
         except OSError:

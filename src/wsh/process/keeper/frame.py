@@ -5,7 +5,11 @@ from __future__ import annotations
 import _socket
 import json
 from array import array
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from typing import Any
+
 
 MAX_FRAME_BYTES = 8 * 1024 * 1024
 MAX_FDS = 253

@@ -9,10 +9,14 @@ import fcntl
 import os
 import termios
 from struct import unpack_from
-from typing import Any
 
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.mark import read_stat
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from typing import Any
+
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 _PLAIN = "read"  # yes, and in a plain read rather than a poll

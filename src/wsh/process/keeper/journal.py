@@ -11,25 +11,21 @@ from __future__ import annotations
 import _thread
 import os
 import time
-from collections.abc import Callable
 from struct import Struct
-from typing import Protocol
 
 from wsh.process.keeper import layout
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wsh.process.keeper.stream import Stream
+
 
 _record = Struct(layout.RECORD)
 _BATCH_S = 0.004
 _RETRY_S = 5.0
 _OPEN_FILES = 64
-
-
-class Source(Protocol):
-    """What the journal needs of a stream."""
-
-    ring_fd: int
-    size: int
-    head: int
-    paused: bool
 
 
 class Segment:
@@ -62,7 +58,7 @@ class Journal:
         "total_bytes",
     )
 
-    def __init__(self, source: Source, folder: bytes, segment_bytes: int, total_bytes: int) -> None:
+    def __init__(self, source: Stream, folder: bytes, segment_bytes: int, total_bytes: int) -> None:
         self.source = source
         self.folder = folder
         self.segment_bytes = segment_bytes

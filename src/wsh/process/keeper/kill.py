@@ -11,11 +11,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
-from typing import Any
 
 from wsh.process.keeper.loop import Loop, Timer
 from wsh.process.keeper.mark import Census, Count
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 # readline remembers only the last signal it caught, and an interactive shell ignores TERM: HUP must come after TERM,
 # or one shell in fifty sits out the whole grace
@@ -96,6 +100,7 @@ class KillJob:
             self._finish([])
             return
         if alive:
+            alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
             if now >= self._force_at:
                 self._signal(alive, _FORCE, self._forced, again=True)
             else:

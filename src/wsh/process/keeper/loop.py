@@ -5,9 +5,12 @@ from __future__ import annotations
 import heapq
 import select
 import time
-from collections.abc import Callable
 
-Handler = Callable[[int], None]
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Handler = Callable[[int], None]
 
 
 class Timer:

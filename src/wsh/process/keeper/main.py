@@ -23,4 +23,4 @@ if __name__ == "__main__":
     _make_importable()
     from wsh.process.keeper.daemon import start
 
-    start(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    start(*sys.argv[1:5])

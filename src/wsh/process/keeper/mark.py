@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable
 
 from wsh.process.keeper import layout
 from wsh.process.keeper.loop import Loop
 from wsh.process.keeper.spawn import RLIMIT_RTTIME
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 ID_BITS = 24
 _NONCE_BITS = 24
@@ -33,7 +37,7 @@ def choose_base() -> int:
 
 
 def read_mark(pid: int) -> int | None:
-    """The realtime limit of a process, or None if it is gone or has none."""
+    """The realtime limit of a process, 0 if it has none, None if the process is gone."""
     try:
         fd = os.open(f"/proc/{pid}/limits", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -48,7 +52,7 @@ def read_mark(pid: int) -> int | None:
     if at < 0:
         return None
     soft = data[at + len(_LINE) :].split(None, 1)[0]
-    return int(soft) if soft.isdigit() else None
+    return int(soft) if soft.isdigit() else 0
 
 
 def read_stat(pid: int) -> list[bytes] | None:
@@ -137,7 +141,7 @@ class Census:
         child = self._leaders.get(pid)
         if child is None:
             mark = read_mark(pid)
-            if mark is None and not os.path.exists(f"/proc/{pid}"):
+            if mark is None:
                 self._count.sure = False
             child = self._id_of(mark)
         if child is None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
-import signal
 import struct
 import termios
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
 
 RLIMIT_RTTIME = getattr(resource, "RLIMIT_RTTIME", 15)
 _SAFE_FD = 256  # descriptors that must not collide with the numbers a child wants are moved above this
@@ -49,8 +52,23 @@ def open_terminal(rows: int, cols: int) -> tuple[int, int]:
     return master, slave
 
 
-def _plain_pipe() -> tuple[int, int]:
-    return os.pipe2(os.O_CLOEXEC)
+class Plan:
+    """A request made ready before the fork: what is touched after it is copied page by page."""
+
+    __slots__ = ("argv", "cwd", "cwd_fd", "env", "extra", "identity", "limits", "mark", "path", "standard", "terminal")
+
+    def __init__(self, request: dict[str, Any], cwd_fd: int | None, mark: int, limits: Limits) -> None:
+        self.path = to_bytes(request["path"])
+        self.argv = [to_bytes(word) for word in request["argv"]]
+        self.env = {to_bytes(key): to_bytes(value) for key, value in request["env"].items()}
+        self.cwd = to_bytes(request["cwd"])
+        self.cwd_fd = cwd_fd
+        self.terminal = bool(request["terminal"])
+        self.identity: tuple[int, int] | None = tuple(request["identity"]) if request["identity"] else None
+        self.mark = mark
+        self.limits = limits
+        self.standard: list[int] = []
+        self.extra: list[tuple[int, int]] = []
 
 
 class Started:
@@ -67,105 +85,94 @@ class Started:
 
 def start(request: dict[str, Any], cwd_fd: int | None, mark: int, limits: Limits) -> Started:
     """Fork and set up. Raises OSError if the system has no pty, pipe or process left; nothing stays open then."""
+    plan = Plan(request, cwd_fd, mark, limits)
     opened: list[int] = []
+    theirs: list[int] = []
+
+    def pipe(ours: int, *, blocking: bool = False) -> tuple[int, int]:
+        """A pipe of which the child gets one end; `ours` is the index of the other."""
+        ends = os.pipe2(os.O_CLOEXEC)
+        opened.extend(ends)
+        theirs.append(ends[1 - ours])
+        if not blocking:
+            os.set_blocking(ends[ours], False)
+        return ends
+
+    stdin_fd = -1
     try:
-        error_read, error_write = _plain_pipe()
-        opened += [error_read, error_write]
-        stdin_fd = -1
-        if request["terminal"]:
+        error_read, error_write = pipe(0, blocking=True)
+        if plan.terminal:
             master, slave = open_terminal(request["rows"], request["cols"])
             opened += [master, slave]
+            theirs.append(slave)
             sources = [master]
-            standard = [slave, slave, slave]
-            theirs = [slave, error_write]
+            plan.standard = [slave, slave, slave]
         else:
-            out_read, out_write = _plain_pipe()
-            opened += [out_read, out_write]
-            err_read, err_write = _plain_pipe()
-            opened += [err_read, err_write]
+            out_read, out_write = pipe(0)
+            err_read, err_write = pipe(0)
             if request["stdin"] == "pipe":
-                stdin_read, stdin_fd = _plain_pipe()
-                opened += [stdin_read, stdin_fd]
-                os.set_blocking(stdin_fd, False)
+                stdin_read, stdin_fd = pipe(1)
             else:
                 stdin_read = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
                 opened.append(stdin_read)
-            for fd in (out_read, err_read):
-                os.set_blocking(fd, False)
+                theirs.append(stdin_read)
             sources = [out_read, err_read]
-            standard = [stdin_read, out_write, err_write]
-            theirs = [stdin_read, out_write, err_write, error_write]
-        extra: list[tuple[int, int]] = []
+            plan.standard = [stdin_read, out_write, err_write]
         for number, content in request["extra_fds"]:
-            read, write = _plain_pipe()
-            opened += [read, write]
-            os.set_blocking(write, False)
+            read, write = pipe(1)
+            plan.extra.append((int(number), read))
             os.write(write, to_bytes(content))
             os.close(write)
             opened.remove(write)
-            theirs.append(read)
-            extra.append((int(number), read))
         pid = os.fork()
     except BaseException:
         for fd in opened:
             os.close(fd)
         raise
     if pid == 0:
-        _become(request, cwd_fd, mark, limits, standard, extra, error_write)
+        _become(plan, error_write)
     for fd in theirs:
         os.close(fd)
     return Started(pid, error_read, sources, stdin_fd)
 
 
-def _become(
-    request: dict[str, Any],
-    cwd_fd: int | None,
-    mark: int,
-    limits: Limits,
-    standard: list[int],
-    extra: list[tuple[int, int]],
-    error_fd: int,
-) -> NoReturn:
+def _become(plan: Plan, error_fd: int) -> NoReturn:
+    """The child. Signals need no care: the keeper ignores none, and handlers end with the exec."""
     stage = STAGE_SETUP
     try:
         os.setsid()
-        if request["terminal"]:
-            fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
-        error_fd = fcntl.fcntl(error_fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)
-        standard = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD) for fd in standard]
-        extra = [(number, fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)) for number, fd in extra]
-        if cwd_fd is not None:
-            cwd_fd = fcntl.fcntl(cwd_fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)
-        for number, fd in [*enumerate(standard), *extra]:
-            os.dup2(fd, number, inheritable=True)
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
-                try:
-                    signal.signal(number, signal.SIG_DFL)
-                except (OSError, ValueError):
-                    pass  # the two that the C library keeps for itself
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        _set_mark(mark)
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits.nofile)
+        if plan.terminal:
+            fcntl.ioctl(plan.standard[0], termios.TIOCSCTTY, 0)
+        if plan.extra:  # the numbers a child wants may be in use here: move what we need out of the way
+            error_fd = _move(error_fd)
+            plan.cwd_fd = _move(plan.cwd_fd) if plan.cwd_fd is not None else None
+            plan.standard = [_move(fd) for fd in plan.standard]
+            plan.extra = [(number, _move(fd)) for number, fd in plan.extra]
+        for number, fd in enumerate(plan.standard):
+            os.dup2(fd, number)
+        for number, fd in plan.extra:
+            os.dup2(fd, number)
+        _set_mark(plan.mark)
+        resource.setrlimit(resource.RLIMIT_NOFILE, plan.limits.nofile)
         stage = STAGE_CWD
-        if cwd_fd is not None:
-            os.fchdir(cwd_fd)
+        if plan.cwd_fd is not None:
+            os.fchdir(plan.cwd_fd)
         else:
-            os.chdir(to_bytes(request["cwd"]))
+            os.chdir(plan.cwd)
         stage = STAGE_PROGRAM
-        path = to_bytes(request["path"])
-        argv = [to_bytes(word) for word in request["argv"]]
-        env = {to_bytes(key): to_bytes(value) for key, value in request["env"].items()}
-        identity = request["identity"]
-        if identity is not None:
-            _execute_decided(path, argv, env, (identity[0], identity[1]))
-        os.execve(path, argv, env)
+        if plan.identity is not None:
+            _execute_decided(plan.path, plan.argv, plan.env, plan.identity)
+        os.execve(plan.path, plan.argv, plan.env)
     except OSError as problem:
         os.write(error_fd, b"%s %d" % (stage.encode(), problem.errno or 5))
     except BaseException as problem:
         os.write(error_fd, b"%s 5 %s" % (stage.encode(), repr(problem).encode()[:500]))
     finally:
         os._exit(127)
+
+
+def _move(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)
 
 
 def _set_mark(mark: int) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 from wsh.process.keeper import layout
 from wsh.process.keeper.control import Control, fence
 from wsh.process.keeper.journal import Journal, Scribe
 from wsh.process.keeper.loop import Loop
 
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from wsh.process.keeper.child import Child
 
@@ -306,7 +306,6 @@ class Pump:
     def _journal_moved(self, journal: Journal) -> None:
         """Called in the writer thread, under the interpreter's lock between any two lines of ours."""
         stream = journal.source
-        assert isinstance(stream, Stream)
         if not journal.closing:
             self._show_journal(stream)
         if journal.closing or stream.paused:

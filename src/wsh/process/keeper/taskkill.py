@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Run = Callable[[Sequence[str]], tuple[int, str]]
+
 
 _NOT_FOUND = 128
-Run = Callable[[Sequence[str]], tuple[int, str]]
 
 
 def command_line(pid: int) -> list[str]:

@@ -1,0 +1,207 @@
+"""Killing trees: everything that carries the mark, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import opened, said, shell, until
+from wsh.process import Child, Keeper, SpawnSpec
+from wsh.process.keeper import taskkill
+from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark
+from wsh.wire.place import Places
+
+Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+
+# each hides from a different way of finding a tree; {} is where it writes its pid once it is out of reach
+_HIDERS = {
+    "setsid": "setsid sh -c 'echo $$ >> {}; exec sleep 300' &",
+    "double fork": "(setsid sh -c '(echo $(exec sh -c \"echo \\$PPID\") >> {}; exec sleep 300) & exit' &)",
+    "env -i": "env -i PATH=$PATH setsid sh -c 'echo $$ >> {}; exec sleep 300' &",
+    "trap": "sh -c \"trap '' TERM HUP INT; echo \\$\\$ >> {}; while :; do sleep 1; done\" &",
+    "fifty": "i=0; while [ $i -lt 50 ]; do sh -c 'echo $$ >> {}; exec sleep 300' & i=$((i+1)); done",
+    "stopped": "sh -c 'echo $$ >> {}; kill -STOP $$; sleep 300' &",
+    "closed": 'setsid python3 -c \'import os; open("{}", "a").write(str(os.getpid()) + "\\n"); '
+    'os.closerange(0, 64); os.execve("/bin/sleep", ["sleep", "300"], {{}})\' &',
+}
+_COUNT = {"fifty": 50}
+if os.geteuid() == 0:
+    _HIDERS["other user"] = (
+        "exec 3>> {}; env -i setsid setpriv --reuid=65534 --clear-groups sh -c 'echo $$ >&3; exec sleep 300' &"
+    )
+
+
+def write_pids(note: Path, count: int) -> list[int]:
+    """The pids in `note`, or none as long as they are fewer than `count`."""
+    found = [int(line) for line in note.read_text().split()] if note.exists() else []
+    return found if len(found) >= count else []
+
+
+async def spawn_hider(keeper: Keeper, kind: str, note: Path) -> tuple[Child, list[int]]:
+    child = await keeper.spawn(shell(_HIDERS[kind].format(note) + "\nwhile :; do sleep 1; done"))
+    await until(lambda: write_pids(note, _COUNT.get(kind, 1)), 20)
+    return child, write_pids(note, 1)
+
+
+@pytest.mark.parametrize("kind", sorted(_HIDERS))
+def test_no_process_of_the_tree_survives(run: Run, tmp_path: Path, kind: str) -> None:
+    async def test(keeper: Keeper) -> None:
+        child, pids = await spawn_hider(keeper, kind, tmp_path / "pids")
+        assert all(is_alive(pid) for pid in pids)
+        report = await keeper.kill_tree(child, grace_ms=100)
+        assert report.survivors == ()
+        assert not any(is_alive(pid) for pid in [child.pid, *pids])
+        await child.exited
+
+    run(test)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3600)
+def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(
+    places: Places, tmp_path: Path, torture: bool
+) -> None:
+    kinds = sorted(_HIDERS)
+    rounds = 200 if torture else len(kinds)
+
+    async def test() -> None:
+        async with opened(places) as keeper:
+            bystander = await keeper.spawn(shell("setsid sleep 301 & echo ready; read x; exit 9"))
+            await said(bystander, b"ready")
+            ours = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
+            try:
+                for number in range(rounds):
+                    kind = kinds[number % len(kinds)]
+                    child, pids = await spawn_hider(keeper, kind, tmp_path / f"pids{number}")
+                    report = await keeper.kill_tree(child, grace_ms=50)
+                    assert report.survivors == (), kind
+                    assert not any(is_alive(pid) for pid in [child.pid, *pids]), kind
+                    await child.exited
+                    await keeper.forget(child)
+                assert ours.returncode is None and is_alive(ours.pid)
+                assert bystander.running
+                await bystander.write_all(b"\n")
+                assert (await bystander.exited).code == 9
+            finally:
+                ours.kill()
+                await ours.wait()
+
+    asyncio.run(test())
+
+
+def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        stubborn = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
+        meek = await keeper.spawn(shell("echo ready; sleep 300"))
+        await said(stubborn, b"ready")
+        await said(meek, b"ready")
+        slow = asyncio.ensure_future(keeper.kill_tree(stubborn, grace_ms=600))
+        began = time.monotonic()
+        await keeper.kill_tree(meek)
+        assert time.monotonic() - began < 0.5
+        assert not slow.done()
+        report = await slow
+        assert report.forced and report.duration_ms >= 600
+
+    run(test)
+
+
+def test_an_interactive_shell_dies_long_before_the_grace_ends(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        for _ in range(20):
+            child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", {"PATH": os.environ["PATH"]}))
+            await until(lambda child=child: child.ring.readable())  # type: ignore[misc]
+            report = await keeper.kill_tree(child)
+            assert report.forced == () and report.duration_ms < 500
+            await child.exited
+            await keeper.forget(child)
+
+    run(test)
+
+
+def test_killing_what_has_ended_is_success(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("exit 3"))
+        await child.exited
+        report = await keeper.kill_tree(child)
+        assert (report.survivors, report.signalled) == ((), 0)
+        assert (await child.exited).code == 3
+
+    run(test)
+
+
+def test_a_kill_with_no_grace_comes_at_once(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
+        await said(child, b"ready")
+        report = await keeper.kill_tree(child, grace_ms=0)
+        assert report.duration_ms < 500
+        assert (await child.exited).signal_name == "SIGKILL"
+
+    run(test)
+
+
+def test_a_process_that_forks_on_and_on_is_caught(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        relay = "import os, signal\n" + "for s in (1, 15): signal.signal(s, signal.SIG_IGN)\n"
+        relay += "os.setsid() if os.getpid() != os.getsid(0) else None\nprint('ready', flush=True)\n"
+        relay += "while True:\n    if os.fork(): os._exit(0)\n    os.setsid()\n    __import__('time').sleep(0.002)\n"
+        child = await keeper.spawn(SpawnSpec([sys.executable, "-c", relay], "/", {"PATH": os.environ["PATH"]}))
+        await said(child, b"ready")
+        report = await keeper.kill_tree(child, grace_ms=20)
+        assert report.survivors == ()
+        await asyncio.sleep(0.1)
+        base = keeper.mark_base
+        marks = [read_mark(int(name)) for name in os.listdir("/proc") if name.isdigit()]
+        assert not [mark for mark in marks if mark and base <= mark < base + (1 << ID_BITS)]
+
+    run(test)
+
+
+def test_every_descendant_carries_the_mark_of_its_child_alone(run: Run, tmp_path: Path) -> None:
+    async def test(keeper: Keeper) -> None:
+        child, pids = await spawn_hider(keeper, "env -i", tmp_path / "pids")
+        assert {read_mark(pid) for pid in [child.pid, *pids]} == {keeper.mark_base + child.id}
+        assert keeper.mark_base >= 1 << 50
+        assert read_mark(keeper.pid) == read_mark(os.getpid())
+
+    run(test)
+
+
+def test_the_tree_of_a_dead_server_s_headless_command_is_killed(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened(places) as keeper:
+            note = tmp_path / "pid"
+            script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300'"
+            spec = SpawnSpec(
+                ["sh", "-c", script], "/", {"PATH": os.environ["PATH"]}, terminal=False, dies_with_server=True
+            )
+            child = await keeper.spawn(spec)
+            await until(lambda: write_pids(note, 1))
+            await keeper.aclose()
+            await until(lambda: not is_alive(child.pid) and not is_alive(write_pids(note, 1)[0]))
+
+    asyncio.run(test())
+
+
+def test_on_windows_the_tree_is_left_to_taskkill() -> None:
+    seen: list[Sequence[str]] = []
+
+    def answer(code: int, text: str) -> Callable[[Sequence[str]], tuple[int, str]]:
+        def run(argv: Sequence[str]) -> tuple[int, str]:
+            seen.append(argv)
+            return code, text
+
+        return run
+
+    assert taskkill.kill_tree(4711, answer(0, "SUCCESS")) is None
+    assert seen == [["taskkill", "/pid", "4711", "/T", "/F"]]
+    assert taskkill.kill_tree(1, answer(128, 'ERROR: The process "1" not found.')) is None
+    assert taskkill.kill_tree(1, answer(1, "ERROR: Access is denied.")) == "ERROR: Access is denied."

@@ -1,0 +1,320 @@
+"""The keeper outlives servers: nothing that was printed is lost, whoever dies and whenever."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.process.conftest import OPTIONS, journal_in, opened, read_journal, said, shell, until
+from wsh.process import Child, Keeper, KeeperOptions
+from wsh.process.keeper import frame, layout
+from wsh.process.keeper.mark import is_alive
+from wsh.process.launch import _MAIN
+from wsh.wire.error import KeeperGone, KeeperIncompatible
+from wsh.wire.place import Places
+
+# programs that print for as long as servers are being killed
+_BEGIN = "import random, sys, time, tty\nwrite, lines, pause = sys.stdout.buffer.write, %d, %f\n"
+_PACE = "    if n %% 100 == 0: sys.stdout.flush(); time.sleep(pause)\n"
+_NUMBERS = _BEGIN + "for n in range(lines):\n    write(b'%%08d ' %% n + b'x' * (n %% 61) + b'\\n')\n" + _PACE
+_ESCAPES = (
+    _BEGIN
+    + "for n in range(lines):\n    write(b'\\x1b[38;5;%%dm%%08d\\x1b[0m\\x1b]0;%%d' %% (n %% 256, n, n))\n"
+    + _PACE
+)
+_RANDOM = _BEGIN + "tty.setraw(1)\nr = random.Random(7)\nfor n in range(lines):\n    write(r.randbytes(25))\n" + _PACE
+
+
+def expected(name: str, lines: int) -> bytes:
+    if name == "random":
+        source = random.Random(7)
+        return b"".join(source.randbytes(25) for _ in range(lines))
+    if name == "escapes":
+        return b"".join(b"\x1b[38;5;%dm%08d\x1b[0m\x1b]0;%d" % (n % 256, n, n) for n in range(lines))
+    return b"".join(b"%08d " % n + b"x" * (n % 61) + b"\r\n" for n in range(lines))
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3600)
+def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
+    places: Places, tmp_path: Path, torture: bool
+) -> None:
+    rounds = 500 if torture else 6
+    lines = 400_000 if torture else 40_000
+    pace = lines, rounds * 25 / lines
+    programs = {f"numbers-{n}": _NUMBERS % pace for n in range(6)}
+    programs |= {"escapes": _ESCAPES % pace, "random": _RANDOM % pace}
+    command = {name: [sys.executable, "-c", program] for name, program in programs.items()}
+
+    def serve(command: dict[str, list[str]]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.process.server", json.dumps(command), str(tmp_path)], stdout=subprocess.PIPE
+        )
+
+    def kill(server: subprocess.Popen[bytes], delay_s: float) -> None:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"serving 8\n"
+        time.sleep(delay_s)
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    async def check() -> None:
+        async with opened(places) as keeper:
+            children = {child.meta["name"]: child for child in keeper.children.values()}
+            assert set(children) == set(command)
+
+            def dirty(some: list[Child]) -> None:
+                for child in some:
+                    child.ring.consume(child.ring.readable())
+
+            keeper.on_dirty = dirty
+            dirty(list(children.values()))
+            for name, child in children.items():
+                whole = expected(name, lines)
+                status = await child.exited
+                assert (status.code, status.offset) == (0, len(whole)), name
+                await until(lambda child=child, whole=whole: child.ring.journaled == len(whole))  # type: ignore[misc]
+                segments = read_journal(tmp_path / name)
+                assert b"".join(segments.values()) == whole, name
+                starts = list(segments)
+                assert [s + len(segments[s]) for s in starts[:-1]] == starts[1:], name
+                assert child.ring.journal_dropped == 0
+                oldest = max(child.ring.oldest, child.ring.tail - 1000)
+                assert child.ring.copy(oldest, child.ring.head) == whole[oldest:]
+
+    kill(serve(command), 0.1)
+    for _ in range(rounds - 1):
+        kill(serve({}), random.random() * 0.05)
+    asyncio.run(check())
+
+
+def test_a_successor_finds_children_with_meta_output_and_exit(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened(places) as first:
+            child = await first.spawn(shell("echo one; read x; echo two; exit 5", meta={"name": "a"}))
+            done = await first.spawn(shell("echo done; exit 6", journal=journal_in(tmp_path / "j")))
+            await done.exited
+            await first.update_meta(child, {"name": "b", "text": "ü" * 100})
+            await said(child, b"one")
+            child.ring.consume(3)
+            child.ring.set_replied(2)
+            await first.aclose()
+            with pytest.raises(KeeperGone):
+                await first.inspect(child)
+
+            second = await Keeper.open(places, OPTIONS)
+            assert second.pid == first.pid
+            again = second.children[child.id]
+            assert again.meta == {"name": "b", "text": "ü" * 100}
+            assert (again.ring.tail, again.ring.replied) == (3, 2)
+            assert again.ring.peek() == b"\r\n"
+            assert again.ring.seek(0) and again.ring.peek().startswith(b"one")
+            await again.write_all(b"\n")
+            assert (await again.exited).code == 5
+            ended = second.children[done.id]
+            assert (await ended.exited).code == 6
+            assert ended.ring.peek() == b"done\r\n" and ended.ring.eof
+            await second.forget(ended)
+            assert done.id not in second.children
+            await second.aclose()
+
+    asyncio.run(test())
+
+
+def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_journal_waits(
+    places: Places, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        async with opened(places) as first:
+            script = "head -c 400000 /dev/zero | tr '\\0' x; touch {}"
+            small = {"ring_bytes": 64 * 1024}
+            free = await first.spawn(
+                shell(script.format(tmp_path / "free"), journal=journal_in(tmp_path / "j"), **small)
+            )
+            bound = await first.spawn(shell(script.format(tmp_path / "bound"), **small))
+            await first.aclose()
+            await until((tmp_path / "free").exists)
+            assert not (tmp_path / "bound").exists()
+
+            second = await Keeper.open(places, OPTIONS)
+            free, bound = second.children[free.id], second.children[bound.id]
+            assert (await free.exited).code == 0
+            assert free.ring.head == 400_000 and free.ring.tail == 0 and free.ring.oldest == 400_000 - 64 * 1024
+            assert not free.ring.seek(0), "those bytes are only in the journal"
+            await until(lambda: free.ring.journaled == 400_000)
+            assert free.ring.seek(free.ring.oldest)
+            assert sum(len(data) for data in read_journal(tmp_path / "j").values()) == 400_000
+            assert bound.ring.paused and bound.ring.tail == 0
+            got = 0
+            while bound.running:
+                got += bound.ring.readable()
+                bound.ring.consume(bound.ring.readable())
+                await asyncio.sleep(0.001)
+            assert got + bound.ring.readable() == 400_000
+            await second.aclose()
+
+    asyncio.run(test())
+
+
+def test_the_newest_server_displaces_the_one_before(places: Places) -> None:
+    async def test() -> None:
+        async with opened(places) as first:
+            child = await first.spawn(shell("read x; echo got $x"))
+            lost: list[KeeperGone] = []
+            first.on_lost = lost.append
+            second = await Keeper.open(places, OPTIONS)
+            await until(lambda: lost)
+            assert "another server" in lost[0].message
+            with pytest.raises(KeeperGone, match="another server"):
+                await first.ping()
+            with pytest.raises(KeeperGone):
+                await child.exited
+            child.ring.consume(5)  # what the displaced one does to its counters is nobody's business
+            assert second.children[child.id].ring.tail == 0
+            await second.children[child.id].write_all(b"1\n")
+            assert (await second.children[child.id].exited).code == 0
+            await second.aclose()
+
+    asyncio.run(test())
+
+
+def test_servers_that_race_share_one_keeper(places: Places) -> None:
+    async def test() -> None:
+        keepers = await asyncio.gather(*(Keeper.open(places, OPTIONS) for _ in range(6)), return_exceptions=True)
+        alive = [keeper for keeper in keepers if isinstance(keeper, Keeper)]
+        assert all(isinstance(keeper, Keeper | KeeperGone) for keeper in keepers)
+        assert len({keeper.pid for keeper in alive}) == 1
+        for keeper in alive:
+            await keeper.aclose()
+        async with opened(places) as last:
+            assert last.pid == alive[0].pid
+
+    asyncio.run(test())
+
+
+def test_a_dead_keeper_is_loud_and_the_next_one_starts_clean(places: Places) -> None:
+    async def test() -> None:
+        keeper = await Keeper.open(places, OPTIONS)
+        child = await keeper.spawn(shell("sleep 300"))
+        lost: list[KeeperGone] = []
+        keeper.on_lost = lost.append
+        os.kill(keeper.pid, 9)
+        with pytest.raises(KeeperGone):
+            await child.exited
+        assert len(lost) == 1 and lost[0].code == "keeper_gone"
+        with pytest.raises(KeeperGone):
+            await keeper.spawn(shell("true"))
+        await keeper.aclose()
+        await until(lambda: not is_alive(child.pid))  # its terminal hung up
+        async with opened(places) as fresh:
+            assert fresh.children == {}
+
+    asyncio.run(test())
+
+
+def test_a_keeper_with_nothing_to_keep_ends_by_itself(places: Places) -> None:
+    async def test() -> None:
+        keeper = await Keeper.open(places, KeeperOptions(linger_s=0.1))
+        child = await keeper.spawn(shell("exit 1"))
+        await child.exited
+        await keeper.aclose()
+        await asyncio.sleep(0.3)
+        assert is_alive(keeper.pid), "it still remembers an exit"
+        keeper = await Keeper.open(places, OPTIONS)
+        await keeper.forget(keeper.children[child.id])
+        await keeper.aclose()
+        await until(lambda: not is_alive(keeper.pid))
+        assert not places.keeper_socket.exists()
+        with pytest.raises(KeeperGone, match="nobody listens"):
+            await Keeper.open(places, KeeperOptions(start=False))
+
+    asyncio.run(test())
+
+
+def test_stopping_ends_every_tree_even_of_forgotten_children(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        keeper = await Keeper.open(places, OPTIONS)
+        note = tmp_path / "pid"
+        script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & until [ -s {note} ]; do sleep 0.01; done"
+        child = await keeper.spawn(shell(script))
+        await child.exited
+        await keeper.forget(child)
+        pid = int(note.read_text())
+        assert is_alive(pid), "a child that simply exits kills nothing else"
+        other = await keeper.spawn(shell("sleep 300"))
+        assert await keeper.stop() == []
+        assert not is_alive(pid) and not is_alive(other.pid)
+        await until(lambda: not is_alive(keeper.pid))
+
+    asyncio.run(test())
+
+
+def test_a_keeper_of_another_version_is_refused_in_clear_words(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        places.runtime.mkdir(mode=0o700, exist_ok=True)
+
+        async def old_keeper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(frame.encode({"keeper": 1, "protocols": [0], "nonce": "00"}))
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_unix_server(old_keeper, places.keeper_socket)
+        with pytest.raises(KeeperIncompatible, match=r"speaks protocol \[0\], this server speaks 1"):
+            await Keeper.open(places, OPTIONS)
+        server.close()
+        places.keeper_socket.unlink()
+
+    asyncio.run(test())
+
+
+def test_a_stranger_without_the_secret_or_of_another_version_gets_nothing(places: Places) -> None:
+    async def test() -> None:
+        async with opened(places):
+            assert places.keeper_socket.stat().st_mode & 0o777 == 0o600
+            assert places.keeper_secret.stat().st_mode & 0o777 == 0o600
+            for hello, refused in (
+                ({"protocol": layout.PROTOCOL, "proof": "00" * 32}, "proof"),
+                ({"protocol": 99, "proof": ""}, "protocol"),
+            ):
+                reader, writer = await asyncio.open_unix_connection(places.keeper_socket)
+                decoder = frame.Decoder()
+                writer.write(frame.encode(hello))
+                decoder.push(await reader.read(), [])
+                greeting, refusal = decoder.pop(), decoder.pop()
+                assert greeting is not None and greeting["protocols"] == [layout.PROTOCOL]
+                assert refusal is not None and refusal["refused"] == refused
+                writer.close()
+                await writer.wait_closed()
+
+    asyncio.run(test())
+
+
+def test_the_keeper_imports_the_standard_library_alone() -> None:
+    listing = (
+        "import sys; main = {'__name__': 'x', '__file__': sys.argv[1]}\n"
+        "exec(open(sys.argv[1]).read(), main); main['_make_importable']()\n"
+        "import wsh.process.keeper.daemon\n"
+        "print('\\n'.join(sorted(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", listing, str(_MAIN)], capture_output=True, text=True, check=True
+    )
+    names = done.stdout.split()
+    ours = {name for name in names if name.split(".")[0] == "wsh"}
+    assert {"wsh.process.keeper.core", "wsh.process.keeper.daemon"} <= ours
+    assert {name for name in ours if not name.startswith("wsh.process.keeper.")} == {
+        "wsh",
+        "wsh.process",
+        "wsh.process.keeper",
+    }
+    assert {name.split(".")[0] for name in names} - {"wsh", "__main__"} <= set(sys.stdlib_module_names)
+    assert "asyncio" not in names and "typing" not in names
