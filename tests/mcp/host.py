@@ -58,7 +58,8 @@ class StdioHost:
         self.errors = bytearray()
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._next = 0
-        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._read_errors)]
+        targets = (self._read, self._read_errors)
+        self._threads = [threading.Thread(target=target, daemon=True) for target in targets]
         for thread in self._threads:
             thread.start()
 
@@ -257,7 +258,7 @@ class HttpHost:
 
 def parse_body(response: httpx2.Response) -> list[Json]:
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        return list(parse_events(response.text.splitlines()))
+        return list(parse_events(response.text.split("\n")))
     if not response.content:
         return []
     message: Json = response.json()

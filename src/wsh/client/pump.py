@@ -58,9 +58,9 @@ class Upstream:
         self._lines = self._read_lines()
 
     @classmethod
-    async def open(cls, places: Places, greeting: Mapping[str, Any], *, wait_s: float) -> Upstream:
-        """Connect (starting a server if need be) and greet. Raises ServerGone or Refused."""
-        upstream = cls(*await _connect(places, wait_s))
+    async def open(cls, places: Places, greeting: Mapping[str, Any], *, start: bool, wait_s: float) -> Upstream:
+        """Connect (starting a server if need be and `start`) and greet. Raises ServerGone or Refused."""
+        upstream = cls(*await _connect(places, start, wait_s))
         writer = upstream._writer
         try:
             writer.write(_REQUEST_HEAD)
@@ -79,6 +79,8 @@ class Upstream:
     async def _read_head(self) -> None:
         head = await self._reader.readuntil(b"\r\n\r\n")
         status = head.split(b" ", 2)[1]
+        if status == b"503":
+            raise ConnectionResetError("it is shutting down")
         if status != b"200":
             raise Refused(f"The server answered with status {status.decode(errors='replace')}; is it an older version?")
 
@@ -122,7 +124,7 @@ class Upstream:
         self._writer.close()
 
 
-async def _connect(places: Places, wait_s: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(places: Places, start: bool, wait_s: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A server that restarts is given `wait_s` to come back; then one is started."""
     patience = time.monotonic() + wait_s
     while True:
@@ -132,10 +134,10 @@ async def _connect(places: Places, wait_s: float) -> tuple[asyncio.StreamReader,
             if time.monotonic() < patience:
                 await asyncio.sleep(0.02)
                 continue
-            if wait_s < 0:
+            if not start:
                 raise ServerGone(str(problem)) from None
         await ensure_server(places)
-        wait_s = -1.0
+        start = False
 
 
 class Pump:
@@ -157,6 +159,7 @@ class Pump:
         }
         self._upstream: Upstream | None = None
         self._following: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
         self._open: dict[str, jsonrpc.Message] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -262,22 +265,23 @@ class Pump:
 
     # server to host
 
-    async def _get_upstream(self, *, wait_s: float) -> Upstream:
+    async def _get_upstream(self, *, start: bool = True, wait_s: float) -> Upstream:
         """The connection that is there, or a new one with everything repeated that a new server must know."""
-        if self._upstream is not None:
-            return self._upstream
-        try:
-            upstream = await Upstream.open(self._places, self._greeting, wait_s=wait_s)
-            await self._repeat(upstream)
-        except Refused as refusal:
-            self._failure = str(refusal)
-            self._ended.set()
-            raise ServerGone(str(refusal)) from None
-        except OSError as problem:
-            raise ServerGone(f"the connection broke ({problem})") from None
-        self._upstream = upstream
-        self._following = asyncio.ensure_future(self._follow(upstream))
-        return upstream
+        async with self._connecting:
+            if self._upstream is not None:
+                return self._upstream
+            try:
+                upstream = await Upstream.open(self._places, self._greeting, start=start, wait_s=wait_s)
+                await self._repeat(upstream)
+            except Refused as refusal:
+                self._failure = str(refusal)
+                self._ended.set()
+                raise ServerGone(str(refusal)) from None
+            except OSError as problem:
+                raise ServerGone(f"the connection broke ({problem})") from None
+            self._upstream = upstream
+            self._following = asyncio.ensure_future(self._follow(upstream))
+            return upstream
 
     async def _repeat(self, upstream: Upstream) -> None:
         listening = [m for m in self._open.values() if m.method == "subscriptions/listen"]
@@ -320,8 +324,7 @@ class Pump:
         self._upstream = None
         await self._fail_open("The wsh server went away while this request was under way.")
         if self._initialized is not None or self._open:
-            # Somebody may be waiting for notifications: be connected before the next request.
-            await self._reconnect()
+            await self._await_next_server()
 
     async def _fail_open(self, text: str) -> None:
         assert self._wire is not None
@@ -330,11 +333,15 @@ class Pump:
                 self._close_request(key)
                 await self._wire.write(jsonrpc.dump(_gone(message, text)))
 
-    async def _reconnect(self) -> None:
-        try:
-            await self._get_upstream(wait_s=RESTART_S)
-        except ServerGone:
-            pass  # the next request tries again, and says so if it fails
+    async def _await_next_server(self) -> None:
+        """Somebody may be listening, so be connected before the next request; but only a request starts a server."""
+        pause = 0.05
+        while self._upstream is None and not self._ended.is_set():
+            try:
+                await self._get_upstream(start=False, wait_s=0.0)
+            except ServerGone:
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, 2.0)
 
 
 def _gone(message: jsonrpc.Message, text: str) -> dict[str, Any]:

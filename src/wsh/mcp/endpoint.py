@@ -36,6 +36,7 @@ class McpEndpoint:
         self.on_links_changed: Callable[[int], None] = lambda count: None
         self._identify = identify
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
         # Event streams, not JSON: only then does a modern client that goes away cancel its call.
         self._manager = StreamableHTTPSessionManager(
             app=self.server, json_response=False, max_request_body_size=jsonrpc.MAX_MESSAGE_BYTES
@@ -49,7 +50,11 @@ class McpEndpoint:
             try:
                 yield
             finally:
+                self._closing = True
                 self.door.resources.stop()
+                for link in self.links:
+                    # What is under way is not over for the pump: it tells its host, and listens again elsewhere.
+                    link.mute()
                 await self.door.desk.aclose()
                 for task in list(self._tasks):
                     task.cancel()
@@ -61,6 +66,7 @@ class McpEndpoint:
         identity = self._identify(scope)
         user = AuthenticatedUser(AccessToken(token="-", client_id=identity.name, scopes=[]))
         scope = {**scope, "headers": headers, IDENTITY_KEY: identity, "user": user}
+        send = _escaping(send)
         if scope["path"].rstrip("/").endswith("/stdio"):
             await self._serve_stdio(scope, identity, receive, send)
         elif scope["method"] == "POST" and dict(headers).get(b"content-type", b"").startswith(b"application/json"):
@@ -90,8 +96,9 @@ class McpEndpoint:
         await self._manager.handle_request(scope, _replay(body, receive), send)
 
     async def _serve_stdio(self, scope: Scope, identity: Identity, receive: Receive, send: Send) -> None:
-        if not identity.local or scope["method"] != "POST":
-            await Response(status_code=404 if not identity.local else 405)(scope, receive, send)
+        refusal = 404 if not identity.local else 405 if scope["method"] != "POST" else 503 if self._closing else None
+        if refusal is not None:
+            await Response(status_code=refusal)(scope, receive, send)
             return
         here: list[StdioLink] = []
 
@@ -104,9 +111,14 @@ class McpEndpoint:
         task = asyncio.ensure_future(serve_link(self.server, identity, self.door.home, receive, send, opened))
         self._tasks.add(task)
         try:
-            await task
+            await asyncio.wait({task})
+            if task.cancelled():
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            elif (problem := task.exception()) is not None:
+                log.error("a stdio connection broke off", exc_info=problem)
         except asyncio.CancelledError:
             task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
             raise
         finally:
             self._tasks.discard(task)
@@ -145,6 +157,17 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
+
+
+def _escaping(send: Send) -> Send:
+    async def escaped(message: Message) -> None:
+        body = message.get("body")
+        # With a length announced, the bytes must stay as many; such answers are read whole, not by lines.
+        if body and b"data:" in body[:64]:
+            message = {**message, "body": jsonrpc.escape_separators(body)}
+        await send(message)
+
+    return escaped
 
 
 async def _refuse(status: int, bad: jsonrpc.BadMessage, scope: Scope, receive: Receive, send: Send) -> None:

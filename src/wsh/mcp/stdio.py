@@ -39,10 +39,18 @@ class StdioLink:
         self._send = send
         self._lock = asyncio.Lock()
         self._open: set[str] = set()
+        self._muted = False
+
+    def mute(self) -> None:
+        """Say nothing more: the server ends, and an end without words is what the pump knows how to mend."""
+        self._muted = True
 
     async def write(self, line: bytes) -> None:
         async with self._lock:
-            await self._send({"type": "http.response.body", "body": line, "more_body": True})
+            if self._muted:
+                return
+            body = jsonrpc.escape_separators(line)
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
 
     def admit(self, id: jsonrpc.Id) -> bool:
         """Whether no request with an id that means the same is still open."""

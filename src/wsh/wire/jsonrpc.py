@@ -119,6 +119,14 @@ def _check(body: dict[str, Any]) -> Message | BadMessage:
     return Message(body, id, method, normalised=isinstance(raw_id, float) or params is None)
 
 
+def escape_separators(data: bytes) -> bytes:
+    """JSON without the characters that some readers of lines take for line ends. They occur in strings alone."""
+    if b"\xe2\x80" in data or b"\xc2\x85" in data:
+        for raw, escaped in ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")):
+            data = data.replace(raw, escaped)
+    return data
+
+
 def dump(body: dict[str, Any]) -> bytes:
     """One line, newline included; line breaks inside strings are escaped by JSON itself."""
     try:

@@ -1,0 +1,47 @@
+"""What the tests of the door share: a door with small tools, and hosts of every kind that talk to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mcp.door import RunningDoor, serve
+from tests.mcp.host import HttpHost, StdioHost
+from wsh.wire.place import Places
+
+KINDS = ("stdio", "http", "http-modern")
+
+
+@pytest.fixture
+def door(places: Places) -> Iterator[RunningDoor]:
+    with serve(places) as running:
+        yield running
+
+
+@pytest.fixture
+def http(door: RunningDoor) -> Iterator[HttpHost]:
+    with HttpHost(door.url) as host:
+        host.initialize()
+        yield host
+
+
+@pytest.fixture
+def stdio(door: RunningDoor) -> Iterator[StdioHost]:
+    with StdioHost() as host:
+        host.initialize()
+        yield host
+
+
+@pytest.fixture(params=KINDS)
+def any_host(request: pytest.FixtureRequest, door: RunningDoor) -> Iterator[HttpHost | StdioHost]:
+    """The same test through every transport and both eras."""
+    if request.param == "stdio":
+        with StdioHost() as stdio:
+            stdio.initialize()
+            yield stdio
+    else:
+        with HttpHost(door.url, modern=request.param == "http-modern") as http:
+            if not http.modern:
+                http.initialize()
+            yield http
