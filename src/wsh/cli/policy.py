@@ -1,0 +1,443 @@
+"""`wsh policy`: what may run, why, who changed it, and what was decided.
+
+Reads and explains for anybody. Changing needs a person at a terminal who types a confirmation, and is refused to
+whatever runs inside wsh.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wsh.cli.output import json_option, print_json
+from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
+from wsh.policy.audit import Audit
+from wsh.policy.descent import is_keepers_descendant
+from wsh.policy.document import PolicyError, parse_policy
+from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
+from wsh.policy.place import canonical_cwd
+from wsh.policy.rule import BOTH
+from wsh.policy.store import PolicyStore
+from wsh.policy.verdict import Effect
+from wsh.wire.error import CwdNotFound, Refused
+from wsh.wire.place import find_places
+from wsh.wire.setting import load
+
+policy_option = click.option(
+    "--policy", "file", type=click.Path(path_type=Path), help="Another policy file than the configured one."
+)
+mode_option = click.option(
+    "--mode", type=click.Choice([mode.value for mode in Mode]), default="headless", show_default=True
+)
+
+
+@click.group("policy")
+def policy() -> None:
+    """Show, explain and change what may run."""
+
+
+def _store(file: Path | None) -> PolicyStore:
+    if file is not None and not file.exists():
+        raise click.UsageError(f"there is no file {file}")
+    return PolicyStore(file or find_places().policy_file)
+
+
+# reading
+
+
+@policy.command("show")
+@policy_option
+@json_option
+def show(file: Path | None, as_json: bool) -> None:
+    """Show the policy in force: rules, limits, and whether the file can be used."""
+    store = _store(file)
+    held = store.current()
+    if as_json:
+        print_json(_describe(held, store))
+        return
+    if store.warning:
+        click.secho(f"warning: {store.warning}", fg="red", err=True)
+    exists = store.path.exists()
+    click.echo(f"file         {store.path}{'' if exists else ' (does not exist: the shipped defaults hold)'}")
+    click.echo(f"folders      {', '.join(held.cwd_roots) or 'any'}")
+    click.echo(f"variables    {', '.join(held.env_allow) or 'none'}")
+    click.echo(f"blocked      {', '.join(sorted(kind.value for kind in held.blocked)) or 'only what is irrecoverable'}")
+    for prefix in held.also_destructive:
+        click.echo(f"destructive  {' '.join(prefix)}")
+    if held.timeout_ms is not None:
+        click.echo(f"timeout      {held.timeout_ms} ms")
+    if held.lifetime_ms is not None:
+        click.echo(f"lifetime     {held.lifetime_ms} ms")
+    for rule in held.rules:
+        modes = "" if rule.modes == BOTH else f" [{', '.join(sorted(mode.value for mode in rule.modes))}]"
+        scope = "".join(
+            f" {name}={value}"
+            for name, value in (
+                ("cwd", rule.cwd),
+                ("workspace", rule.workspace),
+                ("caller_surface", rule.caller_surface),
+                ("expires", _when(rule.expires)),
+            )
+            if value
+        )
+        comment = f"  # {rule.comment}" if rule.comment else ""
+        click.echo(f"{rule.effect.value:5}  {rule.pattern}{modes}{scope}  ({rule.origin}){comment}")
+
+
+def _describe(held: Policy, store: PolicyStore) -> dict[str, Any]:
+    return {
+        "file": str(store.path),
+        "exists": store.path.exists(),
+        "warning": store.warning,
+        "cwd_roots": list(held.cwd_roots),
+        "env_allow": list(held.env_allow),
+        "blocked": sorted(kind.value for kind in held.blocked),
+        "also_destructive": [" ".join(prefix) for prefix in held.also_destructive],
+        "timeout_ms": held.timeout_ms,
+        "lifetime_ms": held.lifetime_ms,
+        "rules": [
+            {
+                "effect": rule.effect.value,
+                "command": rule.pattern,
+                "modes": sorted(mode.value for mode in rule.modes),
+                "cwd": rule.cwd,
+                "workspace": rule.workspace,
+                "caller_surface": rule.caller_surface,
+                "expires": _when(rule.expires),
+                "comment": rule.comment,
+                "origin": rule.origin,
+            }
+            for rule in held.rules
+        ],
+    }
+
+
+def _when(moment: float | None) -> str | None:
+    return None if moment is None else datetime.fromtimestamp(moment, UTC).isoformat()
+
+
+@policy.command("explain", context_settings={"ignore_unknown_options": True})
+@policy_option
+@mode_option
+@click.option("--cwd", help="Where the command would run; the current folder if left out.")
+@json_option
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def explain(file: Path | None, mode: str, cwd: str | None, as_json: bool, command: tuple[str, ...]) -> None:
+    """Say what would happen to COMMAND, and why. Runs nothing.
+
+    One word is read as a command line, several are taken as program and arguments. With `-`, JSON lines
+    {"command": "..."} or {"argv": [...]} come on stdin, and one JSON verdict per line goes out.
+    """
+    store = _store(file)
+    if command == ("-",):
+        for line in _lines():
+            click.echo(json.dumps(_explain_line(line, store.current(), mode, cwd)))
+            sys.stdout.flush()
+        return
+    given: dict[str, Any] = {"command": command[0]} if len(command) == 1 else {"argv": list(command)}
+    verdict = _explain(given, store.current(), mode, cwd)
+    if as_json:
+        print_json(verdict.to_wire())
+        return
+    if store.warning:
+        click.secho(f"warning: {store.warning}", fg="red", err=True)
+    _print_verdict(verdict)
+
+
+def _lines() -> Iterator[bytes]:
+    for raw in sys.stdin.buffer:
+        if raw.strip():
+            yield raw
+
+
+def _explain_line(raw: bytes, held: Policy, mode: str, cwd: str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError) as problem:
+        return _unreadable(f"the line is not JSON: {problem}").to_wire()
+    if not isinstance(given, dict):
+        return _unreadable("the line is not a JSON object").to_wire()
+    return _explain(given, held, mode, cwd).to_wire()
+
+
+def _unreadable(what: str) -> Verdict:
+    return Verdict(Effect.DENY, Risk.NONE, Reason.PARSE_ERROR, f"The request was not understood: {what}.")
+
+
+def _explain(given: dict[str, Any], held: Policy, mode: str, cwd: str | None) -> Verdict:
+    """The verdict on {"command"} or {"argv"}, with optional "mode", "cwd" and "env" of its own."""
+    text, argv, env = given.get("command"), given.get("argv"), given.get("env", {})
+    if (text is None) == (argv is None):
+        return _unreadable("give either command or argv")
+    if text is not None and not isinstance(text, str):
+        return _unreadable("command must be a text")
+    if argv is not None and not (isinstance(argv, list) and all(isinstance(word, str) for word in argv)):
+        return _unreadable("argv must be a list of texts")
+    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
+        return _unreadable("env must hold texts")
+    chosen = given.get("mode", mode)
+    if chosen not in [known.value for known in Mode]:
+        return _unreadable(f"there is no mode {chosen!r}")
+    where = given.get("cwd", cwd)
+    if where is not None and not isinstance(where, str):
+        return _unreadable("cwd must be a text")
+    try:
+        place = canonical_cwd(where, os.getcwd())
+    except (CwdNotFound, OSError) as problem:
+        return Verdict(Effect.DENY, Risk.NONE, Reason.CWD_OUTSIDE_ROOTS, str(problem))
+    request = Request(
+        actor="explain",
+        command=text,
+        argv=tuple(argv) if argv is not None else None,
+        cwd=place,
+        env=env,
+        mode=Mode(chosen),
+        workspace=given.get("workspace") if isinstance(given.get("workspace"), str) else None,
+        caller_surface=given.get("caller_surface") if isinstance(given.get("caller_surface"), str) else None,
+        home=os.environ.get("HOME"),
+        now=time.time(),
+    )
+    return decide(request, held)
+
+
+_COLOURS = {Effect.ALLOW: "green", Effect.ASK: "yellow", Effect.DENY: "red"}
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    click.secho(verdict.effect.value, fg=_COLOURS[verdict.effect], bold=True, nl=False)
+    click.echo(f"  {verdict.reason.value}  risk {verdict.risk.value}")
+    click.echo(_visible(verdict.message))
+    if verdict.rule:
+        click.echo(f"rule: {verdict.rule}")
+    for index, segment in enumerate(verdict.argv):
+        joint = f"  {verdict.operators[index]}" if index < len(verdict.operators) else ""
+        click.echo(f"argv: {json.dumps(list(segment), ensure_ascii=True)}{joint}")
+    for found in verdict.risk_reasons:
+        click.echo(_visible(f"{found.risk.value}: {found.what} ({found.command})"))
+    if verdict.hint:
+        click.echo(f"hint: {verdict.hint}")
+
+
+def _visible(text: str) -> str:
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+@policy.command("test")
+@policy_option
+@click.argument("given", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+def test(file: Path | None, given: Path | None) -> None:
+    """Check a policy file: its schema, its rules, its examples. The status is 1 if it cannot be used."""
+    path = given or file or find_places().policy_file
+    try:
+        held = parse_policy(path.read_bytes().decode(), str(path), time.time())
+    except FileNotFoundError:
+        if given or file:
+            raise click.UsageError(f"there is no file {path}") from None
+        click.echo(f"{path} does not exist: the shipped defaults hold.")
+        return
+    except (OSError, UnicodeDecodeError) as problem:
+        click.echo(f"{path}: {problem}", err=True)
+        sys.exit(1)
+    except PolicyError as problem:
+        for line, what in problem.problems:
+            click.echo(f"{path}:{line}: {what}" if line else f"{path}: {what}", err=True)
+        sys.exit(1)
+    click.echo(f"{path} can be used: {len(held.rules)} rules.")
+
+
+# changing
+
+
+def _need_a_person() -> None:
+    if is_keepers_descendant():
+        raise Refused(
+            "What runs inside wsh may not change its policy.", hint="Open a terminal outside wsh, and do it there."
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Refused("Changing the policy needs a person at a terminal.", hint="Run it without pipes.")
+
+
+def _confirm(word: str) -> None:
+    if click.prompt(f"Type {word!r} to confirm", default="", show_default=False).strip() != word:
+        raise Refused("Nothing was changed.", hint=f"The confirmation was not {word!r}.")
+
+
+@policy.command("allow")
+@click.option("--mode", type=click.Choice(["headless", "interactive", "both"]), default="headless", show_default=True)
+@click.option("--cwd", help="Only in this folder and below.")
+@click.option("--workspace", help="Only for this workspace.")
+@click.option("--caller-surface", help="Only for this calling surface.")
+@click.option("--expires", help="Until then: 2030-01-31, a date and time, or a span such as 8h or 7d.")
+@click.option("--comment", help="Why.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def allow(
+    mode: str,
+    cwd: str | None,
+    workspace: str | None,
+    caller_surface: str | None,
+    expires: str | None,
+    comment: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """Allow COMMAND: a program, or a program and its subcommand; ` *` at the end permits any arguments."""
+    _need_a_person()
+    pattern = " ".join(command)
+    rule = NewRule(
+        _checked_pattern(pattern),
+        RuleEffect.ALLOW,
+        BOTH if mode == "both" else frozenset({Mode(mode)}),
+        canonical_cwd(cwd, os.getcwd()) if cwd else None,
+        workspace,
+        caller_surface,
+        _parse_expiry(expires),
+        comment,
+    )
+    path = find_places().policy_file
+    with locked(path) as text:
+        try:
+            grown = add_rule(text, rule, str(path))
+        except PolicyError as problem:
+            raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
+        click.echo(f"This rule will be added to {path}:\n")
+        click.echo(rule.to_toml().rstrip() + "\n")
+        _confirm("allow")
+        write_policy(path, grown)
+    _note("policy_allow", rule.to_toml())
+    click.echo("Allowed.")
+
+
+@policy.command("revoke")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def revoke(command: tuple[str, ...]) -> None:
+    """Take back what allows exactly COMMAND. One of the shipped defaults gets a rule that denies it."""
+    _need_a_person()
+    pattern = _checked_pattern(" ".join(command))
+    path = find_places().policy_file
+    with locked(path) as text:
+        try:
+            shrunk, removed = remove_rules(text, pattern, str(path))
+            listed = "allow" in (_section(shrunk, "headless") or {})
+            if is_shipped(pattern) and not listed:
+                shrunk = add_rule(shrunk, NewRule(pattern, RuleEffect.DENY), str(path))
+            elif not removed:
+                raise click.ClickException(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
+        except PolicyError as problem:
+            raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
+        click.echo(f"{pattern!r} will no longer be allowed.")
+        _confirm("revoke")
+        write_policy(path, shrunk)
+    _note("policy_revoke", pattern)
+    click.echo("Revoked.")
+
+
+def _section(text: str, name: str) -> dict[str, Any] | None:
+    import tomllib
+
+    found = tomllib.loads(text).get(name)
+    return found if isinstance(found, dict) else None
+
+
+def _checked_pattern(pattern: str) -> str:
+    try:
+        parse_pattern(pattern)
+    except RuleError as problem:
+        raise click.UsageError(str(problem)) from None
+    return pattern
+
+
+def _parse_expiry(text: str | None) -> float | None:
+    if text is None:
+        return None
+    units = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+    if text[:-1].isdigit() and text[-1:] in units:
+        return time.time() + int(text[:-1]) * units[text[-1]]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"--expires {text!r} is no date, and no span such as 8h or 7d") from None
+    if len(text) == 10:
+        moment = moment.replace(hour=23, minute=59, second=59)
+    return (moment if moment.tzinfo else moment.astimezone()).timestamp()
+
+
+def _note(kind: str, what: str) -> None:
+    entry = {"kind": kind, "actor": f"uid:{os.getuid()}", "tool": "wsh policy", "trace_id": None, "change": what}
+    _audit().append(entry)
+
+
+# the trail
+
+
+def _audit() -> Audit:
+    places = find_places()
+    settings = load(places.config_file)
+    return Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
+
+
+@policy.command("audit")
+@click.option("--verify", is_flag=True, help="Check the hash chain of all files; the status is 1 if it is broken.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Newest entries to show.")
+@click.option("--trace", help="Only entries of this trace_id.")
+@json_option
+def audit(verify: bool, limit: int, trace: str | None, as_json: bool) -> None:
+    """Show the newest decisions, or check that the trail is whole."""
+    trail = _audit()
+    if verify:
+        report = trail.verify()
+        if as_json:
+            print_json(
+                {
+                    "intact": report.intact,
+                    "entries": report.entries,
+                    "problems": list(report.problems),
+                    "notes": list(report.notes),
+                }
+            )
+        else:
+            for note in report.notes:
+                click.echo(f"note: {note}")
+            for problem in report.problems:
+                click.echo(f"broken: {problem}", err=True)
+            click.echo(f"{report.entries} entries, the chain is {'intact' if report.intact else 'BROKEN'}.")
+        sys.exit(0 if report.intact else 1)
+    entries = [entry for entry in trail.read() if trace is None or entry.get("trace_id") == trace][-limit:]
+    for entry in entries:
+        if as_json:
+            click.echo(json.dumps(entry))
+        else:
+            click.echo(_visible(_summary(entry)))
+
+
+def _summary(entry: dict[str, Any]) -> str:
+    what = entry.get("argv") or entry.get("command") or entry.get("change") or ""
+    if isinstance(what, list):
+        what = json.dumps(what, ensure_ascii=True)
+    parts = [
+        str(entry.get("ts", "")),
+        str(entry.get("kind", "")),
+        str(entry.get("effect") or ("" if entry.get("exit_code") is None else f"exit {entry['exit_code']}")),
+        str(entry.get("reason") or ""),
+        str(entry.get("actor") or ""),
+        str(entry.get("trace_id") or ""),
+        str(what)[:300],
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+if __name__ == "__main__":
+    from wsh.wire.error import WshError
+
+    try:
+        policy()
+    except WshError as error:
+        from wsh.cli.output import report_error
+
+        sys.exit(report_error(error))

@@ -1,0 +1,198 @@
+"""`wsh policy` as people and scripts use it: real processes, a real terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from wsh.policy.audit import Audit
+from wsh.policy.store import PolicyStore
+
+from wsh.policy import Effect, Mode, Request, decide
+from wsh.policy.descent import MARK_BASE, is_keepers_descendant
+from wsh.wire.place import Places
+
+WSH = [sys.executable, "-m", "wsh.cli.main", "policy"]
+
+
+def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*WSH, *words], input=stdin, capture_output=True, text=True, timeout=60)
+
+
+def type_into(words: list[str], typed: str, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
+    """Run `wsh policy WORDS` on a terminal of its own and type once it asks."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        [*WSH, *words],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        close_fds=True,
+        preexec_fn=prepare,
+        start_new_session=True,
+    )
+    os.close(slave)
+    seen, sent, deadline = "", False, time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([master], [], [], 0.2)
+            if ready:
+                try:
+                    data = os.read(master, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                seen += data.decode()
+            if not sent and "confirm" in seen:
+                os.write(master, typed.encode() + b"\n")
+                sent = True
+        return child.wait(30), seen
+    finally:
+        os.close(master)
+
+
+def test_explain_answers_each_json_line_with_a_verdict(tmp_path: Path, places: Places) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text('[headless]\nallow = ["ls"]\n')
+    lines = [
+        '{"command": "ls -la"}',
+        '{"argv": ["ls", "a b"]}',
+        '{"command": "ls; rm x", "kind": "extra keys do no harm"}',
+        '{"command": "make", "mode": "interactive"}',
+        "not json",
+        "[]",
+        "{}",
+        '{"command": "ls\\ud800"}',
+        '{"command": "ls", "cwd": "/does/not/exist"}',
+        '{"command": "ls", "env": {"PATH": "."}}',
+    ]
+    done = run("explain", "--policy", str(file), "-", stdin="\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(a["effect"], a["reason"]) for a in answers] == [
+        ("allow", "allowed"),
+        ("allow", "allowed"),
+        ("deny", "destructive"),
+        ("ask", "not_allowlisted"),
+        ("deny", "parse_error"),
+        ("deny", "parse_error"),
+        ("deny", "parse_error"),
+        ("deny", "parse_error"),
+        ("deny", "cwd_outside_roots"),
+        ("deny", "env_not_allowed"),
+    ]
+    assert answers[0]["argv"] == [["ls", "-la"]] and answers[1]["argv"] == [["ls", "a b"]]
+    assert all({"effect", "risk", "reason", "rule", "argv"} <= set(answer) for answer in answers)
+
+
+def test_explain_survives_bytes_that_are_not_text(places: Places) -> None:
+    done = subprocess.run([*WSH, "explain", "-"], input=b'{"command": "\xff\xfe"}\n\n', capture_output=True, timeout=60)
+    assert done.returncode == 0 and json.loads(done.stdout)["reason"] == "parse_error"
+
+
+def test_explain_tells_a_person_why(places: Places) -> None:
+    told = run("explain", "--", "git", "-c", "core.pager=id", "log").stdout
+    assert told.startswith("deny") and "not_allowlisted" in told
+    told = run("explain", "--mode", "interactive", "--", "git status; rm -rf build").stdout
+    assert told.startswith("ask") and "removes files" in told and '["rm", "-rf", "build"]' in told
+    assert json.loads(run("explain", "--json", "--", "ls").stdout)["effect"] == "allow"
+
+
+def test_show_and_test_say_what_is_wrong_and_where(places: Places) -> None:
+    assert "shipped defaults hold" in run("show").stdout
+    places.policy_file.parent.mkdir(parents=True, exist_ok=True)
+    places.policy_file.write_text('[headless]\nallow = ["ls",\n  "cat |"]\n')
+    shown = run("show")
+    assert f"{places.policy_file}:3" in shown.stderr and "cannot be used" in shown.stderr
+    assert f"{places.policy_file}:3" in json.loads(run("show", "--json").stdout)["warning"]
+    tested = run("test")
+    assert tested.returncode == 1 and f"{places.policy_file}:3" in tested.stderr
+    places.policy_file.write_text('[headless]\nallow = ["ls"]\n[examples]\nmatch = ["ls -l"]\n')
+    assert run("test").returncode == 0 and run("test", "/does/not/exist").returncode == 2
+
+
+def test_a_person_at_a_terminal_allows_and_revokes(places: Places) -> None:
+    status, seen = type_into(["allow", "--mode", "both", "--comment", "builds", "--", "make", "test", "*"], "allow")
+    assert status == 0, seen
+    assert 'command = "make test *"' in seen and 'comment = "builds"' in seen
+    store = PolicyStore(places.policy_file)
+    for mode in Mode:
+        assert decide(Request(command="make test -j2", mode=mode), store.current()).allowed
+    assert decide(Request(command="git status"), store.current()).allowed, "the shipped defaults still hold"
+    status, seen = type_into(["revoke", "make", "test", "*"], "revoke")
+    assert status == 0, seen
+    assert decide(Request(command="make test -j2"), store.current()).effect is Effect.DENY
+    status, _ = type_into(["revoke", "git", "status"], "revoke")
+    assert status == 0 and not decide(Request(command="git status"), store.current()).allowed
+    kinds = [entry["kind"] for entry in Audit(places.audit_log).read()]
+    assert kinds == ["policy_allow", "policy_revoke", "policy_revoke"]
+
+
+@pytest.mark.parametrize("typed", ["", "yes", "y", "ALLOW"])
+def test_without_the_exact_word_nothing_changes(places: Places, typed: str) -> None:
+    status, _ = type_into(["allow", "make"], typed)
+    assert status == 5 and not places.policy_file.exists()
+
+
+def test_a_pipe_cannot_allow(places: Places) -> None:
+    done = run("allow", "make", stdin="allow\n")
+    assert done.returncode == 5 and "person" in done.stderr and not places.policy_file.exists()
+
+
+@pytest.mark.parametrize("limit", [MARK_BASE + 12345, 10_000_000])
+def test_what_runs_inside_wsh_cannot_allow_even_on_a_terminal(places: Places, limit: int) -> None:
+    def mark() -> None:
+        resource.setrlimit(resource.RLIMIT_RTTIME, (limit, limit))
+
+    status, seen = type_into(["allow", "make"], "allow", mark)
+    assert status == 5 and "inside wsh" in seen and not places.policy_file.exists()
+
+
+def test_a_process_below_a_marked_one_is_known_even_if_it_lost_the_mark(tmp_path: Path) -> None:
+    def process(pid: int, parent: int, limit: str, command: str = "sh") -> None:
+        folder = tmp_path / str(pid)
+        folder.mkdir()
+        (folder / "limits").write_text(f"Limit\nMax realtime timeout      {limit}      {limit}     us\n")
+        (folder / "cmdline").write_bytes(command.encode().replace(b" ", b"\0"))
+        (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} 0 0")
+
+    process(1, 0, "unlimited")
+    process(5, 1, "unlimited")
+    process(10, 1, str(MARK_BASE + 1))
+    process(11, 10, "unlimited")
+    process(20, 1, "unlimited", "python -I /x/wsh/process/keeper/main.py sock")
+    process(21, 20, "unlimited")
+    assert [is_keepers_descendant(pid, tmp_path) for pid in (1, 5, 10, 11, 20, 21, 99)] == [False, False, *[True] * 5]
+
+
+def test_a_broken_file_is_not_changed(places: Places) -> None:
+    places.policy_file.parent.mkdir(parents=True, exist_ok=True)
+    places.policy_file.write_text("[headless\n")
+    status, seen = type_into(["allow", "make"], "allow")
+    assert status == 1 and "corrected first" in seen and places.policy_file.read_text() == "[headless\n"
+
+
+def test_audit_shows_and_verifies(places: Places) -> None:
+    trail = Audit(places.audit_log)
+    for number in range(3):
+        trail.append({"kind": "decision", "trace_id": f"t{number}", "argv": ["ls", "\x1b[31m"], "effect": "deny"})
+    shown = run("audit").stdout
+    assert len(shown.splitlines()) == 3 and "\x1b" not in shown
+    assert [json.loads(line)["trace_id"] for line in run("audit", "--trace", "t1", "--json").stdout.splitlines()] == [
+        "t1"
+    ]
+    assert run("audit", "--verify").returncode == 0
+    places.audit_log.write_text(places.audit_log.read_text().replace("t1", "t9"))
+    broken = run("audit", "--verify")
+    assert broken.returncode == 1 and "audit.jsonl:2" in broken.stderr
+    assert json.loads(run("audit", "--verify", "--json").stdout)["intact"] is False
