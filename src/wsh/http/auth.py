@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from wsh.http.error import AuthInvalid, AuthRequired, TooManyAttempts
 from wsh.wire.caller import Caller
 from wsh.wire.error import LimitReached
+from wsh.wire.mark import is_kept
 from wsh.wire.setting import Settings
-from wsh.wire.token import TokenFile
+from wsh.wire.token import Role, TokenFile
 
 TICKET_S = 30.0
 LINK_S = 600.0
@@ -119,7 +120,9 @@ class Authority:
                 raise self.brake.note_failure("ticket")
             return Caller(caller.role, caller.name, "ticket", caller.pid)
         if unix_pid is not None:
-            return Caller("owner", "owner", "unix", unix_pid)
+            # A program that wsh itself started is not the person, though it has the person's user id.
+            role: Role = "agent" if is_kept(unix_pid) else "owner"
+            return Caller(role, "inside" if role == "agent" else "owner", "unix", unix_pid)
         cookie = find_cookie(headers.get("cookie", ""), self.cookie_name)
         # An old cookie is no attack: the page says how to sign in again.
         if cookie is not None and self.check_cookie(cookie):

@@ -41,4 +41,4 @@ class Request:
     home: str | None = None
     """The home folder of whoever runs the command; wiping it is irrecoverable."""
     now: float | None = None
-    """Unix time for rules that expire; None leaves every rule in force."""
+    """Unix time for rules that expire; without it an allow that has an expiry does not hold."""

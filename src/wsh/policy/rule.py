@@ -61,8 +61,11 @@ class Rule:
         """Whether the rule speaks about this place, caller, mode and time."""
         if request.mode not in self.modes:
             return False
-        if self.expires is not None and (request.now is not None and request.now >= self.expires):
-            return False
+        if self.expires is not None:
+            # Without a clock an allow has ended and a denial has not.
+            ended = self.effect is RuleEffect.ALLOW if request.now is None else request.now >= self.expires
+            if ended:
+                return False
         if self.workspace is not None and self.workspace != request.workspace:
             return False
         if self.caller_surface is not None and self.caller_surface != request.caller_surface:

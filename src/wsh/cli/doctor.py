@@ -1,0 +1,141 @@
+"""What could be wrong with this installation, looked at one by one."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import click
+
+from wsh.cli.output import json_option, print_json
+from wsh.wire.place import Places, find_places
+from wsh.wire.setting import SettingError, load
+
+State: TypeAlias = Literal["ok", "note", "wrong"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    state: State
+    what: str
+    advice: str = ""
+
+
+def _python(places: Places) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    enough = sys.version_info >= (3, 11)
+    yield Finding("ok" if enough else "wrong", f"Python {version}", "" if enough else "wsh needs Python 3.11 or newer")
+
+
+def _engine(places: Places) -> Iterator[Finding]:
+    try:
+        from wsh.client.probe import probe_engine
+
+        yield Finding("ok", f"terminal engine {probe_engine()}")
+    except Exception as problem:
+        yield Finding("wrong", f"the terminal engine does not load: {problem}", "reinstall the package pyghostty")
+
+
+def _folders(places: Places) -> Iterator[Finding]:
+    for path in (places.runtime, places.state, places.config):
+        yield _folder(path)
+
+
+def _folder(path: Path) -> Finding:
+    try:
+        info = path.lstat()
+    except FileNotFoundError:
+        return Finding("ok", f"{path} will be made when it is needed")
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+        return Finding("wrong", f"{path} is not a folder of this user", "remove it")
+    free = shutil.disk_usage(path).free
+    if free < 100 << 20:
+        return Finding("wrong", f"{path} has {free >> 20} MiB left", "journals stop when the disk is full: make room")
+    return Finding("ok", f"{path} ({free >> 30} GiB free)")
+
+
+def _configuration(places: Places) -> Iterator[Finding]:
+    try:
+        load(places.config_file)
+    except SettingError as problem:
+        yield Finding("wrong", str(problem), "correct the file; `wsh config` lists all settings")
+    else:
+        yield Finding("ok", f"{places.config_file}" + ("" if places.config_file.exists() else " (none: defaults)"))
+    for path in (places.tokens,):
+        if path.exists() and path.stat().st_mode & 0o077:
+            yield Finding("wrong", f"{path} can be read by others", f"chmod 600 {path}")
+
+
+def _descriptors(places: Places) -> Iterator[Finding]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = hard != resource.RLIM_INFINITY and hard < 4096
+    yield Finding(
+        "note" if few else "ok",
+        f"{hard} file descriptors allowed",
+        "each session needs about four: raise the hard limit for many sessions" if few else "",
+    )
+
+
+def _extras(places: Places) -> Iterator[Finding]:
+    gui = find_spec("PySide6") is not None
+    yield Finding(
+        "ok" if gui else "note",
+        "desktop window" if gui else "no desktop window",
+        "" if gui else "pip install 'wsh[gui]'",
+    )
+    for shell in ("bash", "zsh", "fish"):
+        if shutil.which(shell):
+            yield Finding("ok", f"{shell}, with shell integration")
+
+
+def _server(places: Places) -> Iterator[Finding]:
+    from wsh.cli.remote import ask
+    from wsh.client.client import Server
+    from wsh.wire.error import ServerGone, WshError
+
+    async def work(server: Server) -> int:
+        await server.health()
+        return len(await server.list())
+
+    try:
+        count = ask(work, start=False)
+    except ServerGone:
+        yield Finding("note", "no server runs", "start one with: wsh server")
+    except WshError as error:
+        yield Finding("wrong", error.message, error.hint or "")
+    else:
+        yield Finding("ok", f"a server answers on {places.socket} and holds {count} sessions")
+
+
+CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
+    _python,
+    _engine,
+    _folders,
+    _configuration,
+    _descriptors,
+    _extras,
+    _server,
+)
+
+
+@click.command("doctor")
+@json_option
+def doctor(as_json: bool) -> None:
+    """Look for what is wrong with this installation and say what to do. Status 1 if something is."""
+    places = find_places()
+    findings = [finding for check in CHECKS for finding in check(places)]
+    if as_json:
+        print_json([{"state": f.state, "what": f.what, "advice": f.advice} for f in findings])
+    else:
+        signs = {"ok": "ok   ", "note": "note ", "wrong": "WRONG"}
+        for finding in findings:
+            click.echo(f"{signs[finding.state]} {finding.what}{': ' + finding.advice if finding.advice else ''}")
+    sys.exit(1 if any(f.state == "wrong" for f in findings) else 0)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import time
+
+import click
+
+from wsh.cli.output import json_option, print_json, print_table
+from wsh.wire.error import Refused
+from wsh.wire.mark import is_kept
+from wsh.wire.place import find_places
+from wsh.wire.token import TokenFile
+
+
+@click.command("token")
+@click.option("--agent", metavar="NAME", help="Make a token for this agent, replacing the one it had; shown only now.")
+@click.option("--revoke", metavar="NAME", help="End this agent's token.")
+@click.option("--list", "list_", is_flag=True, help="List the agents that have tokens.")
+@click.option("--rotate", is_flag=True, help="Make a new owner's token; the old one ends at once.")
+@json_option
+def token(agent: str | None, revoke: str | None, list_: bool, rotate: bool, as_json: bool) -> None:
+    """Print the owner's token, or look after agents' tokens.
+
+    The owner's token opens everything. An agent's token cannot approve, change policy, make tokens or take sessions over.
+    """
+    if is_kept():
+        raise Refused(
+            "Tokens are for people: this shell was started by wsh.", hint="Run `wsh token` in a terminal of your own."
+        )
+    tokens = TokenFile(find_places().tokens)
+    if list_:
+        agents = tokens.list_agents()
+        if as_json:
+            print_json([{"name": a.name, "created": a.created} for a in agents])
+        else:
+            rows = [(a.name, time.strftime("%Y-%m-%d %H:%M", time.localtime(a.created))) for a in agents]
+            print_table(("agent", "made"), rows, empty="No agent has a token. Make one with: wsh token --agent NAME")
+        return
+    if revoke is not None:
+        tokens.remove_agent(revoke)
+        return
+    found = tokens.add_agent(agent) if agent is not None else tokens.rotate_owner() if rotate else tokens.owner
+    if as_json:
+        print_json({"token": found, "role": "agent" if agent else "owner"})
+    else:
+        click.echo(found)

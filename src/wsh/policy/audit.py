@@ -1,0 +1,365 @@
+"""The trail: one JSON line per decision and per result, each carrying the hash of the one before.
+
+Append-only, rotated, shared by several processes (a lock file orders them). A changed, inserted or missing line breaks
+the chain, and `verify` says where; the newest hash is also kept beside the log, so that cutting lines off its end
+shows. Entries hold names of environment variables and never their values, and nothing typed at a hidden prompt.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from wsh.policy.request import Request
+from wsh.policy.verdict import Verdict
+from wsh.wire.place import ensure_private
+
+GENESIS = "0" * 64
+_MAX_LINE_BYTES = 1024 * 1024
+_TAIL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    entries: int
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def intact(self) -> bool:
+        return not self.problems
+
+
+@dataclass
+class _Head:
+    """The end of the chain as this process last saw it."""
+
+    inode: int = -1
+    size: int = -1
+    sequence: int = 0
+    hash: str = GENESIS
+    torn: bool = field(default=False)
+
+
+class Audit:
+    def __init__(self, path: Path, max_bytes: int = 64 * 1024 * 1024, keep: int = 8) -> None:
+        self.path = path
+        self.max_bytes = max_bytes
+        self.keep = keep
+        self._head = _Head()
+
+    @property
+    def _anchor(self) -> Path:
+        return self.path.with_name(self.path.name + ".head")
+
+    def append(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Write one entry; returns it with its sequence number, time and hashes. Raises OSError if it cannot."""
+        with self._locked():
+            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                head = self._find_head(fd)
+                line, record = self._make(entry, head)
+                if head.size and head.size + len(line) > self.max_bytes:
+                    os.close(fd)
+                    self._rotate()
+                    fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    head = _Head(0, 0, head.sequence, head.hash)
+                data = (b"\n" if head.torn else b"") + line
+                written = os.write(fd, data)
+                if written != len(data):
+                    raise OSError(f"only {written} of {len(data)} bytes fitted into {self.path}")
+                info = os.fstat(fd)
+                self._head = _Head(info.st_ino, info.st_size, record["seq"], record["hash"])
+                self._write_anchor(record["seq"], record["hash"])
+                return record
+            finally:
+                os.close(fd)
+
+    def read(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The newest `limit` entries (all, if None), oldest first; lines that are no entry are left out."""
+        found: list[dict[str, Any]] = []
+        for path in reversed(self._files()):
+            entries = [record for _, record, _ in _lines(path) if record is not None]
+            found = entries + found
+            if limit is not None and len(found) >= limit:
+                return found[-limit:]
+        return found
+
+    def verify(self) -> VerifyReport:
+        """Walk the whole chain, oldest file first."""
+        problems: list[str] = []
+        notes: list[str] = []
+        with self._locked():
+            files = self._files()
+            previous: str | None = None
+            sequence: int | None = None
+            count = 0
+            for path in files:
+                torn: int | None = None
+                for number, record, _raw in _lines(path):
+                    where = f"{path.name}:{number}"
+                    if record is None:
+                        torn = number
+                        continue
+                    if torn is not None:
+                        told = f"{path.name}:{torn}: a line is no entry"
+                        (notes if record.get("after_torn_line") else problems).append(told)
+                        torn = None
+                    count += 1
+                    if record.get("hash") != _hash(record):
+                        problems.append(f"{where}: the entry was changed: its hash does not fit its content")
+                    if previous is not None and record.get("prev") != previous:
+                        problems.append(
+                            f"{where}: the chain is broken: an entry before it was changed, added or removed"
+                        )
+                    if sequence is not None and record.get("seq") != sequence + 1:
+                        problems.append(f"{where}: entry {sequence} is followed by entry {record.get('seq')}")
+                    previous = str(record.get("hash"))
+                    sequence = record.get("seq") if isinstance(record.get("seq"), int) else None
+                if torn is not None:
+                    notes.append(f"{path.name}:{torn}: the last line is incomplete")
+            anchor = self._read_anchor()
+            if anchor is not None and (anchor["seq"], anchor["hash"]) != (sequence or 0, previous or GENESIS):
+                problems.append(
+                    f"the log ends with entry {sequence or 0}, but entry {anchor['seq']} was the last one written: "
+                    "its end was cut off or replaced"
+                )
+            elif anchor is None and count:
+                problems.append(f"{self._anchor.name} is missing, so a cut-off end would not show")
+        return VerifyReport(count, tuple(problems), tuple(notes))
+
+    # the files
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        ensure_private(self.path.parent)
+        lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _numbered(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}")
+
+    def _files(self) -> list[Path]:
+        """All files of the log, oldest first."""
+        numbers = []
+        for candidate in self.path.parent.glob(self.path.name + ".*"):
+            suffix = candidate.name[len(self.path.name) + 1 :]
+            if suffix.isdigit():
+                numbers.append(int(suffix))
+        found = [self._numbered(number) for number in sorted(numbers, reverse=True)]
+        return [*found, self.path] if self.path.exists() else found
+
+    def _rotate(self) -> None:
+        for number in range(self.keep, 0, -1):
+            path = self._numbered(number)
+            if path.exists():
+                if number >= self.keep:
+                    path.unlink()
+                else:
+                    path.rename(self._numbered(number + 1))
+        self.path.rename(self._numbered(1))
+
+    def _find_head(self, fd: int) -> _Head:
+        info = os.fstat(fd)
+        if (info.st_ino, info.st_size) == (self._head.inode, self._head.size):
+            return self._head
+        if info.st_size == 0:
+            rotated = self._files()[-2:-1]
+            last = _last_record(rotated[0]) if rotated else None
+            if last is None:
+                return _Head(info.st_ino, 0)
+            return _Head(info.st_ino, 0, last["seq"], last["hash"])
+        torn = os.pread(fd, 1, info.st_size - 1) != b"\n"
+        last = _last_record(self.path)
+        if last is None:
+            return _Head(info.st_ino, info.st_size, torn=torn)
+        return _Head(info.st_ino, info.st_size, last["seq"], last["hash"], torn)
+
+    def _make(self, entry: Mapping[str, Any], head: _Head) -> tuple[bytes, dict[str, Any]]:
+        record: dict[str, Any] = {
+            "seq": head.sequence + 1,
+            "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            **{key: value for key, value in entry.items() if key not in ("seq", "ts", "prev", "hash")},
+            "prev": head.hash,
+        }
+        if head.torn:
+            record["after_torn_line"] = True
+        record["hash"] = _hash(record)
+        line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        if len(line) > _MAX_LINE_BYTES:
+            raise ValueError(f"an audit entry of {len(line)} bytes is too large")
+        return line, record
+
+    def _write_anchor(self, sequence: int, digest: str) -> None:
+        fd = os.open(self._anchor, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # One small write of fixed length: a reader sees the old or the new text, never a mixture of lengths.
+            os.pwrite(fd, f"{sequence:020d} {digest}\n".encode(), 0)
+        finally:
+            os.close(fd)
+
+    def _read_anchor(self) -> dict[str, Any] | None:
+        try:
+            text = self._anchor.read_text()
+        except OSError:
+            return None
+        match = re.fullmatch(r"(\d{20}) ([0-9a-f]{64})\n", text)
+        return {"seq": int(match[1]), "hash": match[2]} if match else {"seq": -1, "hash": ""}
+
+
+def _hash(record: Mapping[str, Any]) -> str:
+    content = {key: value for key, value in record.items() if key != "hash"}
+    return hashlib.sha256(
+        json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, bytes]]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, raw in enumerate(file, 1):
+            try:
+                record = json.loads(raw)
+            except (ValueError, RecursionError):
+                record = None
+            good = isinstance(record, dict) and raw.endswith(b"\n") and isinstance(record.get("hash"), str)
+            yield number, record if good else None, raw
+
+
+def _last_record(path: Path) -> dict[str, Any] | None:
+    """The last complete entry, found from the end of the file."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        taken = _TAIL_BYTES
+        while True:
+            file.seek(max(0, size - taken))
+            lines = file.read().split(b"\n")[:-1]
+            # The first piece may begin in the middle of a line.
+            for raw in reversed(lines if taken >= size else lines[1:]):
+                try:
+                    record = json.loads(raw)
+                except ValueError:
+                    continue
+                if (
+                    isinstance(record, dict)
+                    and isinstance(record.get("hash"), str)
+                    and isinstance(record.get("seq"), int)
+                ):
+                    return record
+            if taken >= size:
+                return None
+            taken *= 4
+
+
+# entries
+
+_ASSIGNED = re.compile(
+    r"""(?:^|(?<=[;&|(\n])|\b(?:env|export|declare|sudo)\s)\s*(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"])*\s*)+"""
+)
+_VALUE = re.compile(r"""([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'"])*""")
+
+
+def hide_values(command: str) -> str:
+    """`command` with the values of variables that it sets left out."""
+    if "=" not in command:
+        return command
+    return _ASSIGNED.sub(lambda match: _VALUE.sub(r"\1=[...]", match[0]), command)
+
+
+def hide_argv_values(argv: Sequence[str]) -> list[str]:
+    shown = list(argv)
+    if shown and shown[0].rpartition("/")[2] in ("env", "sudo", "doas"):
+        for index, word in enumerate(shown[1:], 1):
+            if re.match(r"^[A-Za-z_]\w*=", word):
+                shown[index] = word.partition("=")[0] + "=[...]"
+    return shown
+
+
+def describe_decision(
+    request: Request, verdict: Verdict, *, trace_id: str | None, tool: str, policy_digest: str = "", **more: Any
+) -> dict[str, Any]:
+    """The entry of one decision. `more` adds facts such as an identity or an approval."""
+    entry: dict[str, Any] = {
+        "kind": "decision",
+        "trace_id": trace_id,
+        "tool": tool,
+        "actor": request.actor,
+        "action": request.action.value,
+        "mode": request.mode.value,
+        "effect": verdict.effect.value,
+        "risk": verdict.risk.value,
+        "reason": verdict.reason.value,
+        "rule": verdict.rule,
+        "cwd": request.cwd,
+        "workspace": request.workspace,
+        "caller_surface": request.caller_surface,
+        "env_names": sorted(request.env),
+        "policy": policy_digest[:16] or None,
+        **more,
+    }
+    if request.argv is not None:
+        entry["argv"] = hide_argv_values(request.argv)
+    elif verdict.argv:
+        entry["argv"] = (
+            hide_argv_values(verdict.argv[0])
+            if len(verdict.argv) == 1
+            else [hide_argv_values(segment) for segment in verdict.argv]
+        )
+    if request.command is not None and not verdict.argv:
+        entry["command"] = hide_values(request.command[:4096])
+    return {key: _clean(value) for key, value in entry.items()}
+
+
+def describe_result(
+    *,
+    trace_id: str | None,
+    tool: str,
+    argv: Sequence[str],
+    cwd: str | None,
+    exit_code: int | None,
+    duration_ms: int,
+    **more: Any,
+) -> dict[str, Any]:
+    """The entry of one end: how a command that was decided on ended."""
+    entry = {
+        "kind": "result",
+        "trace_id": trace_id,
+        "tool": tool,
+        "argv": hide_argv_values(argv),
+        "cwd": cwd,
+        "exit_code": exit_code,
+        "duration_ms": duration_ms,
+        **more,
+    }
+    return {key: _clean(value) for key, value in entry.items()}
+
+
+def _clean(value: Any) -> Any:
+    """Long argument lists are cut so that one entry stays small; the digest still tells them apart."""
+    if isinstance(value, list) and sum(len(str(item)) for item in value) > 32 * 1024:
+        digest = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+        shown: list[Any] = []
+        total = 0
+        for item in value:
+            total += len(str(item))
+            if total > 16 * 1024:
+                break
+            shown.append(item)
+        return [*shown, f"[... {len(value) - len(shown)} more, sha256 {digest}]"]
+    return value
