@@ -23,15 +23,17 @@ from typing import Any
 from wsh.wire.place import write_private
 from wsh.workspace import entry, store
 from wsh.workspace.error import IndexBroken, InvalidArguments, NothingThere
+from wsh.workspace.folder import IndexFolder
 from wsh.workspace.language import language_of, source_of
 from wsh.workspace.listing import list_files
-from wsh.workspace.store import IndexFolder
+from wsh.workspace.text import Place, TextReader, TextWriter
 
 Report = Callable[[str, int, int], None]
 
 RACY_NS = 2_000_000_000
 _PARALLEL_FROM_FILES = 48
 _BATCH = 8
+_COMPACT_FROM_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,6 @@ def build(request: BuildRequest, report: Report) -> dict[str, Any]:
 
 
 def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, started: float) -> dict[str, Any]:
-    home.sweep()
     told = _Progress(home, report)
     rebuilt: dict[str, str] | None = None
     try:
@@ -93,11 +94,18 @@ def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, star
         if current is not None:
             try:
                 existing = store.open_index(current, write=True)
-            except IndexBroken as problem:
-                rebuilt = {"reason": problem.reason, "detail": problem.message}
+                home.sweep(store.get_meta(existing)["text"])
+            except (IndexBroken, KeyError) as problem:
+                if existing is not None:
+                    existing.close()
+                    existing = None
+                reason = problem.reason if isinstance(problem, IndexBroken) else "corrupt"
+                rebuilt = {"reason": reason, "detail": str(problem)}
+        else:
+            home.sweep(None)
         try:
             if existing is not None and not (request.full and request.mode == "all" and not request.paths):
-                result = _update(existing, request, told)
+                result = _update(home, existing, request, told)
             else:
                 result = _fresh(home, request, told, rebuilt is not None)
         except (sqlite3.DatabaseError, IndexBroken) as problem:
@@ -120,7 +128,7 @@ def _wanted(mode: str) -> tuple[str, ...]:
 
 
 def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_broken: bool) -> dict[str, Any]:
-    """A new file with everything in it. After a broken index, all sources are built: which it held is unknown."""
+    """New files with everything in them. After a broken index, all sources are built: which it held is unknown."""
     wanted = store.INDEXED if replaces_broken else _wanted(request.mode)
     told("listing", 0, 0)
     listed, by = _list(request.root)
@@ -128,19 +136,18 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
     paths = () if replaces_broken else request.paths
     plan.jobs = [Job(p) for p in _within(listed, paths) if source_of(language_of(p)) in wanted]
     if request.paths and not plan.jobs and not replaces_broken:
-        raise NothingThere(
-            f"No file of the workspace lies under {', '.join(request.paths)}.",
-            hint="Give files or folders relative to the workspace.",
-        )
-    path = home.new_file()
-    connection = store.create(path, request.root)
+        raise _nothing_under(request.paths)
+    path, text_path = home.new_files()
+    connection = store.create(path, request.root, text_path.name)
+    texts = TextWriter(text_path)
     try:
         connection.execute("BEGIN")
-        tally = _execute(connection, plan, request, told)
+        tally = _execute(connection, texts, None, plan, request, told)
         told("finishing", 0, 0)
         for statement in store.INDEXES:
             connection.execute(statement)
-        _stamp(connection, wanted, by, partial=bool(paths))
+        texts.sync()
+        _stamp(connection, wanted, by, texts.end, partial=bool(paths))
         connection.execute("COMMIT")
         result = _result(connection, plan, tally, by)
         connection.close()
@@ -148,32 +155,67 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
     except BaseException:
         connection.close()
         path.unlink(missing_ok=True)
+        text_path.unlink(missing_ok=True)
         raise
+    finally:
+        texts.close()
+    home.sweep(text_path.name)
     return result | {"full": True}
 
 
-def _update(connection: sqlite3.Connection, request: BuildRequest, told: _Progress) -> dict[str, Any]:
+def _update(
+    home: IndexFolder, connection: sqlite3.Connection, request: BuildRequest, told: _Progress
+) -> dict[str, Any]:
     """One transaction on the current file."""
     wanted = _wanted(request.mode)
     told("listing", 0, 0)
     listed, by = _list(request.root)
-    connection.execute("BEGIN IMMEDIATE")
+    meta = store.get_meta(connection)
+    text_path = home.folder / str(meta["text"])
+    old_texts = TextReader(text_path)
+    texts = TextWriter(text_path, int(meta["text_end"]))
     try:
+        connection.execute("BEGIN IMMEDIATE")
         plan = compare(connection, request.root, listed, wanted, request.paths, full=request.full)
         tally = Tally()
-        for file_id, path in plan.removed:
-            entry.remove(connection, file_id, path)
+        for file_id, _ in plan.removed:
+            entry.remove(connection, old_texts, file_id)
             tally.removed += 1
-        tally = _execute(connection, plan, request, told, tally)
-        meta = store.get_meta(connection)
-        if tally.added or tally.changed or tally.removed or tally.touched or not set(wanted) <= set(meta["sources"]):
-            told("finishing", 0, 0)
-        _stamp(connection, wanted, by, partial=bool(request.paths))
+        tally = _execute(connection, texts, old_texts, plan, request, told, tally)
+        told("finishing", 0, 0)
+        texts.sync()
+        _stamp(connection, wanted, by, texts.end, partial=bool(request.paths))
+        if tally.changed or tally.removed:
+            _compact(home, connection, old_texts, texts.end)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
+    finally:
+        texts.close()
+        old_texts.close()
     return _result(connection, plan, tally, by) | {"full": request.full}
+
+
+def _compact(home: IndexFolder, connection: sqlite3.Connection, texts: TextReader, end: int) -> None:
+    """When most of the texts are dead, copy the living to a new file. The old one goes with the next build's sweep."""
+    live = connection.execute("SELECT coalesce(sum(text_size + 1), 0) FROM file WHERE skip IS NULL").fetchone()[0]
+    if end < 2 * live + _COMPACT_FROM_BYTES:
+        return
+    _, path = home.new_files()
+    copy = TextWriter(path)
+    try:
+        rows = connection.execute(
+            "SELECT id, text_start, text_size, text_crc FROM file WHERE text_start IS NOT NULL"
+        ).fetchall()
+        for file_id, start, size, crc in rows:
+            place = copy.append(texts.read(Place(start, size, crc)))
+            connection.execute("UPDATE file SET text_start = ? WHERE id = ?", (place.start, file_id))
+        copy.sync()
+        store.set_meta(connection, text=path.name, text_end=copy.end)
+    finally:
+        copy.close()
 
 
 def _list(root: str) -> tuple[list[str], str]:
@@ -246,15 +288,21 @@ def compare(
     candidates = set(_within(known, paths)) if paths else set(known)
     plan.removed = [(known[path][0], path) for path in sorted(candidates - present)]
     if paths and not present and not plan.removed:
-        raise NothingThere(
-            f"No file of the workspace lies under {', '.join(paths)}.",
-            hint="Give files or folders relative to the workspace.",
-        )
+        raise _nothing_under(paths)
     return plan
+
+
+def _nothing_under(paths: tuple[str, ...]) -> NothingThere:
+    return NothingThere(
+        f"No file of the workspace lies under {', '.join(paths)}.",
+        hint="Give files or folders relative to the workspace.",
+    )
 
 
 def _execute(
     connection: sqlite3.Connection,
+    texts: TextWriter,
+    old_texts: TextReader | None,
     plan: Plan,
     request: BuildRequest,
     told: _Progress,
@@ -278,18 +326,23 @@ def _execute(
             tally.added += 1
         else:
             file_id = job.file_id
-            entry.remove(connection, file_id, job.path)
+            assert old_texts is not None
+            entry.remove(connection, old_texts, file_id)
             tally.changed += 1
-        next_chunk = entry.write(connection, prepared, file_id, next_chunk)
-        tally.bytes += prepared[entry.BYTES]
+        next_chunk = entry.write(connection, texts, prepared, file_id, next_chunk)
+        tally.bytes += len(prepared[entry.DATA])
         tally.chunks += len(prepared[entry.CHUNKS])
     return tally
 
 
-def _stamp(connection: sqlite3.Connection, wanted: tuple[str, ...], by: str, *, partial: bool) -> None:
+def _stamp(connection: sqlite3.Connection, wanted: tuple[str, ...], by: str, text_end: int, *, partial: bool) -> None:
     meta = store.get_meta(connection)
-    sources = sorted({*meta.get("sources", []), *wanted})
-    values: dict[str, Any] = {"sources": sources, "commits": int(meta.get("commits", 0)) + 1, "listed_by": by}
+    values: dict[str, Any] = {
+        "sources": sorted({*meta.get("sources", []), *wanted}),
+        "commits": int(meta.get("commits", 0)) + 1,
+        "listed_by": by,
+        "text_end": text_end,
+    }
     if not partial or "built_at" not in meta:
         values["built_at"] = time.time()
     store.set_meta(connection, **values)

@@ -6,6 +6,7 @@ A `Prepared` is a plain tuple of plain values, so that it crosses the pipe by `m
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import time
@@ -14,16 +15,17 @@ from typing import Any, TypeAlias
 from wsh.workspace.chunk import cut
 from wsh.workspace.language import language_of, source_of
 from wsh.workspace.source import Skipped, read_source
-from wsh.workspace.store import chunk_uid, pack, path_key, unpack, word_row
-from wsh.workspace.word import gram_text
+from wsh.workspace.text import Place, TextReader, TextWriter
+from wsh.workspace.word import gram_text, word_row
 
-# (path, source, lang, size, mtime_ns, indexed_ns, skip, sha256, encoding, lines, bytes, packed, grams, chunks, words)
+# (path, source, lang, size, mtime_ns, indexed_ns, skip, sha256, encoding, lines, data, grams, chunks)
+# A chunk is (uid, kind, name, scope, start_line, end_line, start_byte, end_byte, name words, scope words, hump words).
 Prepared: TypeAlias = tuple[Any, ...]
 
 SKIP = 6
-SHA256 = 7
-BYTES = 10
-CHUNKS = 13
+DATA = 10
+GRAMS = 11
+CHUNKS = 12
 
 
 def prepare(root: str, path: str, max_bytes: int, known_sha256: str | None, *, parse: bool = True) -> Prepared:
@@ -32,42 +34,53 @@ def prepare(root: str, path: str, max_bytes: int, known_sha256: str | None, *, p
     source = source_of(lang)
     now = time.time_ns()
     text = read_source(os.path.join(root, path), max_bytes)
+    head = (path, source, lang, text.size, text.mtime_ns, now)
     if isinstance(text, Skipped):
-        return (path, source, lang, text.size, text.mtime_ns, now, text.reason, None, None, 0, 0, b"", "", [], [])
+        return (*head, text.reason, None, None, 0, b"", "", [])
     if text.sha256 == known_sha256:
-        same = (text.sha256, text.encoding, 0, len(text.data), b"", "", None, None)
-        return (path, source, lang, text.size, text.mtime_ns, now, None, *same)
+        return (*head, None, text.sha256, text.encoding, 0, b"", "", None)
     data = text.data
     chunks: list[tuple[Any, ...]] = []
-    words: list[tuple[str, str, str, str]] = []
     seen: dict[int, int] = {}
     key = path_key(path)
     for c in cut(data, lang, parse=parse):
         body = data[c.start_byte : c.end_byte]
         uid = chunk_uid(key, body, seen)
-        chunks.append((uid, c.kind, c.name, c.scope, c.start_line, c.end_line, c.start_byte, c.end_byte))
-        words.append(word_row(path, c.name, c.scope, body))
+        words = word_row(path, c.name, c.scope, body)
+        chunks.append((uid, c.kind, c.name, c.scope, c.start_line, c.end_line, c.start_byte, c.end_byte, *words))
     lines = chunks[-1][5] if chunks else 0
-    grams = gram_text(data)
-    head = (path, source, lang, text.size, text.mtime_ns, now, None, text.sha256, text.encoding, lines, len(data))
-    return (*head, pack(data), grams, chunks, words)
+    return (*head, None, text.sha256, text.encoding, lines, data, gram_text(data), chunks)
 
 
-def write(connection: sqlite3.Connection, prepared: Prepared, file_id: int, chunk_id: int) -> int:
+def path_key(path: str) -> bytes:
+    return hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=32).digest()
+
+
+def chunk_uid(key: bytes, text: bytes, seen: dict[int, int]) -> int:
+    """A number that stays as long as path (by its key) and text do; `seen` tells equal chunks of a file apart."""
+    base = int.from_bytes(hashlib.blake2b(text, key=key, digest_size=8).digest(), "big", signed=True)
+    count = seen.get(base, 0)
+    seen[base] = count + 1
+    return base if count == 0 else chunk_uid(key, f"{base}:{count}".encode(), {})
+
+
+def write(connection: sqlite3.Connection, texts: TextWriter, prepared: Prepared, file_id: int, chunk_id: int) -> int:
     """Insert a file under ids that are free; returns the next free chunk id."""
-    chunks, words = prepared[13], prepared[14]
-    connection.execute("INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", (file_id, *prepared[:11]))
+    insert = "INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
     if prepared[SKIP] is not None:
+        connection.execute(insert, (file_id, *prepared[:DATA], None, 0, None))
         return chunk_id
-    connection.execute("INSERT INTO content VALUES (?,?)", (file_id, prepared[11]))
-    connection.execute("INSERT INTO grams(rowid, pieces) VALUES (?,?)", (file_id, prepared[12]))
+    data, chunks = prepared[DATA], prepared[CHUNKS]
+    place = texts.append(data)
+    connection.execute(insert, (file_id, *prepared[:DATA], place.start, place.size, place.crc))
+    connection.execute("INSERT INTO grams(rowid, pieces) VALUES (?,?)", (file_id, prepared[GRAMS]))
+    rows = [(chunk_id + n, file_id, c) for n, c in enumerate(chunks)]
     connection.executemany(
-        "INSERT INTO chunk VALUES (?,?,?,?,?,?,?,?,?,?)",
-        [(chunk_id + n, c[0], file_id, *c[1:]) for n, c in enumerate(chunks)],
+        "INSERT INTO chunk VALUES (?,?,?,?,?,?,?,?,?,?)", [(row, c[0], file, *c[1:8]) for row, file, c in rows]
     )
     connection.executemany(
         "INSERT INTO words(rowid, name, scope, body, humps) VALUES (?,?,?,?,?)",
-        [(chunk_id + n, *w) for n, w in enumerate(words)],
+        [(row, c[8], c[9], data[c[6] : c[7]].decode("utf-8", "replace"), c[10]) for row, _, c in rows],
     )
     return chunk_id + len(chunks)
 
@@ -80,23 +93,23 @@ def touch(connection: sqlite3.Connection, file_id: int, prepared: Prepared) -> N
     )
 
 
-def remove(connection: sqlite3.Connection, file_id: int, path: str) -> None:
+def remove(connection: sqlite3.Connection, texts: TextReader, file_id: int) -> None:
     """Take a file out of every table; the full-text tables are told its words again."""
-    row = connection.execute("SELECT packed FROM content WHERE file = ?", (file_id,)).fetchone()
-    if row is not None:
-        data = unpack(row[0])
+    path, start, size, crc = connection.execute(
+        "SELECT path, text_start, text_size, text_crc FROM file WHERE id = ?", (file_id,)
+    ).fetchone()
+    if start is not None:
+        data = texts.read(Place(start, size, crc))
         gone = []
-        for chunk_id, name, scope, start, end in connection.execute(
+        for chunk_id, name, scope, first, end in connection.execute(
             "SELECT id, name, scope, start_byte, end_byte FROM chunk WHERE file = ?", (file_id,)
         ):
-            gone.append((chunk_id, *word_row(path, name, scope, data[start:end])))
+            body = data[first:end]
+            name_words, scope_words, humps = word_row(path, name, scope, body)
+            gone.append((chunk_id, name_words, scope_words, body.decode("utf-8", "replace"), humps))
         connection.executemany(
             "INSERT INTO words(words, rowid, name, scope, body, humps) VALUES ('delete',?,?,?,?,?)", gone
         )
-        connection.execute(
-            "INSERT INTO grams(grams, rowid, pieces) VALUES ('delete',?,?)",
-            (file_id, gram_text(data)),
-        )
+        connection.execute("INSERT INTO grams(grams, rowid, pieces) VALUES ('delete',?,?)", (file_id, gram_text(data)))
         connection.execute("DELETE FROM chunk WHERE file = ?", (file_id,))
-        connection.execute("DELETE FROM content WHERE file = ?", (file_id,))
     connection.execute("DELETE FROM file WHERE id = ?", (file_id,))

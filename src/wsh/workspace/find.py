@@ -7,6 +7,8 @@ before.
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 import time
 from bisect import bisect_right
@@ -17,14 +19,14 @@ from wsh.workspace.filter import Filter
 from wsh.workspace.hit import Candidate, encode_id
 from wsh.workspace.pattern import literal_to_fts
 from wsh.workspace.query import Query, Term, plain_terms, to_fts, wanted_terms
+from wsh.workspace.reader import Index
 from wsh.workspace.scan import FileMatch
 from wsh.workspace.snippet import Mark, make_snippet, mark_spans, mark_terms
-from wsh.workspace.store import unpack
-from wsh.workspace.word import fold, words
+from wsh.workspace.word import fold
 
 BLOCK = 100
 _NEAR = 20
-_MAX_MAPPED_FILES = 400
+FILE_BLOCK = 40
 _MAX_SPREAD_FILES = 300
 
 _COLUMNS = (
@@ -36,19 +38,19 @@ _COLUMNS = (
 class FileFinder:
     """One search over the files of an index. Holds the texts it has read, so it lives for one call."""
 
-    def __init__(self, connection: sqlite3.Connection, narrowing: Filter, now: float) -> None:
-        self._connection = connection
+    def __init__(self, index: Index, narrowing: Filter, now: float) -> None:
+        self._index = index
+        self._connection = index.connection
         self._narrowing = narrowing
         self._now = now
         self._texts: dict[int, bytes] = {}
         self._marks: dict[int, list[Mark]] = {}
-        narrowing.install(connection)
+        narrowing.install(index.connection)
 
     def text(self, file_id: int) -> bytes:
         found = self._texts.get(file_id)
         if found is None:
-            row = self._connection.execute("SELECT packed FROM content WHERE file = ?", (file_id,)).fetchone()
-            found = self._texts[file_id] = b"" if row is None else unpack(row[0])
+            found = self._texts[file_id] = self._index.read_text(file_id)
         return found
 
     # words
@@ -174,30 +176,43 @@ class FileFinder:
 
     # literals and patterns
 
-    def from_matches(self, matches: list[FileMatch], literal: str | None) -> list[Candidate]:
-        """Chunks that hold the matches of a scan, ranked. `literal` is what was looked for, if it was no pattern."""
+    def from_matches(self, matches: list[FileMatch], literal: str | None, need: int) -> list[Candidate]:
+        """Chunks that hold the matches of a scan, ranked. `literal` is what was looked for, if it was no pattern.
+
+        Files are ranked first and their chunks then, in blocks of files, until there are enough.
+        """
         asked = frozenset[str]() if literal is None else rank.name_parts(literal)
-        if len(matches) > _MAX_MAPPED_FILES and not self._narrowing.narrows_chunks:
-            matches = self._most_promising(matches, literal)
         found: list[Candidate] = []
-        for match in matches:
-            found += self._chunks_of(match, literal, asked)
-        found.sort(key=lambda c: c.order)
+        ordered = matches if self._narrowing.narrows_chunks else self._most_promising(matches, literal)
+        block = len(ordered) if self._narrowing.narrows_chunks else FILE_BLOCK
+        for at in range(0, len(ordered), max(1, block)):
+            chunks = [c for match in ordered[at : at + block] for c in self._chunks_of(match, literal, asked)]
+            found += sorted(chunks, key=lambda c: c.order)
+            if len(found) >= need:
+                break
         return found
 
     def _most_promising(self, matches: list[FileMatch], literal: str | None) -> list[FileMatch]:
-        """A bounded number of files: those that define what is looked for, then those with most matches."""
+        """Files that define what is looked for, then by number of matches, place and age."""
+        if len(matches) <= FILE_BLOCK:
+            return matches
         defining: set[int] = set()
-        if literal is not None:
-            for name in dict.fromkeys(words(literal.replace("_", "\x00")) or []):
-                defining.update(
-                    row[0]
-                    for row in self._connection.execute(
-                        "SELECT file FROM chunk WHERE name = ? COLLATE NOCASE AND name <> '' LIMIT 200", (name,)
-                    )
+        for name in [] if literal is None else dict.fromkeys(re.findall(r"\w+", literal)):
+            defining.update(
+                row[0]
+                for row in self._connection.execute(
+                    "SELECT file FROM chunk WHERE name = ? COLLATE NOCASE AND name <> '' LIMIT 200", (name,)
                 )
-        ordered = sorted(matches, key=lambda m: (m.file not in defining, -m.count, m.file))
-        return ordered[:_MAX_MAPPED_FILES]
+            )
+        ids = json.dumps([match.file for match in matches])
+        sql = "SELECT id, path, mtime_ns FROM file WHERE id IN (SELECT value FROM json_each(?))"
+        weights = {}
+        for file_id, path, mtime in self._connection.execute(sql, (ids,)):
+            weights[file_id] = rank.place_factor(path) * rank.recency_factor(self._now - mtime / 1e9)
+        return sorted(
+            matches,
+            key=lambda m: (m.file not in defining, -weights.get(m.file, 0.0) * rank.count_base(m.count), m.file),
+        )
 
     def _chunks_of(self, match: FileMatch, literal: str | None, asked: frozenset[str]) -> list[Candidate]:
         rows = self._chunk_rows(match.file)

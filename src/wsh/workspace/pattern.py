@@ -1,7 +1,8 @@
-"""Which trigrams a text must hold so that a literal or a regular expression can match it at all.
+"""What a literal or a regular expression demands of a text, read off it before anything is searched.
 
-The answer is an FTS5 expression for the trigram table, or None when nothing can be said and every file must be looked
-at. It may let files through that do not match; it never keeps one out that does.
+Three answers, each allowed to be too generous and never too strict: an FTS5 expression over trigrams that a matching
+file must fit (None: every file may match); pieces of text that stand in every match (anchors), which can be
+looked for at memory speed; and whether a match may cross the end of a line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from wsh.workspace.word import grams
 
 MAX_PATTERN = 2000
 _MAX_GRAMS = 24
+_NEWLINE = 10
+_REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+_CROSSING_CATEGORIES = ("CATEGORY_SPACE", "CATEGORY_NOT_DIGIT", "CATEGORY_NOT_WORD")
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -56,25 +60,40 @@ def _join(pieces: Iterable[str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Need:
-    """Text that must occur (`literal`), or all or any of other needs."""
-
-    literal: str = ""
-    every: tuple[_Need, ...] = ()
-    either: tuple[_Need, ...] = ()
+class Demand:
+    fts: str | None = None
+    anchors: tuple[str, ...] = ()  # the rarest first, by guess
+    crosses_lines: bool = True
 
 
-def regex_to_fts(pattern: re.Pattern[str]) -> str | None:
+def study(pattern: re.Pattern[str]) -> Demand:
+    """What `pattern` demands; nothing when its structure cannot be read."""
     try:
         from re import _parser  # type: ignore[attr-defined]  # the parser of the standard library, undocumented
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
-        need = _needs(tree)
-    except (ImportError, AttributeError, TypeError, ValueError, RecursionError):
-        return None
-    return _need_to_fts(need)
+        anchors = [] if pattern.flags & re.IGNORECASE else _anchors(tree)
+        return Demand(
+            fts=_need_to_fts(_needs(tree)),
+            anchors=tuple(sorted({a for a in anchors if len(a) > 1}, key=_rarity, reverse=True)),
+            crosses_lines=_crosses(tree, bool(pattern.flags & re.DOTALL)),
+        )
+    except (ImportError, AttributeError, TypeError, ValueError, IndexError, RecursionError):
+        return Demand()
+
+
+# trigrams
+
+
+@dataclass(frozen=True)
+class _Need:
+    """Text that must occur (`literal`, without regard to case), or all or any of other needs."""
+
+    literal: str = ""
+    every: tuple[_Need, ...] = ()
+    either: tuple[_Need, ...] = ()
 
 
 def _needs(tree: Any) -> _Need:
@@ -103,7 +122,7 @@ def _needs(tree: Any) -> _Need:
             parts.append(_needs(argument[3]))
         elif name == "ATOMIC_GROUP":
             parts.append(_needs(argument))
-        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[0] >= 1:
+        elif name in _REPEATS and argument[0] >= 1:
             parts.append(_needs(argument[2]))
         elif name == "BRANCH":
             parts.append(_Need(either=tuple(_needs(branch) for branch in argument[1])))
@@ -131,3 +150,78 @@ def _need_to_fts(need: _Need) -> str | None:
         return "(" + " OR ".join(f"({branch})" for branch in branches) + ")"
     found = [fts for part in need.every if (fts := _need_to_fts(part)) is not None]
     return " AND ".join(f"({fts})" for fts in found) or None
+
+
+# anchors and lines
+
+
+def _anchors(tree: Any) -> list[str]:
+    """Pieces of text that stand in every match exactly so."""
+    found: list[str] = []
+    run: list[str] = []
+    for op, argument in [*tree, (None, None)]:
+        name = str(op)
+        if name == "LITERAL" and argument != _NEWLINE:
+            run.append(chr(argument))
+            continue
+        if run:
+            found.append("".join(run))
+            run = []
+        if name == "SUBPATTERN" and not argument[1] & re.IGNORECASE:
+            found += _anchors(argument[3])
+        elif name in _REPEATS and argument[0] >= 1:
+            found += _anchors(argument[2])
+        elif name == "ATOMIC_GROUP":
+            found += _anchors(argument)
+    return found
+
+
+def _rarity(text: str) -> float:
+    return sum(1.0 if c.islower() else 0.4 if c == " " else 2.0 for c in text)
+
+
+def _crosses(tree: Any, dotall: bool) -> bool:
+    """Whether a match, or what it looks at, may reach beyond one line."""
+    for op, argument in tree:
+        name = str(op)
+        if name == "LITERAL":
+            crossing = argument == _NEWLINE
+        elif name == "NOT_LITERAL":
+            crossing = argument != _NEWLINE
+        elif name == "ANY":
+            crossing = dotall
+        elif name == "IN":
+            crossing = _class_crosses(argument)
+        elif name == "AT":
+            crossing = str(argument) in ("AT_END_STRING", "AT_BEGINNING_STRING")
+        elif name == "SUBPATTERN":
+            crossing = _crosses(argument[3], dotall or bool(argument[1] & re.DOTALL))
+        elif name == "ATOMIC_GROUP":
+            crossing = _crosses(argument, dotall)
+        elif name in _REPEATS:
+            crossing = _crosses(argument[2], dotall)
+        elif name == "BRANCH":
+            crossing = any(_crosses(branch, dotall) for branch in argument[1])
+        elif name in ("ASSERT", "ASSERT_NOT"):
+            crossing = _crosses(argument[1], dotall)
+        elif name == "GROUPREF":
+            crossing = False
+        else:
+            crossing = True
+        if crossing:
+            return True
+    return False
+
+
+def _class_crosses(members: Any) -> bool:
+    negated = bool(members) and str(members[0][0]) == "NEGATE"
+    holds = False
+    for op, value in members:
+        name = str(op)
+        if name == "LITERAL":
+            holds = holds or value == _NEWLINE
+        elif name == "RANGE":
+            holds = holds or value[0] <= _NEWLINE <= value[1]
+        elif name == "CATEGORY":
+            holds = holds or str(value) in _CROSSING_CATEGORIES
+    return holds != negated

@@ -111,12 +111,16 @@ def score_words(bm25: float, kind: str, name: str, path: str, age_s: float, aske
     )
 
 
+def count_base(count: int) -> float:
+    return 1.0 + 0.5 * math.log1p(count - 1)
+
+
 def score_found(
     count: int, kind: str, name: str, path: str, age_s: float, asked: frozenset[str], whole: bool, defines: bool
 ) -> Score:
     """For literals and patterns: how often, as a whole word, and whether the definition itself was hit."""
     return Score(
-        1.0 + 0.5 * math.log1p(count - 1),
+        count_base(count),
         {
             "kind": kind_factor(kind),
             "name": name_factor(name, asked),

@@ -1,7 +1,7 @@
-"""The process in which regular expressions run, because only a process can be stopped in the middle of one.
+"""The process in which literals and regular expressions are looked for; it can be killed at any instant.
 
 Requests and answers are JSON lines on stdin and stdout. It serves one request after another until stdin closes, and
-keeps its connections open between them.
+keeps the index open between them.
 """
 
 from __future__ import annotations
@@ -18,34 +18,61 @@ from typing import Any
 from wsh.workspace import store
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.filter import Filter
-from wsh.workspace.pattern import compile_pattern
-from wsh.workspace.scan import scan
+from wsh.workspace.scan import Literal, MappedTexts, Needle, Pattern, scan
 from wsh.workspace.transcript import TranscriptFilter, scan_transcripts
 
-_open: dict[str, sqlite3.Connection] = {}
+
+class _Open:
+    """The databases and texts of the last request of each kind."""
+
+    def __init__(self) -> None:
+        self._connections: dict[str, tuple[str, sqlite3.Connection]] = {}
+        self._texts: MappedTexts | None = None
+
+    def connection(self, kind: str, path: str) -> sqlite3.Connection:
+        found = self._connections.get(kind)
+        if found is not None and found[0] == path:
+            return found[1]
+        if found is not None:
+            found[1].close()
+            del self._connections[kind]
+        if kind == "files":
+            connection = store.open_index(Path(path))
+        else:
+            connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+        self._connections[kind] = (path, connection)
+        return connection
+
+    def texts(self, path: Path) -> MappedTexts:
+        if self._texts is None or self._texts.path != path:
+            if self._texts is not None:
+                self._texts.close()
+                self._texts = None
+            try:
+                self._texts = MappedTexts(path)
+            except FileNotFoundError:
+                raise IndexBroken("corrupt", "its texts are gone") from None
+        return self._texts
 
 
-def _connection(path: str, *, index: bool) -> sqlite3.Connection:
-    found = _open.get(path)
-    if found is None:
-        for other in _open.values():
-            other.close()
-        _open.clear()
-        found = store.open_index(Path(path)) if index else sqlite3.connect(path, isolation_level=None)
-        _open[path] = found
-    return found
+_open = _Open()
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    pattern = compile_pattern(request["pattern"])
+    needle: Needle = Literal(request["query"]) if request["match"] == "literal" else Pattern(request["query"])
     deadline = time.monotonic() + request["seconds"]
-    if request["kind"] == "transcripts":
-        narrowing = TranscriptFilter(**_tuples(request["filter"]))
-        connection = _connection(request["path"], index=False)
-        return {"transcripts": scan_transcripts(connection, pattern, request["fts"], narrowing, deadline)}
-    files = Filter(**_tuples(request["filter"]))
-    part = (request["part"][0], request["part"][1])
-    result = scan(_connection(request["path"], index=True), pattern, request["fts"], files, deadline, part)
+    connection = _open.connection(request["kind"], request["path"])
+    connection.execute("BEGIN")
+    try:
+        if request["kind"] == "transcripts":
+            narrowing = TranscriptFilter(**_tuples(request["filter"]))
+            return {"transcripts": scan_transcripts(connection, needle, request["fts"], narrowing, deadline)}
+        texts = _open.texts(Path(request["path"]).parent / store.get_meta(connection)["text"])
+        files = Filter(**_tuples(request["filter"]))
+        part = (request["part"][0], request["part"][1])
+        result = scan(connection, texts, needle, request["fts"], files, deadline, part)
+    finally:
+        connection.execute("ROLLBACK")
     return {
         "files": [[match.file, match.count, match.spans] for match in result.files],
         "candidates": result.candidates,
@@ -68,11 +95,10 @@ def main() -> None:
         except IndexBroken as problem:
             reply = {"broken": problem.reason, "detail": problem.message}
         except sqlite3.DatabaseError as problem:
-            reply = {"broken": "corrupt", "detail": str(problem)}
-        data = json.dumps(reply).encode() + b"\n"
-        view = memoryview(data)
-        while view:
-            view = view[os.write(1, view) :]
+            reply = {"broken": "corrupt" if store.is_corruption(problem) else "database", "detail": str(problem)}
+        data = memoryview(json.dumps(reply).encode() + b"\n")
+        while data:
+            data = data[os.write(1, data) :]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Regular expressions with a deadline: a few scanner processes, kept between searches, killed when one is late."""
+"""Literals and patterns with a deadline: a few scanner processes, kept between searches, killed when one is late."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Scanners:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def scan_files(
-        self, path: str, pattern: str, fts: str | None, narrowing: Filter, seconds: float
+        self, path: str, match: str, query: str, fts: str | None, narrowing: Filter, seconds: float
     ) -> ScanResult:
-        """Both scanners share the work when nothing narrows it down beforehand. Raises TimeoutError when late."""
-        parts = self._count if fts is None else 1
-        base = {"kind": "files", "path": path, "pattern": pattern, "fts": fts, "filter": asdict(narrowing)}
+        """All scanners share the work of a pattern. Raises TimeoutError when late."""
+        parts = 1 if match == "literal" else self._count
+        base = {"kind": "files", "path": path, "match": match, "query": query, "fts": fts, "filter": asdict(narrowing)}
         async with asyncio.timeout(seconds):
             async with asyncio.TaskGroup() as group:
                 asked = [
@@ -57,11 +57,11 @@ class Scanners:
         return total
 
     async def scan_transcripts(
-        self, path: str, pattern: str, fts: str | None, narrowing: TranscriptFilter, seconds: float
+        self, path: str, match: str, query: str, fts: str | None, narrowing: TranscriptFilter, seconds: float
     ) -> list[tuple[int, int, list[Span]]]:
-        request = {"kind": "transcripts", "path": path, "pattern": pattern, "fts": fts, "filter": asdict(narrowing)}
+        request = {"kind": "transcripts", "path": path, "match": match, "query": query, "fts": fts}
         async with asyncio.timeout(seconds):
-            reply = await self._ask(request | {"seconds": seconds})
+            reply = await self._ask(request | {"filter": asdict(narrowing), "seconds": seconds})
         return [(row, count, [(s, e) for s, e in spans]) for row, count, spans in reply["transcripts"]]
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:

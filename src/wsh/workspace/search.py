@@ -23,10 +23,10 @@ from wsh.workspace.filter import Filter
 from wsh.workspace.find import FileFinder, deadline_guard
 from wsh.workspace.hit import Candidate
 from wsh.workspace.moment import parse_moment
-from wsh.workspace.pattern import compile_pattern, literal_to_fts, regex_to_fts
+from wsh.workspace.pattern import compile_pattern, literal_to_fts, study
 from wsh.workspace.query import Query, Term, describe, parse_query, to_fts, wanted_terms
-from wsh.workspace.reader import Readers
-from wsh.workspace.scan import ScanResult, scan
+from wsh.workspace.reader import Index, Readers, is_interruption
+from wsh.workspace.scan import ScanResult, Span
 from wsh.workspace.scanner import Scanners
 from wsh.workspace.transcript import TranscriptFilter, TranscriptStore
 
@@ -190,31 +190,28 @@ class Search:
 
     async def run(self) -> Found:
         """Raises TimeoutError at the deadline, IndexBroken when the index cannot be used."""
-        request = self._request
-        if request.match == "words":
-            query = parse_query(request.query)
-            return await self._on_thread(lambda connection: self._words(connection, query))
-        if request.match == "literal":
-            return await self._on_thread(self._literal)
-        return await self._regex()
+        if self._request.match == "words":
+            query = parse_query(self._request.query)
+            return await self._on_thread(lambda index: self._words(index, query))
+        return await self._scan()
 
-    async def _on_thread(self, work: Callable[[sqlite3.Connection | None], T]) -> T:
-        """`work` with a connection, on a thread; cancelling interrupts it and waits until it has let go."""
+    async def _on_thread(self, work: Callable[[Index | None], T]) -> T:
+        """`work` with the index, on a thread; cancelling interrupts it and waits until it has let go."""
         running: list[sqlite3.Connection] = []
         stopped = threading.Event()
 
         def body() -> T:
             if self._index is None:
                 return work(None)
-            with self._readers.borrow(self._index) as connection:
-                deadline_guard(connection, self._deadline)
-                running.append(connection)
+            with self._readers.borrow(self._index) as index:
+                deadline_guard(index.connection, self._deadline)
+                running.append(index.connection)
                 try:
                     if stopped.is_set():
                         raise TimeoutError
-                    return work(connection)
-                except sqlite3.OperationalError as problem:
-                    if "interrupted" in str(problem):
+                    return work(index)
+                except sqlite3.Error as problem:
+                    if is_interruption(problem):
                         raise TimeoutError from None
                     raise
                 finally:
@@ -232,13 +229,11 @@ class Search:
                 task.exception()
             raise
 
-    # the three ways to match
-
-    def _words(self, connection: sqlite3.Connection | None, query: Query) -> Found:
+    def _words(self, index: Index | None, query: Query) -> Found:
         request = self._request
         need = request.offset + request.top + 1
         terms = wanted_terms(query)
-        finder = None if connection is None else FileFinder(connection, request.files, self._now)
+        finder = None if index is None else FileFinder(index, request.files, self._now)
         found: list[Candidate] = [] if finder is None else finder.find_words(query, need)
         if self._transcripts is not None:
             found += self._transcripts.find_words(query, request.transcripts, need, self._now, self._workspace)
@@ -246,50 +241,41 @@ class Search:
         plan = {"query": describe(query), "fts": to_fts(query), "candidates": len(found)}
         return self._page(found, finder, terms, plan, complete=True)
 
-    def _literal(self, connection: sqlite3.Connection | None) -> Found:
+    async def _scan(self) -> Found:
+        """Literals and patterns: scanners find the matches, a thread ranks and renders them."""
         request = self._request
-        needle = request.query.encode("utf-8", "replace")
-        fts = literal_to_fts(request.query)
-        finder = None
-        found: list[Candidate] = []
-        result = ScanResult()
-        if connection is not None:
-            finder = FileFinder(connection, request.files, self._now)
-            result = scan(connection, needle, fts, request.files, self._deadline)
-            found = finder.from_matches(result.files, request.query)
-        if self._transcripts is not None:
-            found += self._transcripts.find_matches(
-                needle, fts, request.transcripts, self._deadline, self._now, self._workspace
-            )
-            found.sort(key=lambda c: c.order)
-        plan = {"fts": fts, "candidateFiles": result.candidates, "matchingFiles": len(result.files)}
-        return self._page(found, finder, [], plan, complete=result.complete)
-
-    async def _regex(self) -> Found:
-        request = self._request
-        pattern = compile_pattern(request.query)
-        fts = regex_to_fts(pattern)
-        seconds = max(0.001, self._deadline - time.monotonic())
+        literal = request.query if request.match == "literal" else None
+        fts = literal_to_fts(literal) if literal is not None else study(compile_pattern(request.query)).fts
         result = ScanResult()
         if self._index is not None:
-            result = await self._scanners.scan_files(str(self._index), request.query, fts, request.files, seconds)
-        rows: list[Any] = []
+            result = await self._scanners.scan_files(
+                str(self._index), request.match, request.query, fts, request.files, self._seconds_left()
+            )
+        rows: list[tuple[int, int, list[Span]]] = []
         if self._transcripts is not None and self._transcripts.exists():
-            seconds = max(0.001, self._deadline - time.monotonic())
             rows = await self._scanners.scan_transcripts(
-                str(self._transcripts.path), request.query, fts, request.transcripts, seconds
+                str(self._transcripts.path),
+                request.match,
+                request.query,
+                fts,
+                request.transcripts,
+                self._seconds_left(),
             )
         plan = {"fts": fts, "candidateFiles": result.candidates, "matchingFiles": len(result.files)}
+        need = request.offset + request.top + 1
 
-        def finish(connection: sqlite3.Connection | None) -> Found:
-            finder = None if connection is None else FileFinder(connection, request.files, self._now)
-            found = [] if finder is None else finder.from_matches(result.files, None)
+        def finish(index: Index | None) -> Found:
+            finder = None if index is None else FileFinder(index, request.files, self._now)
+            found = [] if finder is None else finder.from_matches(result.files, literal, need)
             if self._transcripts is not None:
                 found += self._transcripts.from_matches(rows, self._now, self._workspace)
                 found.sort(key=lambda c: c.order)
             return self._page(found, finder, [], plan, complete=result.complete)
 
         return await self._on_thread(finish)
+
+    def _seconds_left(self) -> float:
+        return max(0.001, self._deadline - time.monotonic())
 
     def _page(
         self,

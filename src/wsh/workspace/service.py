@@ -28,12 +28,12 @@ from wsh.workspace.error import (
     ToolError,
     from_payload,
 )
+from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import decode_id, iso_time
 from wsh.workspace.reader import Readers
 from wsh.workspace.scanner import Scanners
 from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
 from wsh.workspace.show import Wanted, resolve_inside, show
-from wsh.workspace.store import IndexFolder
 from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
 from wsh.workspace.transcript import TranscriptStore
 
@@ -189,8 +189,8 @@ class WorkspaceService:
     async def _read(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         def body() -> T:
             try:
-                with self._readers.borrow(path) as connection:
-                    return work(connection)
+                with self._readers.borrow(path) as index:
+                    return work(index.connection)
             except sqlite3.DatabaseError as problem:
                 if store.is_corruption(problem):
                     raise IndexBroken("corrupt", str(problem)) from None

@@ -17,10 +17,10 @@ from wsh.wire.version import VERSION
 from wsh.workspace import store
 from wsh.workspace.build import compare
 from wsh.workspace.error import NothingThere
+from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import iso_time
 from wsh.workspace.language import GRAMMARS, has_grammar
 from wsh.workspace.listing import list_files, run_git
-from wsh.workspace.store import IndexFolder
 
 
 def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float
     skipped: Counter[str] = Counter()
     text_bytes = files = 0
     for source, lang, skip, count, size in connection.execute(
-        "SELECT source, lang, skip, count(*), sum(bytes) FROM file GROUP BY source, lang, skip"
+        "SELECT source, lang, skip, count(*), sum(text_size) FROM file GROUP BY source, lang, skip"
     ):
         if skip is not None:
             skipped[skip] += count
@@ -71,10 +71,7 @@ def describe_staleness(connection: sqlite3.Connection, root: str) -> dict[str, i
 
 
 def _size(home: IndexFolder) -> int:
-    current = home.find_current()
-    if current is None:
-        return 0
-    return sum(os.path.getsize(p) for s in ("", "-wal") if os.path.exists(p := f"{current}{s}"))
+    return sum(entry.stat().st_size for entry in home.folder.iterdir() if entry.name.startswith(("index-", "text-")))
 
 
 def describe_running(home: IndexFolder) -> dict[str, Any] | None:

@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from wsh.wire.place import ensure_private
 from wsh.workspace import rank
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.hit import Candidate, encode_id, iso_time
 from wsh.workspace.query import Query, Term, to_fts, wanted_terms
 from wsh.workspace.render import plain_text
-from wsh.workspace.scan import Span, find_literal, find_pattern
+from wsh.workspace.scan import Needle, Span
 from wsh.workspace.snippet import make_snippet, mark_spans, mark_terms
-from wsh.workspace.store import is_corruption, pack, unpack, word_row
-from wsh.workspace.word import gram_text
+from wsh.workspace.store import is_corruption
+from wsh.workspace.word import gram_text, word_row
 
 FORMAT = 1
 APPLICATION_ID = 0x77736874  # "wsht"
@@ -44,7 +46,20 @@ CREATE VIRTUAL TABLE words USING fts5(
   name, scope, body, humps, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE grams USING fts5(pieces, content='', tokenize='trigram', detail=none);
 """
+_packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
+_unpacker = zstandard.ZstdDecompressor()
 _COLUMNS = "d.id, d.uid, d.session, d.command, d.cwd, d.exit_code, d.started, d.duration_ms, d.truncated, d.lines"
+
+
+def pack(data: bytes) -> bytes:
+    return _packer.compress(data)
+
+
+def unpack(packed: bytes) -> bytes:
+    try:
+        return _unpacker.decompress(packed)
+    except zstandard.ZstdError as problem:
+        raise IndexBroken("corrupt", str(problem)) from None
 
 
 @dataclass(frozen=True)
@@ -270,21 +285,6 @@ class TranscriptStore:
             found += sorted(block, key=lambda c: c.order)
         return found
 
-    def find_matches(
-        self,
-        needle: Any,
-        candidates_fts: str | None,
-        narrowing: TranscriptFilter,
-        deadline: float,
-        now: float,
-        workspace: str,
-    ) -> list[Candidate]:
-        """Documents with a literal (bytes) or pattern; newest first when all else is equal."""
-        found = []
-        for rowid, count, spans in scan_transcripts(self.reader(), needle, candidates_fts, narrowing, deadline):
-            found.append((rowid, count, spans))
-        return self.from_matches(found, now, workspace)
-
     def from_matches(self, matches: list[tuple[int, int, list[Span]]], now: float, workspace: str) -> list[Candidate]:
         found: list[Candidate] = []
         for rowid, count, spans in matches:
@@ -331,7 +331,7 @@ class TranscriptStore:
 
 def scan_transcripts(
     connection: sqlite3.Connection,
-    needle: Any,
+    needle: Needle,
     candidates_fts: str | None,
     narrowing: TranscriptFilter,
     deadline: float,
@@ -348,7 +348,7 @@ def scan_transcripts(
     found = []
     for rowid, packed in connection.execute(sql, values):
         data = unpack(packed)
-        count, spans = find_literal(data, needle) if isinstance(needle, bytes) else find_pattern(data, needle)
+        count, spans = needle.find(data)
         if spans:
             found.append((rowid, count, spans))
         if time.monotonic() > deadline:
@@ -388,7 +388,12 @@ def _prepare(document: Transcript) -> _Row:
         len(data),
         pack(data),
     )
-    return _Row(document.key, columns, word_row(f"{session} {cwd}", command, "", data), gram_text(data))
+    return _Row(document.key, columns, _words(session, cwd, command, data), gram_text(data))
+
+
+def _words(session: str, cwd: str, command: str, data: bytes) -> tuple[str, str, str, str]:
+    name, scope, humps = word_row(f"{session} {cwd}", command, "", data)
+    return name, scope, data.decode("utf-8", "replace"), humps
 
 
 def _document_text(output: str | bytes, command: str) -> tuple[str, bool]:
@@ -410,7 +415,7 @@ def _forget(connection: sqlite3.Connection, rowid: int) -> None:
     data = unpack(packed)
     connection.execute(
         "INSERT INTO words(words, rowid, name, scope, body, humps) VALUES ('delete',?,?,?,?,?)",
-        (rowid, *word_row(f"{session} {cwd}", command, "", data)),
+        (rowid, *_words(session, cwd, command, data)),
     )
     connection.execute("INSERT INTO grams(grams, rowid, pieces) VALUES ('delete',?,?)", (rowid, gram_text(data)))
     connection.execute("DELETE FROM command WHERE id = ?", (rowid,))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _WORD = re.compile(r"[^\W_]+")
@@ -73,3 +74,19 @@ def grams(literal: bytes) -> list[str]:
         for at in range(len(piece) - 2):
             found[piece[at : at + 3]] = None
     return list(found)
+
+
+@lru_cache(maxsize=8192)
+def _name_parts(name: str) -> str:
+    return hump_words(name.encode("utf-8", "surrogateescape"))
+
+
+def word_row(path: str, name: str, scope: str, text: bytes) -> tuple[str, str, str]:
+    """The columns `name`, `scope` and `humps` of a chunk in a words table; `body` is its text."""
+    around = f"{path} {scope}" if scope else path
+    name_parts, around_parts = _name_parts(name), _name_parts(around)
+    return (
+        f"{name} {name_parts}" if name_parts else name,
+        f"{around} {around_parts}" if around_parts else around,
+        hump_words(text),
+    )
