@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from wsh.policy.audit import Audit
-from wsh.policy.store import PolicyStore
 
 from wsh.policy import Effect, Mode, Request, decide
+from wsh.policy.audit import Audit
 from wsh.policy.descent import MARK_BASE, is_keepers_descendant
+from wsh.policy.store import PolicyStore
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main", "policy"]
