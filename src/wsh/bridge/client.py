@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from wsh.bridge.buffer import OutputBuffer
 from wsh.bridge.fault import (
@@ -59,6 +59,16 @@ class Greeting:
     runtime_session_id: str
     name: str = "wsh"
     versions: tuple[int, ...] = VERSIONS
+
+
+class Ear(Protocol):
+    """Hears of one terminal: its output as it comes, its end, or that the connection is gone."""
+
+    def take_output(self, frame: Output) -> None: ...
+
+    def take_exit(self, frame: Exit) -> None: ...
+
+    def lose(self) -> None: ...
 
 
 class Mirror:
@@ -112,7 +122,7 @@ class BridgeClient:
         self._on_policy = on_policy
         self._decisions: dict[str, asyncio.Future[Decision]] = {}
         self._replies: dict[str, asyncio.Future[Output | Exit]] = {}
-        self._mirrors: dict[str, Mirror] = {}
+        self._ears: dict[str, Ear] = {}
         self._reader = asyncio.create_task(self._read_all(), name="bridge-client")
 
     @classmethod
@@ -153,18 +163,19 @@ class BridgeClient:
     def is_open(self) -> bool:
         return self.fault is None
 
-    def submit(self, request: Request, mirror: Mirror | None = None) -> asyncio.Future[Decision]:
-        """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `mirror`."""
+    def submit(self, request: Request, ear: Ear | None = None) -> asyncio.Future[Decision]:
+        """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `ear`."""
         self._check()
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
         self._decisions[request.id] = future
-        if mirror is not None:
-            self._mirrors[request.terminal_id] = mirror
+        if ear is not None:
+            self._ears[request.terminal_id] = ear
         try:
             self.stream.send(request)
         except BaseException:
             del self._decisions[request.id]
+            self._ears.pop(request.terminal_id, None)
             raise
         return future
 
@@ -172,10 +183,6 @@ class BridgeClient:
         """Ask to take a request back; its decision says whether that was in time."""
         self._check()
         self.stream.send(Withdraw(id=request.id, trace_id=request.trace_id, reason=reason))
-
-    def attach(self, terminal_id: str, mirror: Mirror) -> None:
-        """Let `mirror` hear of a terminal that was opened over an earlier connection."""
-        self._mirrors[terminal_id] = mirror
 
     async def read(
         self, terminal_id: str, cursor: int | None, trace_id: str, max_bytes: int = CHUNK_BYTES, timeout_s: float = 10.0
@@ -247,9 +254,9 @@ class BridgeClient:
                 reply.set_exception(self.fault)
         self._decisions.clear()
         self._replies.clear()
-        for mirror in self._mirrors.values():
-            mirror.lose()
-        self._mirrors.clear()
+        for ear in self._ears.values():
+            ear.lose()
+        self._ears.clear()
 
     def _take(self, frame: AnyFrame) -> None:
         match frame:
@@ -271,19 +278,18 @@ class BridgeClient:
                 self.stream.send(Error(code="unexpected_frame", message=message))
 
     def _take_terminal(self, frame: Output | Exit) -> None:
-        mirror = self._mirrors.get(frame.terminal_id)
+        ear = self._ears.get(frame.terminal_id)
         if frame.reply_to is not None:
             reply = self._replies.pop(frame.reply_to, None)
             if reply is not None and not reply.done():
                 reply.set_result(frame)
-        if mirror is None:
-            return
+        if ear is None or frame.reply_to is not None:
+            return  # a reply is for whoever asked; the stream itself is told separately
         if isinstance(frame, Exit):
-            mirror.take_exit(frame)
-            if frame.reply_to is None:
-                del self._mirrors[frame.terminal_id]
-        elif frame.reply_to is None:
-            mirror.take_output(frame)
+            ear.take_exit(frame)
+            del self._ears[frame.terminal_id]
+        else:
+            ear.take_output(frame)
 
     def _take_error(self, frame: Error) -> None:
         if frame.reply_to is None:

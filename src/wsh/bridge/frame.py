@@ -67,9 +67,10 @@ class Policy(Frame):
 
 
 class Asker(Frame):
-    """Who wants it, for the person and the audit."""
+    """Who wants it, for the person and the audit. `client` is what the program calls itself, and may be a lie."""
 
     caller: str
+    client: str | None = None
     surface: str | None = None
     workspace_id: str | None = None
 

@@ -1,0 +1,184 @@
+"""The interface that every runtime adapter has, and what they share: one bridge connection.
+
+Errors are `ContractFault`s, already classified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from wsh.bridge.client import BridgeClient, Ear, Greeting
+from wsh.bridge.fault import BridgeFault, Dropped
+from wsh.bridge.frame import MAX_FRAME_BYTES, Decision, Exit, Output, Policy, Request
+from wsh.contract.adapters.classify import classify
+from wsh.contract.fault import ContractFault
+
+log = logging.getLogger("wsh.contract")
+
+AdapterType: TypeAlias = Literal["local", "bundled", "container_bridge"]
+State: TypeAlias = Literal["idle", "connecting", "ready", "dropped", "closed"]
+ACKNOWLEDGE_S = 3.0
+"""How long the desktop may take to answer a withdrawal before the connection is given up."""
+
+
+@dataclass(frozen=True)
+class ConnectInput:
+    trace_id: str
+    may_launch: bool = True
+    spawn_timeout_s: float = 8.0
+
+
+@dataclass(frozen=True)
+class ConnectResult:
+    adapter_type: AdapterType
+    endpoint: str
+    protocol_version: int
+    runtime_session_id: str
+    attempted: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class HealthCheckResult:
+    healthy: bool
+    state: State
+    endpoint: str | None
+    silent_s: float | None
+
+
+@dataclass(frozen=True)
+class SendRequestResult:
+    """`decision` is settled by the desktop's one answer."""
+
+    request: Request
+    decision: asyncio.Future[Decision]
+
+
+class RuntimeAdapter(ABC):
+    """connect, health_check, send_request, await_response, close, recover; plus read and terminate on what runs."""
+
+    adapter_type: ClassVar[AdapterType]
+
+    def __init__(
+        self,
+        runtime_session_id: str,
+        *,
+        name: str = "wsh",
+        trace: bool = False,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        on_policy: Callable[[Policy], None] | None = None,
+    ) -> None:
+        self.runtime_session_id = runtime_session_id
+        self.name = name
+        self.trace = trace
+        self.max_frame_bytes = max_frame_bytes
+        self.on_policy = on_policy
+        self.state: State = "idle"
+        self.endpoint: str | None = None
+        self._client: BridgeClient | None = None
+
+    @abstractmethod
+    async def connect(self, asked: ConnectInput) -> ConnectResult:
+        """Become ready, or raise and leave nothing behind. Ready already: returns at once."""
+
+    async def health_check(self) -> HealthCheckResult:
+        client = self._client
+        if client is None or not client.is_open:
+            return HealthCheckResult(False, "dropped" if self.state == "ready" else self.state, self.endpoint, None)
+        silent_s = asyncio.get_running_loop().time() - client.stream.last_heard
+        healthy = silent_s <= 3 * client.ready.heartbeat_ms / 1000
+        return HealthCheckResult(healthy, self.state, self.endpoint, silent_s)
+
+    async def send_request(self, request: Request, ear: Ear | None = None) -> SendRequestResult:
+        try:
+            return SendRequestResult(request, self._ready_client().submit(request, ear))
+        except BridgeFault as fault:
+            raise classify(fault) from None
+
+    async def await_response(self, sent: SendRequestResult, timeout_s: float) -> Decision:
+        """The one decision. Past `timeout_s` the request is withdrawn first, and what comes back says whether that was
+        in time: a yes that won the race is a yes."""
+        await asyncio.wait({sent.decision}, timeout=timeout_s)
+        if not sent.decision.done():
+            return await self.withdraw(sent, "timeout")
+        return self._settled(sent)
+
+    async def withdraw(
+        self, sent: SendRequestResult, reason: Literal["timeout", "cancelled", "caller_gone"]
+    ) -> Decision:
+        """Take a request back and wait until the desktop has said what became of it."""
+        client = self._ready_client()
+        try:
+            client.withdraw(sent.request, reason)
+        except BridgeFault as fault:
+            raise classify(fault, request_state="unknown") from None
+        await asyncio.wait({sent.decision}, timeout=ACKNOWLEDGE_S)
+        if not sent.decision.done():
+            await client.aclose()
+            silent = Dropped("The desktop did not acknowledge a withdrawal; the connection was given up.")
+            raise classify(silent, request_state="unknown")
+        return self._settled(sent)
+
+    def _settled(self, sent: SendRequestResult) -> Decision:
+        try:
+            return sent.decision.result()
+        except BridgeFault as fault:
+            raise classify(fault, request_state="unknown") from None
+
+    async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> Output:
+        try:
+            return await self._ready_client().read(terminal_id, cursor, trace_id, timeout_s=timeout_s)
+        except BridgeFault as fault:
+            raise classify(fault) from None
+        except TimeoutError:
+            raise _silent("read", timeout_s) from None
+
+    async def terminate(self, terminal_id: str, trace_id: str, timeout_s: float = 15.0) -> Exit:
+        try:
+            return await self._ready_client().terminate(terminal_id, trace_id, timeout_s=timeout_s)
+        except BridgeFault as fault:
+            raise classify(fault) from None
+        except TimeoutError:
+            raise _silent("terminate", timeout_s) from None
+
+    async def close(self) -> None:
+        """End the connection. The desktop and what it runs go on. Idempotent."""
+        self.state = "closed"
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def recover(self, asked: ConnectInput) -> ConnectResult:
+        """After a drop: let go of the dead connection and make a new one."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        self.state = "dropped"
+        return await self.connect(asked)
+
+    def _ready_client(self) -> BridgeClient:
+        if self._client is None:
+            raise classify(Dropped("The bridge is not connected."))
+        return self._client
+
+    def _greet(self, token: str, trace_id: str) -> Greeting:
+        return Greeting(token, trace_id, self.runtime_session_id, self.name)
+
+    def _adopt(self, client: BridgeClient, endpoint: str, attempted: list[dict[str, Any]]) -> ConnectResult:
+        self._client, self.endpoint, self.state = client, endpoint, "ready"
+        return ConnectResult(
+            self.adapter_type, endpoint, client.ready.version, self.runtime_session_id, attempted=attempted
+        )
+
+
+def _silent(what: str, timeout_s: float) -> ContractFault:
+    return ContractFault(
+        "PM_TERM_TIMEOUT",
+        f"The desktop did not answer a {what} within {timeout_s:g} s.",
+        phase=what,
+        timeout_ms=int(timeout_s * 1000),
+    )

@@ -1,0 +1,104 @@
+"""The dispatcher: every request of every door and every shape passes here, and leaves with exactly one answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wsh.contract.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
+from wsh.contract.caller import Caller
+from wsh.contract.correlation import correlate, make_id
+from wsh.contract.fault import ContractFault, bad_field
+from wsh.contract.headless import HeadlessRoute
+from wsh.contract.identity import IdentityRegistry
+from wsh.contract.interactive import InteractiveRoute
+from wsh.contract.model import Request
+from wsh.contract.response import Envelope, Outcome
+from wsh.contract.route import Route, find_route
+from wsh.contract.taxonomy import Code
+from wsh.contract.validate import validate
+
+log = logging.getLogger("wsh.contract")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The payload, and the code of the failure if it is one."""
+
+    payload: dict[str, Any]
+    code: Code | None
+
+    @property
+    def ok(self) -> bool:
+        return self.code is None
+
+
+class Contract:
+    """`handle` never raises, except that a cancellation passes through after everything is cleaned up."""
+
+    def __init__(
+        self,
+        registry: IdentityRegistry,
+        headless: HeadlessRoute,
+        interactive: InteractiveRoute,
+        new_id: Callable[[str], str] = make_id,
+    ) -> None:
+        self.registry = registry
+        self.headless = headless
+        self.interactive = interactive
+        self.new_id = new_id
+
+    async def handle(self, raw: object, caller: Caller, tool: Tool = CANONICAL_TOOL) -> Answer:
+        document: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+        correlated = correlate(document, self.new_id)
+        resolution, fault = resolve(document, tool, parse_stage(caller.environ))
+        envelope = Envelope(correlated, resolution)
+        try:
+            if not isinstance(raw, Mapping):
+                fault = bad_field("", "must be an object")
+            if fault is not None:
+                raise fault
+            request = validate(to_canonical(document, resolution), resolution)
+            outcome = await self._dispatch(request, caller, envelope)
+            return Answer(envelope.succeed(outcome), None)
+        except ContractFault as failed:
+            log.info("%s %s, trace %s", tool, failed.code, correlated.trace_id)
+            if failed.code == "PM_TERM_INTERNAL":
+                log.error("the contract failed: %s, trace %s", failed.message, correlated.trace_id)
+            return Answer(envelope.fail(failed), failed.code)
+        except Exception:
+            log.exception("the contract failed, trace %s, request %s", correlated.trace_id, correlated.request_id)
+            return Answer(envelope.fail_internally(), "PM_TERM_INTERNAL")
+
+    async def _dispatch(self, request: Request, caller: Caller, envelope: Envelope) -> Outcome:
+        envelope.mode = request.invocation.mode
+        ids = envelope.correlated
+        if request.action in {"read_output", "terminate"}:
+            assert request.target is not None
+            identity = self.registry.get(request.target, caller, request)
+            envelope.mode = identity.mode
+        route = find_route(request.action, envelope.mode)
+        log.debug("%s -> %s (gate: %s), trace %s", request.action, route.path, route.gate, ids.trace_id)
+        match route:
+            case Route.LIST:
+                items = [identity.to_item() for identity in self.registry.list_active(caller, request)]
+                return Outcome("completed", {"items": items})
+            case Route.HEADLESS_EXECUTE:
+                return await self.headless.execute(request, caller, ids)
+            case Route.HEADLESS_READ:
+                return await self.headless.read_output(identity, request)
+            case Route.HEADLESS_TERMINATE:
+                return await self.headless.terminate(identity, request)
+            case Route.INTERACTIVE_EXECUTE:
+                return await self.interactive.execute(request, caller, ids)
+            case Route.INTERACTIVE_READ:
+                return await self.interactive.read_output(identity, request, ids)
+            case Route.INTERACTIVE_TERMINATE:
+                return await self.interactive.terminate(identity, request, ids)
+
+    async def aclose(self) -> None:
+        """End headless commands and let go of desktops; their windows and what runs there go on."""
+        await self.headless.aclose()
+        await self.interactive.pool.aclose()

@@ -1,0 +1,214 @@
+"""The headless route: the policy's gate, then the runner. No window, no bridge, no shell.
+
+A command that outlives the call's wait goes on and is `accepted`; its output stays readable under its session. Whoever
+cancels the call that started it kills its tree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wsh.contract.caller import Caller
+from wsh.contract.correlation import Correlated, make_id
+from wsh.contract.fault import bad_field
+from wsh.contract.gate import Gate, Recorder, Ruling, blocked
+from wsh.contract.identity import Identity, IdentityRegistry
+from wsh.contract.model import Execution, Request
+from wsh.contract.output import OutputLog
+from wsh.contract.question import decision_event, find_cwd, make_question, no_cwd, speak
+from wsh.contract.response import Outcome
+from wsh.contract.result import make_result, wait_for_news
+from wsh.contract.runner import Runner, Started
+from wsh.contract.shield import finish
+from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound
+
+log = logging.getLogger("wsh.contract")
+
+
+@dataclass(frozen=True)
+class HeadlessOptions:
+    max_output_bytes: int = 10 * 1024 * 1024
+    reply_bytes: int = 1024 * 1024
+    """Output carried by one answer; the rest is read from `next_cursor` on."""
+
+
+class HeadlessRoute:
+    def __init__(
+        self,
+        gate: Gate,
+        runner: Runner,
+        registry: IdentityRegistry,
+        recorder: Recorder,
+        options: HeadlessOptions | None = None,
+        new_id: Callable[[str], str] = make_id,
+    ) -> None:
+        self.gate = gate
+        self.runner = runner
+        self.registry = registry
+        self.recorder = recorder
+        self.options = options or HeadlessOptions()
+        self.new_id = new_id
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    def ask(self, request: Request, caller: Caller) -> Ruling:
+        """What the policy says to running this headless; runs nothing."""
+        assert request.execution is not None and request.execution.command is not None
+        cwd = find_cwd(request, caller)
+        return self.gate.decide(make_question(request, caller, cwd, "headless", "execute"))
+
+    async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
+        execution = request.execution
+        assert execution is not None and execution.command is not None
+        cwd = find_cwd(request, caller)
+        ruling = self.gate.decide(make_question(request, caller, cwd, "headless", "execute"))
+        session_id = self.new_id("sess")
+        self._audit("decision", request, caller, ids, session_id, cwd, ruling)
+        if ruling.effect != "allow" or len(ruling.argv) != 1:
+            raise blocked(ruling)
+        identity = Identity(
+            session_id=session_id,
+            terminal_id=None,
+            mode="headless",
+            owner=caller.id,
+            workspace_id=request.runtime.workspace_id,
+            caller_surface=request.compat.caller_surface,
+            command=speak(execution),
+            cwd=cwd,
+            trace_id=ids.trace_id,
+            started=time.time(),
+            log=OutputLog(self.options.max_output_bytes),
+        )
+        self.registry.add(identity)
+        starting = asyncio.ensure_future(self._start(list(ruling.argv[0]), cwd, execution, identity))
+        try:
+            started = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await finish(_abandon(starting))
+            self.registry.remove(identity)
+            raise
+        except Exception:
+            self.registry.remove(identity)
+            raise
+        watcher = asyncio.create_task(self._watch(identity, started, request, caller, ids), name="contract-headless")
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+        try:
+            await asyncio.wait({watcher}, timeout=request.timeout_ms / 1000)
+        except asyncio.CancelledError:
+            identity.terminated = True
+            await finish(started.kill())
+            await finish(asyncio.wait({watcher}))
+            raise
+        return Outcome("accepted" if identity.running else "completed", self._result(identity, 0), identity.to_wire())
+
+    async def _start(self, argv: list[str], cwd: str, execution: Execution, identity: Identity) -> Started:
+        try:
+            started = await self.runner.start(argv, cwd=cwd, env=execution.env or {}, on_output=identity.log.append)
+        except ProgramNotFound:
+            raise bad_field(
+                "execution.command", f"there is no program {argv[0]!r} that can be run here", reason="program_not_found"
+            ) from None
+        except CwdNotFound:
+            raise no_cwd(cwd) from None
+        except InvalidEnvironment as problem:
+            raise bad_field("execution.env", problem.message, reason="invalid_env") from None
+        identity.handle = started
+        identity.facts["pid"] = started.pid
+        return started
+
+    async def _watch(
+        self, identity: Identity, started: Started, request: Request, caller: Caller, ids: Correlated
+    ) -> None:
+        """Follow a command to its end, whoever still waits for it."""
+        began = time.monotonic()
+        limit = self.gate.lifetime_ms()
+        try:
+            try:
+                async with asyncio.timeout(limit / 1000 if limit else None):
+                    ended = await started.wait()
+            except TimeoutError:
+                identity.warning = f"Ended by the policy's lifetime limit of {limit} ms."
+                identity.terminated = True
+                await started.kill()
+                ended = await started.wait()
+            if ended.signal is not None:
+                identity.facts["signal"] = ended.signal
+            identity.end(ended.code)
+        except Exception:
+            log.exception("headless command lost, trace %s", ids.trace_id)
+            identity.facts["lost"] = True
+            identity.end(None)
+        finally:
+            await started.aclose()
+        self.recorder.record(
+            {
+                "event": "exit",
+                "trace_id": ids.trace_id,
+                "request_id": ids.request_id,
+                "session_id": identity.session_id,
+                "actor": caller.id,
+                "mode": "headless",
+                "exit_code": identity.exit_code,
+                "duration_ms": round((time.monotonic() - began) * 1000, 3),
+                "terminated": identity.terminated,
+            }
+        )
+
+    async def read_output(self, identity: Identity, request: Request) -> Outcome:
+        assert request.target is not None
+        cursor = request.target.cursor
+        if request.runtime.timeout_ms is not None:
+            await wait_for_news(identity, cursor, request.runtime.timeout_ms / 1000)
+        return Outcome(
+            "accepted" if identity.running else "completed", self._result(identity, cursor), identity.to_wire()
+        )
+
+    async def terminate(self, identity: Identity, request: Request) -> Outcome:
+        survivors: list[int] = []
+        if identity.running:
+            identity.terminated = True
+            survivors = list(await identity.handle.kill())
+            if not survivors:
+                while identity.running:
+                    await identity.log.changed()
+        result = self._result(identity, identity.log.end)
+        result["terminated"] = not identity.running
+        if survivors:
+            result["survivors"] = survivors
+        return Outcome("accepted" if identity.running else "completed", result, identity.to_wire())
+
+    def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
+        return make_result(identity, cursor, self.options.reply_bytes)
+
+    def _audit(
+        self,
+        event: str,
+        request: Request,
+        caller: Caller,
+        ids: Correlated,
+        session_id: str,
+        cwd: str | None,
+        ruling: Ruling,
+    ) -> None:
+        self.recorder.record(decision_event(event, request, caller, ids, session_id, cwd, ruling, "headless"))
+
+    async def aclose(self) -> None:
+        """End every headless command of this server."""
+        for identity in self.registry.list_all():
+            if identity.mode == "headless" and identity.running and identity.handle is not None:
+                await identity.handle.kill()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+
+
+async def _abandon(starting: asyncio.Future[Started]) -> None:
+    """The caller is gone while its command was being started."""
+    try:
+        started = await starting
+    except Exception:
+        return
+    await started.aclose()

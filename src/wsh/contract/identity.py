@@ -1,0 +1,156 @@
+"""Who owns which session and terminal, and which of them a caller may see.
+
+An identity belongs to the caller that made it; for everybody else it does not exist. It stays readable after its end
+until retention takes it; `list` shows what is active.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wsh.contract.caller import Caller
+from wsh.contract.fault import ContractFault
+from wsh.contract.model import Mode, Request, Target
+from wsh.contract.output import OutputLog
+
+
+@dataclass(eq=False)
+class Identity:
+    """A session, and for interactive ones the terminal that shows it. `handle` is its route's own business."""
+
+    session_id: str
+    terminal_id: str | None
+    mode: Mode
+    owner: str
+    workspace_id: str | None
+    caller_surface: str | None
+    command: str | None
+    cwd: str | None
+    trace_id: str
+    started: float
+    log: OutputLog
+    handle: Any = None
+    running: bool = True
+    exit_code: int | None = None
+    terminated: bool = False
+    authorization: str = "allowed"
+    warning: str | None = None
+    ended: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def end(self, exit_code: int | None) -> None:
+        if self.running:
+            self.running = False
+            self.exit_code = exit_code
+            self.ended = time.time()
+            self.log.finish()
+
+    def to_wire(self) -> dict[str, str]:
+        wire = {"session_id": self.session_id}
+        return wire | {"terminal_id": self.terminal_id} if self.terminal_id is not None else wire
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.to_wire(),
+            "mode": self.mode,
+            "command": self.command,
+            "cwd": self.cwd,
+            "workspace_id": self.workspace_id,
+            "caller_surface": self.caller_surface,
+            "running": self.running,
+            "started_at": self.started,
+            "trace_id": self.trace_id,
+        }
+
+
+class IdentityRegistry:
+    """All identities of one server. `retention_s` and `max_ended` bound what is kept of those that ended."""
+
+    def __init__(
+        self,
+        *,
+        retention_s: float = 86_400,
+        max_ended: int = 512,
+        max_active: int = 1024,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.retention_s = retention_s
+        self.max_ended = max_ended
+        self.max_active = max_active
+        self._clock = clock
+        self._all: OrderedDict[str, Identity] = OrderedDict()
+
+    def add(self, identity: Identity) -> None:
+        self._sweep()
+        active = sum(known.running for known in self._all.values())
+        if active >= self.max_active:
+            raise ContractFault(
+                "PM_TERM_BLOCKED_DESTRUCTIVE",
+                f"{active} commands of the contract are running already.",
+                reason="too_many_active",
+                limit=self.max_active,
+            )
+        self._all[identity.session_id] = identity
+
+    def remove(self, identity: Identity) -> None:
+        self._all.pop(identity.session_id, None)
+
+    def get(self, target: Target, caller: Caller, request: Request) -> Identity:
+        """The caller's own identity that `target` names. Raises PM_TERM_NOT_FOUND, whatever the reason."""
+        self._sweep()
+        for identity in self._all.values():
+            if _matches(identity, target) and identity.owner == caller.id:
+                scope = request.runtime.workspace_id
+                mode = request.invocation.mode
+                if scope is not None and identity.workspace_id != scope:
+                    break
+                if mode is not None and identity.mode != mode:
+                    break
+                return identity
+        raise not_found(target)
+
+    def list_active(self, caller: Caller, request: Request) -> list[Identity]:
+        """The caller's own that are running, narrowed by mode, workspace and surface where those are given."""
+        self._sweep()
+        mode, scope, surface = (
+            request.invocation.mode,
+            request.runtime.workspace_id,
+            request.compat.caller_surface,
+        )
+        return [
+            identity
+            for identity in self._all.values()
+            if identity.running
+            and identity.owner == caller.id
+            and (mode is None or identity.mode == mode)
+            and (scope is None or identity.workspace_id == scope)
+            and (surface is None or identity.caller_surface == surface)
+        ]
+
+    def list_all(self) -> list[Identity]:
+        return list(self._all.values())
+
+    def _sweep(self) -> None:
+        """Forget what ended too long ago, and the oldest of what is too much."""
+        limit = self._clock() - self.retention_s
+        ended = [known for known in self._all.values() if not known.running]
+        surplus = len(ended) - self.max_ended
+        for number, identity in enumerate(sorted(ended, key=lambda known: known.ended or 0.0)):
+            if number < surplus or (identity.ended or 0.0) < limit:
+                del self._all[identity.session_id]
+
+
+def _matches(identity: Identity, target: Target) -> bool:
+    by_session = target.session_id is None or identity.session_id == target.session_id
+    by_terminal = target.terminal_id is None or identity.terminal_id == target.terminal_id
+    return by_session and by_terminal
+
+
+def not_found(target: Target, **details: Any) -> ContractFault:
+    named = {key: value for key, value in target.model_dump(exclude={"cursor"}).items() if value is not None}
+    words = " and ".join(f"{key} {value!r}" for key, value in named.items())
+    return ContractFault("PM_TERM_NOT_FOUND", f"There is nothing of yours with {words}.", target=named, **details)

@@ -1,0 +1,442 @@
+"""The interactive route: ask the policy, then the person, then follow what runs at the desktop.
+
+Nothing here runs a command; the desktop does, after a yes that was bound to exactly what it showed. A request is withdrawn
+when its time is over or its caller is gone, and the desktop's one decision says what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from wsh.bridge.frame import Asker, Decision, Exit, Output
+from wsh.bridge.frame import Request as RequestFrame
+from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
+from wsh.contract.adapters.classify import refusal
+from wsh.contract.adapters.inputs import read_request_timeout_ms
+from wsh.contract.adapters.mode import resolve_mode
+from wsh.contract.adapters.pool import AdapterPool
+from wsh.contract.caller import Caller
+from wsh.contract.correlation import Correlated, make_id
+from wsh.contract.fault import ContractFault, bad_field
+from wsh.contract.gate import Gate, Recorder, Ruling, blocked
+from wsh.contract.identity import Identity, IdentityRegistry, not_found
+from wsh.contract.model import Request, Target
+from wsh.contract.output import OutputLog
+from wsh.contract.question import decision_event, find_cwd, make_question, speak
+from wsh.contract.response import Outcome
+from wsh.contract.result import make_result, wait_for_news
+from wsh.contract.shield import finish
+
+log = logging.getLogger("wsh.contract")
+
+Kind = Literal["run", "open", "send"]
+QUIET_S = 0.3
+"""After typing into a terminal: silence that counts as an answer."""
+PATIENCE_S = 1.0
+"""After typing into a terminal: how long the first output may take."""
+
+
+class HeadlessView(Protocol):
+    """What the policy would say headless, for the advice in failures."""
+
+    def ask(self, request: Request, caller: Caller) -> Ruling: ...
+
+
+@dataclass(frozen=True)
+class InteractiveOptions:
+    max_output_bytes: int = 4 * 1024 * 1024
+    reply_bytes: int = 1024 * 1024
+    max_approval_ms: int = 300_000
+
+
+class TerminalEar:
+    """Hears what a terminal at the desktop prints, into an identity's log."""
+
+    def __init__(self, identity: Identity, on_exit: Callable[[Identity], None]) -> None:
+        self.identity = identity
+        self.received = 0
+        self.is_lost = False
+        self._on_exit = on_exit
+
+    def take_output(self, frame: Output) -> None:
+        data = frame.payload()
+        gap = frame.offset - self.received
+        if gap > 0:
+            self.identity.log.skip(gap)
+        elif gap < 0:
+            data = data[-gap:]
+        self.received = max(self.received, frame.offset + len(frame.payload()))
+        if data:
+            self.identity.log.append("stdout", data)
+        if not frame.running:
+            self._end(frame.exit_code)
+
+    def take_exit(self, frame: Exit) -> None:
+        if frame.terminated:
+            self.identity.terminated = True
+        self._end(frame.exit_code)
+
+    def lose(self) -> None:
+        self.is_lost = True
+        self.identity.log.wake()
+
+    def _end(self, exit_code: int | None) -> None:
+        if self.identity.running:
+            self.identity.end(exit_code)
+            self._on_exit(self.identity)
+
+
+@dataclass
+class Attached:
+    """An identity's `handle`: its adapter and what listens to it."""
+
+    adapter: RuntimeAdapter
+    ear: TerminalEar
+
+
+class InteractiveRoute:
+    def __init__(
+        self,
+        gate: Gate,
+        pool: AdapterPool,
+        registry: IdentityRegistry,
+        recorder: Recorder,
+        headless: HeadlessView,
+        options: InteractiveOptions | None = None,
+        new_id: Callable[[str], str] = make_id,
+    ) -> None:
+        self.gate = gate
+        self.pool = pool
+        self.registry = registry
+        self.recorder = recorder
+        self.headless = headless
+        self.options = options or InteractiveOptions()
+        self.new_id = new_id
+
+    # execute
+
+    async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
+        into = self._find_terminal(request, caller)
+        kind: Kind = "send" if into else "open" if request.invocation.intent == "open_only" else "run"
+        timeout_ms = request.runtime.timeout_ms or read_request_timeout_ms(caller.environ)
+        try:
+            return await self._execute(request, caller, ids, kind, into, timeout_ms)
+        except ContractFault as fault:
+            if fault.code in {"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_TIMEOUT"} and kind == "run":
+                fault.details.setdefault("headless_verdict", self._headless_verdict(request, caller))
+            raise
+
+    def _find_terminal(self, request: Request, caller: Caller) -> Identity | None:
+        if request.target is None:
+            return None
+        identity = self.registry.get(request.target, caller, request)
+        if not identity.running:
+            raise not_found(request.target, reason="terminal_ended")
+        return identity
+
+    def _headless_verdict(self, request: Request, caller: Caller) -> dict[str, Any]:
+        try:
+            return self.headless.ask(request, caller).to_verdict()
+        except ContractFault as fault:
+            return {"effect": "deny", "reason": fault.details.get("reason", "invalid"), "message": fault.message}
+
+    async def _execute(
+        self, request: Request, caller: Caller, ids: Correlated, kind: Kind, into: Identity | None, timeout_ms: int
+    ) -> Outcome:
+        cwd = None if kind == "send" else _find_cwd(request, caller)
+        action: Literal["execute", "send", "open"] = "execute" if kind == "run" else kind
+        ruling = self.gate.decide(make_question(request, caller, cwd, "interactive", action))
+        identity = into or self._new_identity(request, caller, ids, cwd)
+        self.recorder.record(
+            decision_event("decision", request, caller, ids, identity.session_id, cwd, ruling, "interactive")
+        )
+        if ruling.effect == "deny" or ruling.risk == "irrecoverable":
+            raise blocked(ruling)
+        adapter = await self._adapter_for(request, caller, ids, into)
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        approval_ms = min(timeout_ms, self.options.max_approval_ms)
+        frame = self._frame(request, caller, ids, kind, identity, cwd, ruling, approval_ms)
+        ear = (
+            identity.handle.ear if into else TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids))
+        )
+        if into is None:
+            identity.handle = Attached(adapter, ear)
+            self.registry.add(identity)
+        cursor = identity.log.end
+        try:
+            decision = await self._ask_person(adapter, frame, None if into else ear, approval_ms, ids)
+        except BaseException as problem:
+            if into is None:
+                self.registry.remove(identity)
+            self._record_approval(None, problem, frame, caller, ids)
+            raise
+        self._record_approval(decision, None, frame, caller, ids)
+        if decision.outcome != "approved":
+            if into is None:
+                self.registry.remove(identity)
+            raise refusal(decision, approval_ms)
+        self._note_approval(identity, decision, ruling)
+        return await self._follow(request, identity, kind, cursor, deadline, ids)
+
+    async def _adapter_for(
+        self, request: Request, caller: Caller, ids: Correlated, into: Identity | None
+    ) -> RuntimeAdapter:
+        if into is not None:
+            attached: Attached = into.handle
+            return await self.pool.reattach(attached.adapter, ids.trace_id)
+        return await self.pool.get(caller.environ, request.runtime, ids.trace_id)
+
+    def _new_identity(self, request: Request, caller: Caller, ids: Correlated, cwd: str | None) -> Identity:
+        return Identity(
+            session_id=self.new_id("sess"),
+            terminal_id=self.new_id("term"),
+            mode="interactive",
+            owner=caller.id,
+            workspace_id=request.runtime.workspace_id,
+            caller_surface=request.compat.caller_surface,
+            command=speak(request.execution) if request.execution and request.execution.command else None,
+            cwd=cwd,
+            trace_id=ids.trace_id,
+            started=time.time(),
+            log=OutputLog(self.options.max_output_bytes),
+        )
+
+    def _frame(
+        self,
+        request: Request,
+        caller: Caller,
+        ids: Correlated,
+        kind: Kind,
+        identity: Identity,
+        cwd: str | None,
+        ruling: Ruling,
+        approval_ms: int,
+    ) -> RequestFrame:
+        execution = request.execution
+        assert identity.terminal_id is not None
+        return RequestFrame(
+            id=self.new_id("br"),
+            trace_id=ids.trace_id,
+            request_id=ids.request_id,
+            kind=kind,
+            session_id=identity.session_id,
+            terminal_id=identity.terminal_id,
+            command=speak(execution) if execution and execution.command else "",
+            argv=_argv(request, ruling) if kind == "run" else [],
+            cwd=cwd,
+            env=dict(execution.env or {}) if execution and kind != "send" else {},
+            title=request.compat.name,
+            effect="allow" if ruling.effect == "allow" and ruling.risk == "none" else "ask",
+            risk=ruling.risk,
+            reasons=list(ruling.risk_reasons),
+            rule=ruling.rule,
+            asker=Asker(
+                caller=caller.id,
+                client=caller.client or None,
+                surface=request.compat.caller_surface,
+                workspace_id=request.runtime.workspace_id,
+            ),
+            deadline_ms=approval_ms,
+        )
+
+    async def _ask_person(
+        self, adapter: RuntimeAdapter, frame: RequestFrame, ear: TerminalEar | None, approval_ms: int, ids: Correlated
+    ) -> Decision:
+        """The desktop's decision. Cancelled, the request is withdrawn, and ended if the yes had come first."""
+        sent = await adapter.send_request(frame, ear)
+        try:
+            return await adapter.await_response(sent, approval_ms / 1000)
+        except asyncio.CancelledError:
+            await finish(self._take_back(adapter, sent, ids))
+            raise
+
+    async def _take_back(self, adapter: RuntimeAdapter, sent: SendRequestResult, ids: Correlated) -> None:
+        try:
+            decision = await adapter.withdraw(sent, "cancelled")
+            if decision.outcome == "approved" and sent.request.kind != "send":
+                await adapter.terminate(sent.request.terminal_id, ids.trace_id)
+        except ContractFault as fault:
+            log.warning("a cancelled request could not be taken back: %s (trace %s)", fault.message, ids.trace_id)
+
+    def _note_approval(self, identity: Identity, decision: Decision, ruling: Ruling) -> None:
+        identity.facts["approved_by"] = decision.by
+        identity.facts["approval_scope"] = decision.scope
+        if decision.edited and decision.evidence is not None:
+            identity.facts["edited_argv"] = list(decision.evidence.argv)
+            identity.warning = "The person edited the command before approving it."
+        if ruling.risk == "destructive":
+            identity.authorization = "allowed_with_warning"
+            identity.warning = "Destructive, and approved: " + "; ".join(ruling.risk_reasons or [ruling.message])
+
+    async def _follow(
+        self, request: Request, identity: Identity, kind: Kind, cursor: int, deadline: float, ids: Correlated
+    ) -> Outcome:
+        """Wait for what was started, for as long as the call may take."""
+        loop = asyncio.get_running_loop()
+        attached: Attached = identity.handle
+        try:
+            if kind == "run":
+                while identity.running and not attached.ear.is_lost and loop.time() < deadline:
+                    await wait_for_news(identity, identity.log.end, deadline - loop.time())
+            elif kind == "send":
+                await self._wait_for_quiet(identity, cursor, deadline)
+        except asyncio.CancelledError:
+            if kind == "run" and identity.running:
+                assert identity.terminal_id is not None
+                await finish(attached.adapter.terminate(identity.terminal_id, ids.trace_id))
+            raise
+        if kind == "run" and identity.running and attached.ear.is_lost:
+            raise ContractFault(
+                "PM_TERM_DISCONNECTED",
+                "The connection to the desktop was lost while the command ran; it may still be running there.",
+                request_state="started",
+                next_step="Reconnect by reading the output of this session; nothing was repeated.",
+                identity=identity.to_wire(),
+            )
+        done = kind == "open" or not identity.running
+        result = make_result(identity, cursor, self.options.reply_bytes)
+        return Outcome("completed" if done else "accepted", result, identity.to_wire())
+
+    async def _wait_for_quiet(self, identity: Identity, cursor: int, deadline: float) -> None:
+        loop = asyncio.get_running_loop()
+        await wait_for_news(identity, cursor, min(PATIENCE_S, max(0.0, deadline - loop.time())))
+        while identity.running and (left := min(QUIET_S, deadline - loop.time())) > 0:
+            seen = identity.log.end
+            await wait_for_news(identity, seen, left)
+            if identity.log.end == seen:
+                return
+
+    # follow-ups
+
+    async def read_output(self, identity: Identity, request: Request, ids: Correlated) -> Outcome:
+        assert request.target is not None
+        cursor = request.target.cursor
+        wait_ms = request.runtime.timeout_ms or 0
+        deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+        while identity.running:
+            await self._sync(identity, ids)
+            left = deadline - asyncio.get_running_loop().time()
+            start = identity.log.start if cursor is None else cursor
+            if left <= 0 or not identity.running or identity.log.end > start:
+                break
+            await wait_for_news(identity, cursor, min(left, 0.5))
+        done = not identity.running
+        result = make_result(identity, cursor, self.options.reply_bytes)
+        return Outcome("completed" if done else "accepted", result, identity.to_wire())
+
+    async def _sync(self, identity: Identity, ids: Correlated) -> None:
+        """Take over what the desktop has and we have not. A desktop that knows nothing of it was restarted."""
+        attached: Attached = identity.handle
+        adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
+        assert identity.terminal_id is not None
+        while identity.running:
+            try:
+                frame = await adapter.read(identity.terminal_id, attached.ear.received, ids.trace_id)
+            except ContractFault as fault:
+                if fault.code != "PM_TERM_NOT_FOUND":
+                    raise
+                identity.warning = "The desktop that ran it is gone; how it ended is not known."
+                identity.end(None)
+                return
+            attached.ear.take_output(frame)
+            if not frame.data:
+                return
+
+    async def terminate(self, identity: Identity, request: Request, ids: Correlated) -> Outcome:
+        survivors: list[int] = []
+        if identity.running:
+            attached: Attached = identity.handle
+            adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
+            assert identity.terminal_id is not None
+            try:
+                frame = await adapter.terminate(identity.terminal_id, ids.trace_id)
+            except ContractFault as fault:
+                if fault.code == "PM_TERM_NOT_FOUND":
+                    identity.end(None)
+                    target = Target(session_id=identity.session_id, terminal_id=identity.terminal_id)
+                    raise not_found(target, reason="terminal_gone") from None
+                raise
+            identity.terminated = True
+            survivors = list(frame.survivors)
+            attached.ear.take_exit(frame)
+        result = make_result(identity, identity.log.end, self.options.reply_bytes)
+        result["terminated"] = True
+        if survivors:
+            result["survivors"] = survivors
+        return Outcome("completed", result, identity.to_wire())
+
+    # the trail
+
+    def _record_approval(
+        self,
+        decision: Decision | None,
+        problem: BaseException | None,
+        frame: RequestFrame,
+        caller: Caller,
+        ids: Correlated,
+    ) -> None:
+        event: dict[str, Any] = {
+            "event": "approval",
+            "trace_id": ids.trace_id,
+            "request_id": ids.request_id,
+            "session_id": frame.session_id,
+            "actor": caller.id,
+            "mode": "interactive",
+            "outcome": decision.outcome if decision else _ended_by(problem),
+        }
+        if decision is not None:
+            event |= {"by": decision.by, "scope": decision.scope, "reason": decision.reason, "code": decision.code}
+            if decision.evidence is not None:
+                event |= {
+                    "argv": decision.evidence.argv,
+                    "cwd": decision.evidence.cwd,
+                    "executable": decision.evidence.executable,
+                    "executable_sha256": decision.evidence.executable_sha256,
+                    "binding": decision.evidence.binding,
+                }
+        self.recorder.record(event)
+
+    def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
+        self.recorder.record(
+            {
+                "event": "exit",
+                "trace_id": ids.trace_id,
+                "request_id": ids.request_id,
+                "session_id": identity.session_id,
+                "actor": caller.id,
+                "mode": "interactive",
+                "exit_code": identity.exit_code,
+                "duration_ms": round((time.time() - identity.started) * 1000, 3),
+                "terminated": identity.terminated,
+            }
+        )
+
+
+def _find_cwd(request: Request, caller: Caller) -> str | None:
+    """On this machine paths are checked here; across a bridge only the desktop knows what they mean."""
+    if resolve_mode(request.runtime.adapter_override, caller.environ).mode != "container_bridge":
+        return find_cwd(request, caller)
+    cwd = request.runtime.cwd
+    if cwd is not None and not cwd.startswith("/"):
+        raise bad_field("runtime.cwd", "must be an absolute path on the desktop's machine", reason="relative_cwd")
+    return cwd
+
+
+def _argv(request: Request, ruling: Ruling) -> list[str]:
+    """What the desktop runs: literal words as they are, anything else through a shell that the person sees."""
+    execution = request.execution
+    assert execution is not None and execution.command is not None
+    if execution.args:
+        return [execution.command, *execution.args]
+    if len(ruling.argv) == 1:
+        return list(ruling.argv[0])
+    return ["sh", "-c", execution.command]
+
+
+def _ended_by(problem: BaseException | None) -> str:
+    return problem.code if isinstance(problem, ContractFault) else "cancelled"

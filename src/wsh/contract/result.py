@@ -1,0 +1,42 @@
+"""The `result` of an answer about an identity, and waiting for it to change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from wsh.contract.identity import Identity
+
+
+def make_result(identity: Identity, cursor: int | None, reply_bytes: int) -> dict[str, Any]:
+    """The `result` of an answer about an identity: state, and output from `cursor` on."""
+    reading = identity.log.read(cursor, reply_bytes)
+    result: dict[str, Any] = {
+        "authorization": identity.authorization,
+        "stdout": reading.stdout,
+        "stderr": reading.stderr,
+        "exit_code": identity.exit_code,
+        "running": identity.running,
+        "cursor": reading.cursor,
+        "next_cursor": reading.next_cursor,
+        "dropped_bytes": reading.dropped_bytes,
+    }
+    if reading.more:
+        result["more"] = True
+    if identity.warning is not None:
+        result["warning"] = identity.warning
+    for name in ("signal", "edited_argv", "approved_by", "approval_scope"):
+        if name in identity.facts:
+            result[name] = identity.facts[name]
+    return result
+
+
+async def wait_for_news(identity: Identity, cursor: int | None, timeout_s: float) -> None:
+    """Until there is output past `cursor`, or the end, or the time is over."""
+    start = identity.log.start if cursor is None else cursor
+    try:
+        async with asyncio.timeout(timeout_s):
+            while identity.running and identity.log.end <= start:
+                await identity.log.changed()
+    except TimeoutError:
+        pass
