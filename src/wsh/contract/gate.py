@@ -1,73 +1,83 @@
-"""The question put to the policy before anything runs, and its answer. One gate for both modes and every door."""
+"""The one point where a request meets policy and leaves its trail, for both modes and every door."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from wsh.contract.fault import ContractFault
-from wsh.contract.model import Mode
+from wsh.policy import Policy, Request, Risk, Verdict, decide
 
-Effect: TypeAlias = Literal["allow", "ask", "deny"]
-Risk: TypeAlias = Literal["none", "destructive", "irrecoverable"]
-
-
-@dataclass(frozen=True)
-class Question:
-    """Either `argv` (as it is) or `command` (to be parsed). `action` is what would be done with it."""
-
-    mode: Mode
-    action: Literal["execute", "send", "open"]
-    actor: str
-    argv: tuple[str, ...] | None = None
-    command: str | None = None
-    cwd: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    workspace_id: str | None = None
-    caller_surface: str | None = None
+log = logging.getLogger("wsh.contract")
 
 
-@dataclass(frozen=True)
-class Ruling:
-    effect: Effect
-    risk: Risk
-    reason: str
-    """One word that programs compare, such as `not_allowlisted`."""
-    message: str
-    rule: str | None = None
-    hint: str | None = None
-    argv: tuple[tuple[str, ...], ...] = ()
-    """Segments as they would run; empty when not understood word by word."""
-    risk_reasons: Sequence[str] = ()
+class PolicySource(Protocol):
+    """Where the policy comes from; asked anew for each decision."""
 
-    def to_details(self) -> dict[str, Any]:
-        details: dict[str, Any] = {"reason": self.reason, "risk": self.risk}
-        if self.rule is not None:
-            details["rule"] = self.rule
-        if self.risk_reasons:
-            details["risk_reasons"] = list(self.risk_reasons)
-        if self.hint is not None:
-            details["hint"] = self.hint
-        return details
-
-    def to_verdict(self) -> dict[str, Any]:
-        """What `details.headless_verdict` says."""
-        return {"effect": self.effect, "reason": self.reason, "rule": self.rule, "message": self.message}
+    def current(self) -> Policy: ...
 
 
-class Gate(Protocol):
-    def decide(self, question: Question) -> Ruling: ...
+class Trail(Protocol):
+    """The audit. Raises OSError when an entry cannot be written."""
+
+    def append(self, entry: Mapping[str, Any]) -> object: ...
+
+
+class Gate:
+    """Decides and records. `lifetime_ms` is the setting that holds where the policy has none; 0 means no limit."""
+
+    def __init__(self, source: PolicySource, trail: Trail, *, home: str | None = None, lifetime_ms: int = 0) -> None:
+        self.source = source
+        self.trail = trail
+        self.home = home
+        self._lifetime_ms = lifetime_ms
+
+    def decide(self, question: Request) -> Verdict:
+        return decide(question, self.source.current())
 
     def lifetime_ms(self) -> int:
-        """Longest life of a command; 0 means no limit."""
+        """Longest life of a command."""
+        return self.source.current().lifetime_ms or self._lifetime_ms
+
+    def record_decision(self, entry: Mapping[str, Any]) -> None:
+        """What was decided, before anything runs: a decision that leaves no trail is no decision."""
+        digest = self.source.current().digest[:16]
+        self.trail.append({**entry, "policy": digest} if digest else entry)
+
+    def record(self, entry: Mapping[str, Any]) -> None:
+        """What happened afterwards. A trail that cannot be written is told in the log; it undoes nothing."""
+        try:
+            self.trail.append(entry)
+        except (OSError, ValueError):
+            log.exception("an audit entry could not be written, trace %s", entry.get("trace_id"))
 
 
-class Recorder(Protocol):
-    """The audit trail. `event` is a flat JSON object; the recorder adds time and chain."""
+def list_risks(verdict: Verdict) -> list[str]:
+    """The findings, as a person reads them."""
+    return [f"{found.what} ({found.command})" if found.command else found.what for found in verdict.risk_reasons]
 
-    def record(self, event: Mapping[str, Any]) -> None: ...
+
+def is_irrecoverable(verdict: Verdict) -> bool:
+    return verdict.risk is Risk.IRRECOVERABLE
 
 
-def blocked(ruling: Ruling) -> ContractFault:
-    return ContractFault("PM_TERM_BLOCKED_DESTRUCTIVE", ruling.message, **ruling.to_details())
+def blocked(verdict: Verdict) -> ContractFault:
+    details: dict[str, Any] = {"reason": verdict.reason.value, "risk": verdict.risk.value}
+    if verdict.rule is not None:
+        details["rule"] = verdict.rule
+    if verdict.risk_reasons:
+        details["risk_reasons"] = [found.to_wire() for found in verdict.risk_reasons]
+    if verdict.hint is not None:
+        details["hint"] = verdict.hint
+    return ContractFault("PM_TERM_BLOCKED_DESTRUCTIVE", verdict.message, **details)
+
+
+def headless_verdict(verdict: Verdict) -> dict[str, Any]:
+    """What `details.headless_verdict` says."""
+    return {
+        "effect": verdict.effect.value,
+        "reason": verdict.reason.value,
+        "rule": verdict.rule,
+        "message": verdict.message,
+    }

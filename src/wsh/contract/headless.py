@@ -16,15 +16,16 @@ from typing import Any
 from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.fault import bad_field
-from wsh.contract.gate import Gate, Recorder, Ruling, blocked
+from wsh.contract.gate import Gate, blocked
 from wsh.contract.identity import Identity, IdentityRegistry
 from wsh.contract.model import Execution, Request
 from wsh.contract.output import OutputLog
-from wsh.contract.question import decision_event, find_cwd, make_question, no_cwd, speak
+from wsh.contract.question import decision_entry, find_cwd, make_question, no_cwd, result_entry, speak
 from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.runner import Runner, Started
 from wsh.contract.shield import finish
+from wsh.policy import Action, Effect, Verdict
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound
 
 log = logging.getLogger("wsh.contract")
@@ -43,33 +44,31 @@ class HeadlessRoute:
         gate: Gate,
         runner: Runner,
         registry: IdentityRegistry,
-        recorder: Recorder,
         options: HeadlessOptions | None = None,
         new_id: Callable[[str], str] = make_id,
     ) -> None:
         self.gate = gate
         self.runner = runner
         self.registry = registry
-        self.recorder = recorder
         self.options = options or HeadlessOptions()
         self.new_id = new_id
         self._watchers: set[asyncio.Task[None]] = set()
 
-    def ask(self, request: Request, caller: Caller) -> Ruling:
+    def ask(self, request: Request, caller: Caller) -> Verdict:
         """What the policy says to running this headless; runs nothing."""
-        assert request.execution is not None and request.execution.command is not None
         cwd = find_cwd(request, caller)
-        return self.gate.decide(make_question(request, caller, cwd, "headless", "execute"))
+        return self.gate.decide(make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home))
 
     async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
         execution = request.execution
         assert execution is not None and execution.command is not None
         cwd = find_cwd(request, caller)
-        ruling = self.gate.decide(make_question(request, caller, cwd, "headless", "execute"))
+        question = make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
+        verdict = self.gate.decide(question)
         session_id = self.new_id("sess")
-        self._audit("decision", request, caller, ids, session_id, cwd, ruling)
-        if ruling.effect != "allow" or len(ruling.argv) != 1:
-            raise blocked(ruling)
+        self.gate.record_decision(decision_entry(question, verdict, caller, ids, session_id))
+        if verdict.effect is not Effect.ALLOW or len(verdict.argv) != 1:
+            raise blocked(verdict)
         identity = Identity(
             session_id=session_id,
             terminal_id=None,
@@ -84,7 +83,7 @@ class HeadlessRoute:
             log=OutputLog(self.options.max_output_bytes),
         )
         self.registry.add(identity)
-        starting = asyncio.ensure_future(self._start(list(ruling.argv[0]), cwd, execution, identity))
+        starting = asyncio.ensure_future(self._start(list(verdict.argv[0]), cwd, execution, identity))
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -128,36 +127,20 @@ class HeadlessRoute:
         began = time.monotonic()
         limit = self.gate.lifetime_ms()
         try:
-            try:
-                async with asyncio.timeout(limit / 1000 if limit else None):
-                    ended = await started.wait()
-            except TimeoutError:
+            if not await started.wait(limit or None):
                 identity.warning = f"Ended by the policy's lifetime limit of {limit} ms."
                 identity.terminated = True
                 await started.kill()
-                ended = await started.wait()
-            if ended.signal is not None:
-                identity.facts["signal"] = ended.signal
-            identity.end(ended.code)
+            if started.result.signal is not None:
+                identity.facts["signal"] = started.result.signal
+            identity.end(started.result.exit_code)
         except Exception:
             log.exception("headless command lost, trace %s", ids.trace_id)
             identity.facts["lost"] = True
             identity.end(None)
         finally:
             await started.aclose()
-        self.recorder.record(
-            {
-                "event": "exit",
-                "trace_id": ids.trace_id,
-                "request_id": ids.request_id,
-                "session_id": identity.session_id,
-                "actor": caller.id,
-                "mode": "headless",
-                "exit_code": identity.exit_code,
-                "duration_ms": round((time.monotonic() - began) * 1000, 3),
-                "terminated": identity.terminated,
-            }
-        )
+        self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - began) * 1000)))
 
     async def read_output(self, identity: Identity, request: Request) -> Outcome:
         assert request.target is not None
@@ -171,8 +154,9 @@ class HeadlessRoute:
     async def terminate(self, identity: Identity, request: Request) -> Outcome:
         survivors: list[int] = []
         if identity.running:
+            started: Started = identity.handle
             identity.terminated = True
-            survivors = list(await identity.handle.kill())
+            survivors = [pid for pid, _ in (await started.kill()).survivors]
             if not survivors:
                 while identity.running:
                     await identity.log.changed()
@@ -184,18 +168,6 @@ class HeadlessRoute:
 
     def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
         return make_result(identity, cursor, self.options.reply_bytes)
-
-    def _audit(
-        self,
-        event: str,
-        request: Request,
-        caller: Caller,
-        ids: Correlated,
-        session_id: str,
-        cwd: str | None,
-        ruling: Ruling,
-    ) -> None:
-        self.recorder.record(decision_event(event, request, caller, ids, session_id, cwd, ruling, "headless"))
 
     async def aclose(self) -> None:
         """End every headless command of this server."""

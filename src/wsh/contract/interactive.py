@@ -23,20 +23,22 @@ from wsh.contract.adapters.pool import AdapterPool
 from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.fault import ContractFault, bad_field
-from wsh.contract.gate import Gate, Recorder, Ruling, blocked
+from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
 from wsh.contract.identity import Identity, IdentityRegistry, not_found
 from wsh.contract.model import Request, Target
 from wsh.contract.output import OutputLog
-from wsh.contract.question import decision_event, find_cwd, make_question, speak
+from wsh.contract.question import decision_entry, find_cwd, make_question, result_entry, speak
 from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.shield import finish
+from wsh.policy import Action, Effect, Risk, Verdict
 
 log = logging.getLogger("wsh.contract")
 
 Kind = Literal["run", "open", "send"]
 QUIET_S = 0.3
 """After typing into a terminal: silence that counts as an answer."""
+_ACTIONS: dict[Kind, Action] = {"run": Action.EXECUTE, "open": Action.OPEN, "send": Action.SEND}
 PATIENCE_S = 1.0
 """After typing into a terminal: how long the first output may take."""
 
@@ -44,7 +46,7 @@ PATIENCE_S = 1.0
 class HeadlessView(Protocol):
     """What the policy would say headless, for the advice in failures."""
 
-    def ask(self, request: Request, caller: Caller) -> Ruling: ...
+    def ask(self, request: Request, caller: Caller) -> Verdict: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,6 @@ class InteractiveRoute:
         gate: Gate,
         pool: AdapterPool,
         registry: IdentityRegistry,
-        recorder: Recorder,
         headless: HeadlessView,
         options: InteractiveOptions | None = None,
         new_id: Callable[[str], str] = make_id,
@@ -113,7 +114,6 @@ class InteractiveRoute:
         self.gate = gate
         self.pool = pool
         self.registry = registry
-        self.recorder = recorder
         self.headless = headless
         self.options = options or InteractiveOptions()
         self.new_id = new_id
@@ -141,7 +141,7 @@ class InteractiveRoute:
 
     def _headless_verdict(self, request: Request, caller: Caller) -> dict[str, Any]:
         try:
-            return self.headless.ask(request, caller).to_verdict()
+            return headless_verdict(self.headless.ask(request, caller))
         except ContractFault as fault:
             return {"effect": "deny", "reason": fault.details.get("reason", "invalid"), "message": fault.message}
 
@@ -149,18 +149,16 @@ class InteractiveRoute:
         self, request: Request, caller: Caller, ids: Correlated, kind: Kind, into: Identity | None, timeout_ms: int
     ) -> Outcome:
         cwd = None if kind == "send" else _find_cwd(request, caller)
-        action: Literal["execute", "send", "open"] = "execute" if kind == "run" else kind
-        ruling = self.gate.decide(make_question(request, caller, cwd, "interactive", action))
+        question = make_question(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
+        verdict = self.gate.decide(question)
         identity = into or self._new_identity(request, caller, ids, cwd)
-        self.recorder.record(
-            decision_event("decision", request, caller, ids, identity.session_id, cwd, ruling, "interactive")
-        )
-        if ruling.effect == "deny" or ruling.risk == "irrecoverable":
-            raise blocked(ruling)
+        self.gate.record_decision(decision_entry(question, verdict, caller, ids, identity.session_id))
+        if verdict.effect is Effect.DENY or is_irrecoverable(verdict):
+            raise blocked(verdict)
         adapter = await self._adapter_for(request, caller, ids, into)
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         approval_ms = min(timeout_ms, self.options.max_approval_ms)
-        frame = self._frame(request, caller, ids, kind, identity, cwd, ruling, approval_ms)
+        frame = self._frame(request, caller, ids, kind, identity, cwd, verdict, approval_ms)
         ear = (
             identity.handle.ear if into else TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids))
         )
@@ -180,7 +178,7 @@ class InteractiveRoute:
             if into is None:
                 self.registry.remove(identity)
             raise refusal(decision, approval_ms)
-        self._note_approval(identity, decision, ruling)
+        self._note_approval(identity, decision, verdict)
         return await self._follow(request, identity, kind, cursor, deadline, ids)
 
     async def _adapter_for(
@@ -214,7 +212,7 @@ class InteractiveRoute:
         kind: Kind,
         identity: Identity,
         cwd: str | None,
-        ruling: Ruling,
+        verdict: Verdict,
         approval_ms: int,
     ) -> RequestFrame:
         execution = request.execution
@@ -227,14 +225,14 @@ class InteractiveRoute:
             session_id=identity.session_id,
             terminal_id=identity.terminal_id,
             command=speak(execution) if execution and execution.command else "",
-            argv=_argv(request, ruling) if kind == "run" else [],
+            argv=_argv(request, verdict) if kind == "run" else [],
             cwd=cwd,
             env=dict(execution.env or {}) if execution and kind != "send" else {},
             title=request.compat.name,
-            effect="allow" if ruling.effect == "allow" and ruling.risk == "none" else "ask",
-            risk=ruling.risk,
-            reasons=list(ruling.risk_reasons),
-            rule=ruling.rule,
+            effect="allow" if verdict.effect is Effect.ALLOW and verdict.risk is Risk.NONE else "ask",
+            risk=verdict.risk.value,
+            reasons=list_risks(verdict),
+            rule=verdict.rule,
             asker=Asker(
                 caller=caller.id,
                 client=caller.client or None,
@@ -263,15 +261,15 @@ class InteractiveRoute:
         except ContractFault as fault:
             log.warning("a cancelled request could not be taken back: %s (trace %s)", fault.message, ids.trace_id)
 
-    def _note_approval(self, identity: Identity, decision: Decision, ruling: Ruling) -> None:
+    def _note_approval(self, identity: Identity, decision: Decision, verdict: Verdict) -> None:
         identity.facts["approved_by"] = decision.by
         identity.facts["approval_scope"] = decision.scope
         if decision.edited and decision.evidence is not None:
             identity.facts["edited_argv"] = list(decision.evidence.argv)
             identity.warning = "The person edited the command before approving it."
-        if ruling.risk == "destructive":
+        if verdict.risk is Risk.DESTRUCTIVE:
             identity.authorization = "allowed_with_warning"
-            identity.warning = "Destructive, and approved: " + "; ".join(ruling.risk_reasons or [ruling.message])
+            identity.warning = "Destructive, and approved: " + "; ".join(list_risks(verdict) or [verdict.message])
 
     async def _follow(
         self, request: Request, identity: Identity, kind: Kind, cursor: int, deadline: float, ids: Correlated
@@ -380,8 +378,9 @@ class InteractiveRoute:
         caller: Caller,
         ids: Correlated,
     ) -> None:
-        event: dict[str, Any] = {
-            "event": "approval",
+        entry: dict[str, Any] = {
+            "kind": "approval",
+            "tool": "contract",
             "trace_id": ids.trace_id,
             "request_id": ids.request_id,
             "session_id": frame.session_id,
@@ -390,31 +389,19 @@ class InteractiveRoute:
             "outcome": decision.outcome if decision else _ended_by(problem),
         }
         if decision is not None:
-            event |= {"by": decision.by, "scope": decision.scope, "reason": decision.reason, "code": decision.code}
+            entry |= {"by": decision.by, "scope": decision.scope, "reason": decision.reason, "code": decision.code}
             if decision.evidence is not None:
-                event |= {
+                entry |= {
                     "argv": decision.evidence.argv,
                     "cwd": decision.evidence.cwd,
                     "executable": decision.evidence.executable,
                     "executable_sha256": decision.evidence.executable_sha256,
                     "binding": decision.evidence.binding,
                 }
-        self.recorder.record(event)
+        self.gate.record(entry)
 
     def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
-        self.recorder.record(
-            {
-                "event": "exit",
-                "trace_id": ids.trace_id,
-                "request_id": ids.request_id,
-                "session_id": identity.session_id,
-                "actor": caller.id,
-                "mode": "interactive",
-                "exit_code": identity.exit_code,
-                "duration_ms": round((time.time() - identity.started) * 1000, 3),
-                "terminated": identity.terminated,
-            }
-        )
+        self.gate.record(result_entry(identity, caller, ids, round((time.time() - identity.started) * 1000)))
 
 
 def _find_cwd(request: Request, caller: Caller) -> str | None:
@@ -427,14 +414,14 @@ def _find_cwd(request: Request, caller: Caller) -> str | None:
     return cwd
 
 
-def _argv(request: Request, ruling: Ruling) -> list[str]:
+def _argv(request: Request, verdict: Verdict) -> list[str]:
     """What the desktop runs: literal words as they are, anything else through a shell that the person sees."""
     execution = request.execution
     assert execution is not None and execution.command is not None
     if execution.args:
         return [execution.command, *execution.args]
-    if len(ruling.argv) == 1:
-        return list(ruling.argv[0])
+    if len(verdict.argv) == 1:
+        return list(verdict.argv[0])
     return ["sh", "-c", execution.command]
 
 

@@ -3,65 +3,87 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+import time
+from typing import Any
 
+from wsh import policy
 from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault, bad_field
-from wsh.contract.gate import Question, Ruling
+from wsh.contract.identity import Identity
 from wsh.contract.model import Execution, Mode, Request
+
+_MODES = {"headless": policy.Mode.HEADLESS, "interactive": policy.Mode.INTERACTIVE}
 
 
 def make_question(
-    request: Request, caller: Caller, cwd: str | None, mode: Mode, action: Literal["execute", "send", "open"]
-) -> Question:
+    request: Request,
+    caller: Caller,
+    cwd: str | None,
+    mode: Mode,
+    action: policy.Action,
+    home: str | None,
+) -> policy.Request:
+    """With `args`, `command` is one program; without, it is a string that the policy parses."""
     execution = request.execution or Execution()
     argv = (execution.command, *execution.args) if execution.command is not None and execution.args else None
-    return Question(
-        mode=mode,
+    return policy.Request(
+        actor=caller.id,
         action=action,
-        actor=caller.actor,
         argv=argv,
         command=None if argv is not None else execution.command,
         cwd=cwd,
         env=execution.env or {},
-        workspace_id=request.runtime.workspace_id,
+        mode=_MODES[mode],
+        workspace=request.runtime.workspace_id,
         caller_surface=request.compat.caller_surface,
+        home=home,
+        now=time.time(),
     )
 
 
-def decision_event(
-    event: str,
-    request: Request,
-    caller: Caller,
-    ids: Correlated,
-    session_id: str,
-    cwd: str | None,
-    ruling: Ruling,
-    mode: str,
+def decision_entry(
+    question: policy.Request, verdict: policy.Verdict, caller: Caller, ids: Correlated, session_id: str
 ) -> dict[str, Any]:
-    """For the audit: who asked for what, and what was ruled. Names of variables, never their values."""
-    execution = request.execution or Execution()
+    """Who asked for what, and what was ruled. Names of variables, never their values."""
     return {
-        "event": event,
+        "kind": "decision",
+        "tool": "contract",
         "trace_id": ids.trace_id,
         "request_id": ids.request_id,
         "session_id": session_id,
         "actor": caller.id,
         "role": caller.actor,
         "client": caller.client,
-        "mode": mode,
-        "action": request.action,
-        "command": execution.command,
-        "args": execution.args,
-        "env": sorted(execution.env or {}),
-        "cwd": cwd,
-        "workspace_id": request.runtime.workspace_id,
-        "caller_surface": request.compat.caller_surface,
-        "effect": ruling.effect,
-        "risk": ruling.risk,
-        "reason": ruling.reason,
-        "rule": ruling.rule,
+        "action": question.action.value,
+        "mode": question.mode.value,
+        "effect": verdict.effect.value,
+        "risk": verdict.risk.value,
+        "reason": verdict.reason.value,
+        "rule": verdict.rule,
+        "argv": list(question.argv) if question.argv is not None else [list(words) for words in verdict.argv],
+        "command": question.command,
+        "cwd": question.cwd,
+        "workspace": question.workspace,
+        "caller_surface": question.caller_surface,
+        "env_names": sorted(question.env),
+    }
+
+
+def result_entry(identity: Identity, caller: Caller, ids: Correlated, duration_ms: int) -> dict[str, Any]:
+    """How a command that was decided on ended."""
+    return {
+        "kind": "result",
+        "tool": "contract",
+        "trace_id": ids.trace_id,
+        "request_id": ids.request_id,
+        "session_id": identity.session_id,
+        "actor": caller.id,
+        "mode": identity.mode,
+        "cwd": identity.cwd,
+        "exit_code": identity.exit_code,
+        "duration_ms": duration_ms,
+        "terminated": identity.terminated,
     }
 
 
@@ -82,4 +104,5 @@ def no_cwd(cwd: str) -> ContractFault:
 
 
 def speak(execution: Execution) -> str:
+    """The command as one text, for lists and people; never for running."""
     return " ".join([execution.command or "", *(execution.args or [])])

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
+
+OnOutput: TypeAlias = Callable[[Literal["stdout", "stderr"], bytes], None]
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: its exit code, or the signal that killed it."""
+class Result(Protocol):
+    """How a command ended: its exit code, or the name of the signal that killed it."""
 
-    code: int | None
-    signal: str | None = None
+    @property
+    def exit_code(self) -> int | None: ...
+
+    @property
+    def signal(self) -> str | None: ...
+
+
+class KillReport(Protocol):
+    @property
+    def survivors(self) -> Sequence[tuple[int, int]]:
+        """Pids that live on, each with the errno that protected it."""
 
 
 class Started(Protocol):
@@ -21,25 +30,21 @@ class Started(Protocol):
     @property
     def pid(self) -> int: ...
 
-    async def wait(self) -> Ended:
-        """Until it has ended and all its output was handed over. May be called by several."""
+    @property
+    def result(self) -> Result: ...
 
-    async def kill(self) -> Sequence[int]:
-        """End the whole tree; the pids that survived."""
+    async def wait(self, timeout_ms: float | None = None) -> bool:
+        """Until it has ended and all its output was handed over; False if it still runs then."""
+
+    async def kill(self) -> KillReport:
+        """End the whole tree."""
 
     async def aclose(self) -> None:
         """Kill what still runs, and let go."""
 
 
 class Runner(Protocol):
-    """Raises `ProgramNotFound` or `CwdNotFound` (wire errors) when there is nothing to run."""
+    """Raises `ProgramNotFound`, `CwdNotFound` or `InvalidEnvironment` when there is nothing to run."""
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        on_output: Callable[[Literal["stdout", "stderr"], bytes], None],
-    ) -> Started:
+    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Started:
         """Start `argv` without a shell, with `env` over the minimal environment, stdin closed."""

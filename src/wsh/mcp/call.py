@@ -26,8 +26,6 @@ from wsh.wire.tool import Actor, Stream, ToolFailure, ToolOutcome
 
 log = logging.getLogger(__name__)
 
-# A tool that ends by itself at its deadline gets this long to do so before the door does.
-SELF_TIMED_SLACK_S = 5.0
 # How long a cancelled call may clean up before the door stops waiting for it.
 CLEANUP_S = 15.0
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
@@ -110,12 +108,13 @@ class CallDesk:
     ) -> ToolOutcome:
         """Run one call to its only answer. Raises `RpcFailure` where that is a JSON-RPC error."""
         spec = tool.spec
-        problems = tool.validator.find_problems(arguments)
+        problems = [] if spec.checks_itself else tool.validator.find_problems(arguments)
         if problems:
             if spec.refuse is not None:
                 return spec.refuse(arguments, problems)
             return _finish(error.refuse_arguments(spec.name, spec.family, problems))
-        arguments = tool.validator.normalise(arguments)
+        if not spec.checks_itself:
+            arguments = tool.validator.normalise(arguments)
         try:
             timeout_ms = _settle_timeout(tool, arguments, meta)
         except ValueError as problem:
@@ -148,7 +147,7 @@ class CallDesk:
         siblings.append(call)
         self._busy += not spec.reads
         call.task = asyncio.ensure_future(_coroutine(start))
-        slack_s = SELF_TIMED_SLACK_S if spec.self_timed else 0.0
+        slack_s = spec.slack_ms / 1000 if spec.self_timed else 0.0
         try:
             await asyncio.wait({call.task}, timeout=call.timeout_ms / 1000 + slack_s)
             timed_out = not call.task.done()

@@ -157,7 +157,8 @@ class ToolSpec:
     milliseconds) that overrides `default_timeout_ms`; `self_timed` says that `run` ends at `ctx.deadline` by itself
     with a better failure than the door's. `reads` marks calls that never wait and are answered even when the queue is
     full. `refuse` makes the answer to bad arguments, where a family has its own payload; it sees every call whose
-    arguments do not fit the schema.
+    arguments do not fit the schema. With `checks_itself` the door passes arguments on unchecked, and the schema is what
+    the tool says of itself. `slack_ms` is how long past its deadline a self-timed tool may take to end by itself.
     """
 
     name: str
@@ -171,6 +172,8 @@ class ToolSpec:
     default_timeout_ms: int = 30_000
     timeout_argument: str | None = None
     self_timed: bool = False
+    slack_ms: int = 5000
+    checks_itself: bool = False
     reads: bool = False
     annotations: Annotations = field(default_factory=Annotations)
     refuse: Refuse | None = None
