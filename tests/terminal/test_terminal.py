@@ -106,3 +106,30 @@ def test_a_terminal_without_scrollback_keeps_its_screen_only() -> None:
         terminal.feed(b"".join(b"%d\r\n" % number for number in range(5000)))
         assert terminal.scrollback().lines == ["4998", "4999", ""]
         assert terminal.scrollback().first_line == 4998
+
+
+def test_cells_that_nobody_wrote_have_no_style_of_their_neighbours() -> None:
+    with Terminal(3, 20) as terminal:
+        terminal.feed(
+            "\x1b[41mred\x1b[0m\x1b[3Cx\r\n\x1b[7m日\x1b[0m\x1b[2C\x1b[32mgreen\x1b[0m\r\na\x1b[44m\x1b[2X".encode()
+        )
+        terminal.feed(b"\x1b[0m\x1b[4Cz")
+        expected = [
+            [{"text": "red", "bg": {"indexed": 1}}, {"text": "   x"}],
+            [{"text": "日", "inverse": True}, {"text": "  "}, {"text": "green", "fg": {"indexed": 2}}],
+            [{"text": "a"}, {"text": "  ", "bg": {"indexed": 4}}, {"text": "  z"}],
+        ]
+        assert terminal.screen(True).lines == expected
+        assert terminal.scrollback(styled=True).lines == expected
+
+
+def test_runs_that_differ_in_nothing_a_span_tells_are_one_span() -> None:
+    with Terminal(1, 20) as terminal:
+        terminal.feed(b"\x1b[4ma\x1b[4:3mb\x1b[58;5;1mc\x1b[0m\x1b[8md\x1b[0me")
+        assert terminal.screen(True).lines == [[{"text": "abc", "underline": True}, {"text": "de"}]]
+
+
+def test_a_closed_terminal_can_be_closed_again() -> None:
+    terminal = Terminal()
+    terminal.close()
+    terminal.close()

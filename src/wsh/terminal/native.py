@@ -169,6 +169,11 @@ def format_logical(terminal: Any, tag: int, first: int, last: int, cols: int) ->
         _options.unwrap = False
 
 
+def format_cells(terminal: Any, tag: int, y: int, first: int, last: int) -> bytes:
+    """The cells `first` to `last` of one row as VT bytes."""
+    return _format(terminal, tag, first, y, last, y, VT)
+
+
 def format_with(terminal: Any, extras: tuple[str, ...], screen_extras: tuple[str, ...]) -> tuple[bytes, bytes]:
     """State of the terminal as VT bytes, around the first cell of the screen; and that cell by itself."""
     cell = _format(terminal, ACTIVE, 0, 0, 0, 0, VT)
@@ -212,6 +217,40 @@ def row_flags(terminal: Any, tag: int, y: int) -> tuple[bool, bool]:
     linked = bool(_bool[0])
     lib.ghostty_row_get(row, lib.GHOSTTY_ROW_DATA_WRAP, _bool)
     return linked, bool(_bool[0])
+
+
+def wraps_after(terminal: Any, tag: int, y: int, cols: int) -> str:
+    """Why the next row follows by itself when both are printed: the last cell is `text`, or was too `narrow` for some."""
+    has_text, width = _cell_kind(terminal, tag, cols - 1, y)
+    if has_text or width == lib.GHOSTTY_CELL_WIDE_SPACER_TAIL:
+        return "text"
+    if width == lib.GHOSTTY_CELL_WIDE_SPACER_HEAD:
+        return "narrow" if _cell_kind(terminal, tag, 0, y + 1)[1] == lib.GHOSTTY_CELL_WIDE_WIDE else ""
+    return ""
+
+
+def _cell_kind(terminal: Any, tag: int, x: int, y: int) -> tuple[bool, int]:
+    check(grid_ref_at(terminal, point(tag, x, y), _ref), "grid_ref")
+    check(lib.ghostty_grid_ref_cell(_ref, _cell), "grid_ref_cell")
+    lib.ghostty_cell_get(_cell[0], lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
+    lib.ghostty_cell_get(_cell[0], lib.GHOSTTY_CELL_DATA_WIDE, _int)
+    return bool(_bool[0]), int(_int[0])
+
+
+def link_at(terminal: Any, x: int, y: int) -> bytes:
+    """The address of the hyperlink in a visible cell, or nothing."""
+    check(grid_ref_at(terminal, point(ACTIVE, x, y), _ref), "grid_ref")
+    buffer = _page[0]
+    if lib.ghostty_grid_ref_hyperlink_uri(_ref, buffer, len(buffer), _written):
+        return b""
+    return bytes(ffi.buffer(buffer, _written[0]))
+
+
+def is_blank(terminal: Any, tag: int, x: int, y: int) -> bool:
+    """Whether a cell was never written, or was erased without a colour."""
+    check(grid_ref_at(terminal, point(tag, x, y), _ref), "grid_ref")
+    check(lib.ghostty_grid_ref_cell(_ref, _cell), "grid_ref_cell")
+    return bool(_cell[0] == 0)
 
 
 def row_cells(terminal: Any, tag: int, y: int, cols: int) -> list[int]:

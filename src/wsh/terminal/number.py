@@ -26,9 +26,23 @@ _written = ffi.new("size_t*")
 class LineNumbers:
     """The numbering of one terminal. `observe` after every step of feeding."""
 
-    __slots__ = ("_pin", "_terminal", "alt", "base", "epoch", "floor", "history", "kept", "reflowed", "short")
+    __slots__ = (
+        "_above_screen",
+        "_pin",
+        "_stored_above",
+        "_terminal",
+        "alt",
+        "base",
+        "epoch",
+        "floor",
+        "history",
+        "kept",
+        "reflowed",
+        "short",
+    )
 
     def __init__(self, terminal: Any, kept: int, *, base: int = 0, epoch: int = 0, floor: int = 0) -> None:
+        self._pin = NULL
         self._terminal = terminal
         self.kept = kept
         self.base = base
@@ -37,9 +51,10 @@ class LineNumbers:
         self.floor = floor
         """Lines below this number were let go on purpose, whether or not the library still has them."""
         self.alt = False
+        self._above_screen = 0
         self.history = 0
         """Rows that the library has above the primary screen."""
-        self._pin = NULL
+        self._stored_above = -1
         self.reflowed = False
         """Whether the primary screen was reflowed while the alternate one showed."""
         self.short = False
@@ -50,14 +65,34 @@ class LineNumbers:
 
     @classmethod
     def resumed(
-        cls, terminal: Any, kept: int, *, base: int, floor: int, epoch: int, history: int, reflowed: bool
+        cls, terminal: Any, kept: int, *, base: int, floor: int, epoch: int, history: int, above: int, reflowed: bool
     ) -> LineNumbers:
-        """The numbering of a restored terminal, whose library may have kept fewer lines than it had before."""
+        """The numbering of a restored terminal, from what `above` and the attributes said when it was stored."""
         numbers = cls(terminal, kept, base=base, epoch=epoch, floor=floor)
         if numbers.alt:
             numbers.history = history
             numbers.reflowed = reflowed
+            numbers._stored_above = above
         return numbers
+
+    @property
+    def above(self) -> int:
+        """Rows above the reference, which is row `base` even where more lines have come since; -1 if it is lost."""
+        if self._pin == NULL:
+            return self._stored_above
+        if lib.ghostty_tracked_grid_ref_point(self._pin, native.SCREEN, _coordinate):
+            return -1
+        return int(_coordinate.y)
+
+    @property
+    def top(self) -> int:
+        """Number of the first visible row; the alternate screen counts its own from 0."""
+        return 0 if self.alt else self.base
+
+    @property
+    def shift(self) -> int:
+        """Number of the first row that the library has of the screen that shows."""
+        return self.top - self._above_screen
 
     @property
     def first(self) -> int:
@@ -69,10 +104,14 @@ class LineNumbers:
             lib.ghostty_tracked_grid_ref_free(self._pin)
             self._pin = NULL
 
+    def __del__(self) -> None:
+        self.close()
+
     def _read(self) -> int:
         check(lib.ghostty_terminal_get_multi(self._terminal, 2, _keys, _values, _written), "terminal_get_multi")
         self.alt = bool(_screen[0] == lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
-        return int(_history[0])
+        self._above_screen = history = int(_history[0])
+        return history
 
     def _track(self) -> None:
         self.history = int(_history[0])
@@ -94,23 +133,23 @@ class LineNumbers:
         if self.reflowed:
             self._recount(history)
             return was_alt
-        if self._pin == NULL:
-            self._track()
-            return was_alt
-        if lib.ghostty_tracked_grid_ref_point(self._pin, native.SCREEN, _coordinate):
+        above = self.above
+        if above < 0:
             # reset, or more lines in one step than are kept: what is here now comes after all there was
             self.base += rows + history
             self.floor = self.base - history
             self.epoch += 1
-            self._move(history)
+            self._track()
             return was_alt
-        above = _coordinate.y
         if above == 0 and self.history:
             self.floor = self.base
             self.epoch += 1
         elif above < self.history and history < self.kept:
             self.short = True
-        if above != history:
+        if self._pin == NULL:
+            self.base += history - above
+            self._track()
+        elif above != history:
             self.base += history - above
             self._move(history)
         else:

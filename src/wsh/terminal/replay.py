@@ -1,9 +1,10 @@
 """The whole state as VT bytes, for an emulator that starts fresh.
 
-Order matters: text first under default modes, then what changes how text is taken (margins, modes), the cursor last.
-While the alternate screen shows, the normal one under it is out of the library's reach; a copy of the terminal is made
-and switched back to read it. Left out on purpose: synchronized output and in-band size reports (they would freeze the
-viewer or make it answer), colours of the palette, and a saved cursor.
+Order matters: text first under default modes, then what changes how text is taken (margins, modes), the cursor last,
+and at the very end the beginning of an unfinished sequence, so that the stream can go on from there. What the library
+does not show (the normal screen under the alternate one, the saved cursor) is read from a copy of the terminal. Left out
+on purpose: synchronized output and in-band size reports (they would freeze the viewer or make it answer) and the colours
+of the palette.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 from typing import TYPE_CHECKING
 
 from wsh.terminal import native
+from wsh.terminal.native import NULL, EngineError, lib
+from wsh.wire.error import SnapshotNotPossible
 
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal
@@ -21,33 +24,78 @@ _MARGINS = re.compile(rb"\x1b\[(\d+);(\d+)([rs])")
 _PLACE = re.compile(rb"^\x1b\[(\d+);(\d+)H")
 _TITLE_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 ORIGIN = b"\x1b[?6h"
+PLAIN_CHARSETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f"
 
 
 def make_replay(terminal: Terminal, scrollback_lines: int | None) -> bytes:
     parts = [b"\x1bc"]
     if terminal.alt:
         parts += _under_alternate(terminal, scrollback_lines)
-        parts.append(b"\x1b[?1049h\x1b[0m\x1b[H")
         parts += _text(terminal, 0)
     else:
         parts += _text(terminal, scrollback_lines)
     parts += _state(terminal)
+    parts.append(_unfinished(terminal))
     return b"".join(parts)
 
 
+def _copy(terminal: Terminal) -> Terminal:
+    """Another terminal in the same state, and outside of any sequence."""
+    copy = type(terminal).restore(terminal.snapshot(), terminal.limits)
+    copy.feed(b"\x18")
+    return copy
+
+
+def _unfinished(terminal: Terminal) -> bytes:
+    if terminal.at_ground:
+        return b""
+    try:
+        return native.take_allocated(
+            lambda out, length: int(lib.ghostty_terminal_continuation_alloc(terminal.handle, NULL, out, length)),
+            "continuation",
+        )
+    except EngineError:
+        return b""  # longer than is kept: the rest of it will be lost on the other side
+
+
 def _under_alternate(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
-    with type(terminal).restore(terminal.snapshot(), terminal.limits) as copy:
-        copy.feed(b"\x1b\\\x1b[?1047l")
-        if copy.alt:
-            copy.feed(b"\x1b[?47l")
-        place = _state_after(copy, ("cursor",))
-        return [*_text(copy, scrollback_lines), place]
+    """The normal screen, and the switch to the alternate one in the way the program did it."""
+    mode = next((number for number in (1049, 1047, 47) if native.get_mode(terminal.handle, number)), 1049)
+    try:
+        copy = _copy(terminal)
+    except SnapshotNotPossible:
+        return [b"\x1b[?%dh\x1b[0m\x1b[H" % mode]
+    with copy:
+        copy.feed(b"\x1b[?%dl" % mode)
+        return [
+            *_text(copy, scrollback_lines),
+            b"\x1b[0m",
+            _place(copy),
+            _state_after(copy, ("style", "charsets", "kitty_keyboard")),
+            b"\x1b[?%dh\x1b[0m" % mode,
+            PLAIN_CHARSETS,
+            b"\x1b[H",
+        ]
+
+
+def _saved_cursor(terminal: Terminal) -> list[bytes]:
+    try:
+        copy = _copy(terminal)
+    except SnapshotNotPossible:
+        return []
+    with copy:
+        copy.feed(b"\x1b[?6l\x1b8")
+        place = _place(copy)
+        pen = _state_after(copy, ("style", "charsets"))
+    if place == b"\x1b[1;1H" and pen in (b"", b"\x1b[0m"):
+        return []
+    return [place, pen, b"\x1b7\x1b[0m", PLAIN_CHARSETS]
 
 
 def _text(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
     """The lines; one that wraps is left to wrap, so that the other side can reflow it too."""
     numbers = terminal._numbers
-    base = 0 if numbers.alt else numbers.base
+    base = numbers.top
     first = terminal.first_line
     if scrollback_lines is not None:
         first = max(first, base - max(0, scrollback_lines))
@@ -55,19 +103,27 @@ def _text(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
     if first == base:
         last = max(terminal.total_lines, base + _last_painted(terminal))
     rows = terminal.vt_lines_between(first, last)
-    shift = 0 if numbers.alt else numbers.base - numbers.history
+    shift = numbers.shift
     parts: list[bytes] = []
     final = len(rows) - 1
     for index, row in enumerate(rows):
         parts.append(row)
         if index < final:
-            wraps = (
-                len(row) * 2 >= terminal.cols
-                and native.row_flags(terminal.handle, native.SCREEN, first + index - shift)[1]
-            )
-            if not wraps:
-                parts.append(b"\r\n")
+            parts.append(_between(terminal, first + index - shift, row, rows[index + 1]))
     return parts
+
+
+def _between(terminal: Terminal, y: int, row: bytes, following: bytes) -> bytes:
+    """What goes between two rows: nothing where the text wraps by itself, else a new line."""
+    if len(row) * 2 < terminal.cols or not following or not native.row_flags(terminal.handle, native.SCREEN, y)[1]:
+        return b"\r\n"
+    why = native.wraps_after(terminal.handle, native.SCREEN, y, terminal.cols)
+    if not why:
+        return b"\r\n"
+    if following[0] != 0x1B:
+        return b""
+    # wrapping with a background set would paint the new row; a blank wraps first, and is printed over
+    return b" \r" if why == "text" else b"\r\n"
 
 
 def _last_painted(terminal: Terminal) -> int:
@@ -92,7 +148,7 @@ def _state(terminal: Terminal) -> list[bytes]:
     tabs = _state_before(terminal, ("tabstops",))
     modes = _LEFT_OUT.sub(b"", _state_before(terminal, ("modes",)))
     margins = _state_after(terminal, (), ("scrolling_region",))
-    place = _state_after(terminal, ("cursor",))
+    place = _place(terminal)
     rest = _state_after(
         terminal, ("style", "hyperlink", "protection", "kitty_keyboard", "charsets"), ("keyboard", "pwd")
     )
@@ -103,6 +159,7 @@ def _state(terminal: Terminal) -> list[bytes]:
     return [
         b"\x1b[0m",
         tabs if tabs != _default_tabs(terminal.cols) else b"",
+        *_saved_cursor(terminal),
         # left and right margins are only understood once their mode is on
         modes,
         margins,
@@ -111,6 +168,18 @@ def _state(terminal: Terminal) -> list[bytes]:
         place,
         rest,
     ]
+
+
+def _place(terminal: Terminal) -> bytes:
+    """Where the cursor is. One that waits to wrap is put there by printing its cell again, link and all."""
+    place = _state_after(terminal, ("cursor",))
+    found = _PLACE.match(place)
+    if found is None or found.end() == len(place):
+        return place
+    address = native.link_at(terminal.handle, terminal.cols - 1, terminal.cursor.row)
+    if not address:
+        return place
+    return b"".join((found[0], b"\x1b]8;;", address, b"\x1b\\", place[found.end() :], b"\x1b]8;;\x1b\\"))
 
 
 def _default_tabs(cols: int) -> bytes:

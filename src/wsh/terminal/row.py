@@ -1,7 +1,8 @@
 """Rows of a terminal as VT bytes, each complete in itself.
 
-The library's formatter is exact and fast but for two things, which are put right here: a row of background colour
-without text comes out empty, and hyperlinks are left out of VT output (its HTML has them).
+The library's formatter is fast, and exact but for three things that are put right here: a row of background colour
+without text comes out empty; cells that nobody wrote take the style of the text before them; and hyperlinks are left
+out of VT output (its HTML has them).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ _HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
 _ENTITY = re.compile(r"&(?:#(\d+)|(\w+));")
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _ESCAPE = re.compile(r"(\x1b\[[0-9;:]*m)")
+_ESCAPES = re.compile(rb"\x1b\[[0-9;:]*m")
+_MAY_BLEED = re.compile(rb"\x1b\[(?!0m)[0-9;:]*m[^\x1b]* \x1b\[0m")
+_GAP = b"\0" * 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -23,10 +27,15 @@ def read_active_rows(terminal: Any, rows: int, cols: int) -> list[bytes]:
     """The visible rows with style and links."""
     found = _split(native.format_rows(terminal, native.ACTIVE, 0, rows - 1, cols, native.VT), rows)
     for y, (linked, cells) in enumerate(native.scan_active(terminal)):
-        if linked and found[y]:
-            found[y] = _with_links(terminal, native.ACTIVE, y, cols, found[y])
-        elif not found[y] and cells.strip(b"\0"):
-            found[y] = _background_row(memoryview(cells).cast("Q").tolist())
+        row = found[y]
+        if not row:
+            if cells.strip(b"\0"):
+                found[y] = _background_row(memoryview(cells).cast("Q").tolist())
+            continue
+        if _MAY_BLEED.search(row) and _GAP in cells.rstrip(b"\0"):
+            found[y] = row = _in_segments(terminal, native.ACTIVE, y, memoryview(cells).cast("Q").tolist())
+        if linked:
+            found[y] = _with_links(terminal, native.ACTIVE, y, cols, row)
     return found
 
 
@@ -34,13 +43,51 @@ def read_screen_rows(terminal: Any, first: int, last: int, cols: int) -> list[by
     """Rows counted from the oldest that is kept, with style and links."""
     found = _split(native.format_rows(terminal, native.SCREEN, first, last, cols, native.VT), last - first + 1)
     for index, row in enumerate(found):
+        y = first + index
         if not row:
-            cells = native.row_cells(terminal, native.SCREEN, first + index, cols)
+            cells = native.row_cells(terminal, native.SCREEN, y, cols)
             if any(cells):
                 found[index] = _background_row(cells)
-        elif native.row_flags(terminal, native.SCREEN, first + index)[0]:
-            found[index] = _with_links(terminal, native.SCREEN, first + index, cols, row)
+            continue
+        if _MAY_BLEED.search(row) and _bleeds(terminal, y, row):
+            cells = native.row_cells(terminal, native.SCREEN, y, cols)
+            found[index] = row = _in_segments(terminal, native.SCREEN, y, cells)
+        if native.row_flags(terminal, native.SCREEN, y)[0]:
+            found[index] = _with_links(terminal, native.SCREEN, y, cols, row)
     return found
+
+
+def _bleeds(terminal: Any, y: int, row: bytes) -> bool:
+    """Whether a styled run ends in cells that nobody wrote. Only plain ASCII can be counted without looking."""
+    if not row.isascii():
+        return True
+    at = 0
+    for end in _MAY_BLEED.finditer(row):
+        at = end.end() - len(b"\x1b[0m")
+        column = len(_ESCAPES.sub(b"", row[:at])) - 1
+        if native.is_blank(terminal, native.SCREEN, column, y):
+            return True
+    return False
+
+
+def _in_segments(terminal: Any, tag: int, y: int, cells: list[int]) -> bytes:
+    """A row put together from its written parts, with plain blanks between them."""
+    parts: list[bytes] = []
+    end = len(cells)
+    while end and not cells[end - 1]:
+        end -= 1
+    x = 0
+    while x < end:
+        start = x
+        while x < end and not cells[x]:
+            x += 1
+        parts.append(b" " * (x - start))
+        start = x
+        while x < end and cells[x]:
+            x += 1
+        part = native.format_cells(terminal, tag, y, start, x - 1)
+        parts.append(part or _background_row(cells[start:x]))
+    return b"".join(parts)
 
 
 def read_plain_rows(terminal: Any, tag: int, first: int, last: int, cols: int) -> list[str]:

@@ -38,7 +38,7 @@ def clean(raw: bytes, limit: int = MAX_TITLE) -> str:
 
 
 class Sink:
-    __slots__ = ("cell_height", "cell_width", "cols", "dropped", "events", "handle", "limits", "replies", "rows")
+    __slots__ = ("cell_height", "cell_width", "cols", "dropped", "events", "limits", "replies", "rows")
 
     def __init__(self, limits: TerminalLimits, rows: int, cols: int) -> None:
         self.limits = limits
@@ -49,12 +49,14 @@ class Sink:
         self.cols = cols
         self.cell_width = 8
         self.cell_height = 16
-        self.handle: Any = ffi.new_handle(self)
 
-    def attach(self, terminal: Any) -> None:
-        native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_USERDATA, self.handle)
+    def attach(self, terminal: Any) -> Any:
+        """Receive what the terminal says for as long as the result is alive."""
+        handle = ffi.new_handle(self)
+        native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_USERDATA, handle)
         for option, callback in _CALLBACKS:
             native.set_pointer(terminal, option, callback)
+        return handle
 
     def add(self, event: TerminalEvent) -> None:
         if len(self.events) == self.events.maxlen:

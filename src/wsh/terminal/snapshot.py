@@ -47,6 +47,7 @@ def encode(terminal: Terminal) -> bytes:
         "floor": numbers.floor,
         "epoch": numbers.epoch,
         "history": numbers.history,
+        "above": numbers.above,
         "reflowed": numbers.reflowed,
     }
     try:
@@ -105,6 +106,7 @@ def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal
         floor=int(facts["floor"]),
         epoch=int(facts["epoch"]),
         history=int(facts["history"]),
+        above=int(facts["above"]),
         reflowed=bool(facts["reflowed"]),
     )
     return terminal

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wsh.terminal.screen import StyledLine
+from wsh.terminal.screen import Span, StyledLine
 
+_STYLED = re.compile(r"((?:\x1b\[[^m]*m)*)([^\x1b]+)")
 _RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)+)")
 _LINK = re.compile(r"\x1b\]8;[^;\x1b]*;([^\x1b]*)\x1b\\")
 _PARAMETERS = re.compile(r"\x1b\[([0-9;:]*)m")
@@ -29,6 +30,9 @@ _PLAIN: dict[str, Any] = {}
 _MAX_STYLES = 8192
 
 _by_run: dict[str, dict[str, Any]] = {}
+_exact: dict[str, dict[str, Any]] = {"": _PLAIN}
+"""The runs that say no more than their spans tell; two of them side by side are never the same."""
+_UNTOLD = re.compile(r"\x1b\[(?:8|53|58[;:][0-9;:]*|4:[2-9])m")
 _by_content: dict[str, dict[str, Any]] = {}
 
 
@@ -40,9 +44,13 @@ def style_of(run: str) -> dict[str, Any]:
             # a program that invents colours must not fill memory; live spans keep theirs
             _by_run.clear()
             _by_content.clear()
+            _exact.clear()
+            _exact[""] = _PLAIN
         style = _read_run(run)
         style = _by_content.setdefault(repr(style), style) if style else _PLAIN
         _by_run[run] = style
+        if not _UNTOLD.search(run):
+            _exact[run] = style
     return style
 
 
@@ -92,7 +100,16 @@ def parse_row(row: bytes) -> StyledLine:
     if "\x1b" not in text:
         text = text.rstrip(" ")
         return [{"text": text}] if text else []
-    spans = _linked_spans(text) if "\x1b]" in text else _spans(text, _PLAIN)[0]
+    if "\x1b]" in text:
+        spans = _linked_spans(text)
+    else:
+        known = _exact
+        while text.endswith("\x1b[0m"):
+            text = text[:-4]
+        try:
+            spans = [{"text": piece, **known[run]} for run, piece in _STYLED.findall(text)]
+        except KeyError:
+            spans = _spans(text, _PLAIN)[0]
     while spans and len(spans[-1]) == 1:
         kept = spans[-1]["text"].rstrip(" ")
         if kept:
@@ -136,5 +153,11 @@ def _linked_spans(text: str) -> StyledLine:
         if link:
             for span in found:
                 span["link"] = link
+        if found and spans and _differ_in_text_only(spans[-1], found[0]):
+            spans[-1]["text"] += found.pop(0)["text"]
         spans += found
     return spans
+
+
+def _differ_in_text_only(one: Span, other: Span) -> bool:
+    return {**one, "text": ""} == {**other, "text": ""}

@@ -87,6 +87,7 @@ class Terminal:
         "_row_versions",
         "_rows",
         "_sink",
+        "_sink_handle",
         "_spans",
         "_stale",
         "_step",
@@ -112,7 +113,7 @@ class Terminal:
         self.limits = limits
         self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
         self._sink = Sink(limits, rows, cols)
-        self._sink.attach(handle)
+        self._sink_handle = self._sink.attach(handle)
         self._rows: list[bytes] = []
         self._row_versions: list[int] = []
         self._spans: dict[bytes, StyledLine] = {}
@@ -247,13 +248,12 @@ class Terminal:
     @property
     def cursor_line(self) -> int:
         """Absolute number of the line that the cursor is on."""
-        row = native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
-        return row if self._numbers.alt else self._numbers.base + row
+        return self._numbers.top + native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
 
     @property
     def screen_line(self) -> int:
         """Absolute number of the first visible line: what lies before it does not change any more."""
-        return 0 if self._numbers.alt else self._numbers.base
+        return self._numbers.top
 
     @property
     def cursor_at_prompt(self) -> bool:
@@ -385,7 +385,7 @@ class Terminal:
         else:
             lines = list(self._plain_rows())
         numbers = self._numbers
-        base = 0 if numbers.alt else numbers.base
+        base = numbers.top
         return Screen(
             lines,
             self.cursor,
@@ -412,7 +412,7 @@ class Terminal:
     @property
     def total_lines(self) -> int:
         """Absolute number of the line that comes next."""
-        return (0 if self._numbers.alt else self._numbers.base) + self._used_rows()
+        return self._numbers.top + self._used_rows()
 
     @property
     def dropped_lines(self) -> int:
@@ -440,26 +440,25 @@ class Terminal:
     def lines_between(self, first: int, last: int, styled: bool = False) -> list[Line]:
         """Lines with absolute numbers from `first` up to but without `last`, as far as they are kept."""
         numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
+        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
         if first >= last:
             return []
         # rows are counted from the oldest that the library has, which may be older than what we still show
-        shift = 0 if numbers.alt else numbers.base - numbers.history
+        shift = numbers.shift
         if not styled:
             return list(read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols))
         return [parse_row(row) for row in read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)]
 
     def wraps(self, line: int) -> bool:
         """Whether the line with this absolute number goes on in the next."""
-        shift = 0 if self._numbers.alt else self._numbers.base - self._numbers.history
-        return native.row_flags(self.handle, native.SCREEN, line - shift)[1]
+        return native.row_flags(self.handle, native.SCREEN, line - self._numbers.shift)[1]
 
     def text_between(self, first: int, last: int) -> list[str]:
         """Lines from `first` up to but without `last` as text, wrapped ones joined; blank ones at the end are left out.
 
         Neither end may lie inside of a wrapped line.
         """
-        shift = 0 if self._numbers.alt else self._numbers.base - self._numbers.history
+        shift = self._numbers.shift
         if first >= last:
             return []
         text = native.format_logical(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols)
@@ -468,10 +467,10 @@ class Terminal:
     def vt_lines_between(self, first: int, last: int) -> list[bytes]:
         """The same as VT bytes, each line complete in itself."""
         numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, (0 if numbers.alt else numbers.base) + self.rows)
+        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
         if first >= last:
             return []
-        shift = 0 if numbers.alt else numbers.base - numbers.history
+        shift = numbers.shift
         return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
 
     def trim_scrollback(self, keep_lines: int) -> int:
@@ -530,7 +529,7 @@ class Terminal:
     def wrapped_lines(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
         """Logical lines between two numbers: the number of the first row, and the rows it wraps over."""
         numbers = self._numbers
-        shift = 0 if numbers.alt else numbers.base - numbers.history
+        shift = numbers.shift
         rows = self.lines_between(first, last)
         first = max(first, self.first_line)
         number, group = first, []
