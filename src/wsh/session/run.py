@@ -151,7 +151,7 @@ class _Run:
         log, session = self._log, self._session
         if log is not None:
             await self._wait_until_ready(log)
-            self._at_prompt = log.phase == "prompt"
+            self._at_prompt = log.phase in ("prompt", "prompting")
             self._empty_before, self._prompts_before = log.empty_lines, log.prompts
         self._sent = time.monotonic()
         if log is None or log.current is not None:

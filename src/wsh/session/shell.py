@@ -135,7 +135,8 @@ def _fish(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
     nonce = _nonce()
     script = str(SCRIPTS / "wsh.fish").replace("\\", "\\\\").replace("'", "\\'")
     new = (*argv, "--init-command", f"source '{script}'")
-    return Injection("fish", new, dict(env), _fields(nonce), nonce)
+    cut = len(nonce) // 3
+    return Injection("fish", new, dict(env), f"{nonce[cut:]}\x1e{nonce[:cut]}", nonce)
 
 
 def _nonce() -> str:

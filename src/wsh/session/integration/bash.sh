@@ -6,13 +6,15 @@
 # function of theirs can get into ours. State lives in one array, because bash never exports arrays: a nested shell
 # that inherits PS0 or PS1 finds the array missing, and prints no mark.
 #
+# __wsh_s: status of the last command and of its parts
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
 #        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
 __wsh_ended() {
-  local __wsh_s=("$?" "${PIPESTATUS[@]}") IFS='|'
+  __wsh_s=("$?" "${PIPESTATUS[@]}")
+  builtin local IFS='|'
   if [[ -n ${__wsh[9]} ]]; then
     builtin printf '\e]133;D;%d;wsh=%d.%d;n=%d;c=%d;p=%s;t=%s\a' "${__wsh_s[0]}" \
       "$((__wsh[1] ^ __wsh[2]))" "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "$((__wsh[5]))" \
@@ -25,20 +27,23 @@ __wsh_ended() {
 } 2>/dev/null
 
 __wsh_ready() {
-  local ps=${PS1-}
-  if [[ $ps != "${__wsh[10]}"*"${__wsh[11]}" ]]; then
+  builtin local ps=${PS1-}
+  if [[ ${PS1@a} == *r* ]]; then
+    builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
+      "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${PWD@Q}" >/dev/tty
+  elif [[ $ps != "${__wsh[10]}"*"${__wsh[11]}" ]]; then
     ps=${ps//"${__wsh[10]}"/}
     PS1=${__wsh[10]}${ps//"${__wsh[11]}"/}${__wsh[11]}
   fi
   ps=${PS0-}
-  if [[ $ps != *"${__wsh[12]}" ]]; then
+  if [[ $ps != *"${__wsh[12]}" && ${PS0@a} != *r* ]]; then
     PS0=${ps//"${__wsh[12]}"/}${__wsh[12]}
   fi
   if [[ $PWD != "${__wsh[6]}" ]]; then
     __wsh[6]=$PWD
-    local url=$PWD
+    builtin local url=$PWD
     if [[ $url == *[!a-zA-Z0-9/._~-]* ]]; then
-      local LC_ALL=C i c
+      builtin local LC_ALL=C i c
       url=''
       for ((i = 0; i < ${#PWD}; i++)); do
         c=${PWD:i:1}
@@ -58,13 +63,13 @@ __wsh_line() { HISTTIMEFORMAT='' builtin history 1; } 2>/dev/null
 
 # Expanded by bash itself when it shows a prompt: no process, no DEBUG trap, no trace. The nonce is put together there.
 __wsh_install() {
-  local nonce='wsh=$((__wsh[1]^__wsh[2])).$((__wsh[3]^__wsh[4]));n=$((__wsh[0]++))'
+  builtin local nonce='wsh=$((__wsh[1]^__wsh[2])).$((__wsh[3]^__wsh[4]));n=$((__wsh[0]++))'
   __wsh[10]='\[${__wsh[1]+\e]133;A;'$nonce';h=\!;d=${PWD@Q}\a}\]'
   __wsh[11]='\[${__wsh[1]+\e]133;B;wsh\a}\]'
   # Removing the line from ";" is only a way to have it fetched and kept; bash skips that for an empty value.
   __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[8]:=$(__wsh_line)}}h=${__wsh[8]@Q}'
   __wsh[12]+=';t=${EPOCHREALTIME-}\a${__wsh[7]:$((__wsh[5]=1)):0}}'
-  shopt -q promptvars || return 0
+  builtin shopt -q promptvars || return 0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
     PROMPT_COMMAND=('{ __wsh_ended; } >/dev/null 2>&1' ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
   else

@@ -1,31 +1,33 @@
 # Marks of prompts and commands for fish 3.1 and later, loaded by wsh after the user's configuration.
 #
-# Descriptor 9 holds the nonce and a NUL. The handlers carry it as a closed-over variable, so no listing shows it.
+# Descriptor 9 holds the nonce in two pieces, the second first, with a record separator between. The handlers carry them as closed-over
+# variables; a listing of the handlers shows the pieces, and nothing shows the nonce.
 
 if status is-interactive; and not set -q __wsh_n
-    set -l __wsh_key
-    read -z __wsh_key </dev/fd/9
-    if test -n "$__wsh_key"
+    set -l __wsh_a
+    set -l __wsh_b
+    read -z -d \x1e __wsh_a __wsh_b </dev/fd/9
+    if test -n "$__wsh_b"
         set -g __wsh_n 0
 
-        function __wsh_began --on-event fish_preexec --inherit-variable __wsh_key
-            printf '\e]133;C;wsh=%s;n=%d;u=%s\a' $__wsh_key $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
+        function __wsh_began --on-event fish_preexec --inherit-variable __wsh_a --inherit-variable __wsh_b
+            printf '\e]133;C;wsh=%s;n=%d;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
         end
 
-        function __wsh_ended --on-event fish_postexec --inherit-variable __wsh_key
+        function __wsh_ended --on-event fish_postexec --inherit-variable __wsh_a --inherit-variable __wsh_b
             set -l ended $status $pipestatus
-            printf '\e]133;D;%d;wsh=%s;n=%d;c=1;p=%s;ms=%s\a' $ended[1] $__wsh_key $__wsh_n (string join '|' -- $ended[2..-1]) "$CMD_DURATION" >/dev/tty
+            printf '\e]133;D;%d;wsh=%s;n=%d;c=1;p=%s;ms=%s\a' $ended[1] $__wsh_b$__wsh_a $__wsh_n (string join '|' -- $ended[2..-1]) "$CMD_DURATION" >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
         end
 
-        function __wsh_refused --on-event fish_posterror --inherit-variable __wsh_key
-            printf '\e]133;D;127;wsh=%s;n=%d;c=0;e=1;u=%s\a' $__wsh_key $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
+        function __wsh_refused --on-event fish_posterror --inherit-variable __wsh_a --inherit-variable __wsh_b
+            printf '\e]133;D;127;wsh=%s;n=%d;c=0;e=1;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
         end
 
-        function __wsh_ready --on-event fish_prompt --on-event fish_cancel --inherit-variable __wsh_key
-            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_key $__wsh_n (string escape --style=url -- "$PWD") >/dev/tty
+        function __wsh_ready --on-event fish_prompt --on-event fish_cancel --inherit-variable __wsh_a --inherit-variable __wsh_b
+            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$PWD") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
             if not functions -q __wsh_prompt; or not string match -q '*__wsh_prompt*' -- (functions fish_prompt)
                 functions -q __wsh_prompt; and functions -e __wsh_prompt

@@ -19,7 +19,7 @@ typeset -gaH __wsh
 
 if [[ -o interactive && -n ${__wsh[1]} ]]; then
   __wsh_ended() {
-    { builtin local __wsh_s=$? __wsh_p=${(j:|:)pipestatus}
+    { builtin local __wsh_s=$? __wsh_p="${(j:|:)pipestatus[@]}"
       builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
       if (( __wsh[4] )); then
         builtin printf '\e]133;D;%d;wsh=%s;n=%d;c=%d;p=%s;t=%s\a' $__wsh_s $__wsh[1] $__wsh[2] $__wsh[3] "$__wsh_p" "${EPOCHREALTIME-}" >/dev/tty
@@ -44,9 +44,10 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
       if [[ $PWD != "$__wsh[5]" ]]; then
         __wsh[5]=$PWD
         if [[ $url == *[^a-zA-Z0-9/._~-]* ]]; then
-          builtin local LC_ALL=C i out=
+          builtin local LC_ALL=C i c out=
           for (( i = 1; i <= ${#url}; i++ )); do
-            if [[ $url[i] == [a-zA-Z0-9/._~-] ]]; then out+=$url[i]; else out+=%${(l:2::0:)$(( [##16] #url[i] & 255 ))}; fi
+            c=$url[i]
+            if [[ $c == [a-zA-Z0-9/._~-] ]]; then out+=$c; else out+=%${(l:2::0:)$(( [##16] #c & 255 ))}; fi
           done
           url=$out
         fi
@@ -65,10 +66,10 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
     } 2>/dev/null
   }
 
-  # Run before the first prompt by whichever of the two survives the user's .zshrc.
+  # Runs before the first prompt, after every startup file and after the user's own hooks.
   __wsh_install() {
-    (( $+functions[__wsh_install] )) || return 0
-    { builtin zmodload -F zsh/datetime p:EPOCHREALTIME
+    { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      builtin zmodload -F zsh/datetime p:EPOCHREALTIME
       builtin typeset -ga precmd_functions preexec_functions
       precmd_functions=(__wsh_ended ${precmd_functions:#__wsh_*} __wsh_ready)
       preexec_functions=(${preexec_functions:#__wsh_*} __wsh_began)
@@ -77,8 +78,12 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
     __wsh_ended
     __wsh_ready
   }
-  typeset -ga precmd_functions
-  precmd_functions+=(__wsh_install)
+  if builtin zmodload zsh/sched 2>/dev/null; then
+    builtin sched +0 __wsh_install
+  else
+    typeset -ga precmd_functions
+    precmd_functions+=(__wsh_install)
+  fi
 fi
 
 if [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]; then
