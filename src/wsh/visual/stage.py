@@ -107,6 +107,11 @@ class Stage:
     def mode(self) -> Mode:
         return "alt" if self._program_alternate or self._entered_alternate else "normal"
 
+    @property
+    def has_canvas(self) -> bool:
+        """An agent's own canvas hides the program's screen."""
+        return self._entered_alternate
+
     def enter_alternate(self) -> None:
         """An agent wants a canvas of its own."""
         if self.mode == "alt":

@@ -1,0 +1,200 @@
+"""From one picture to the next, as few bytes as it takes.
+
+A painter stands for all viewers of one shape: it remembers what they show and makes the bytes that bring them to what is true now. Lines
+that scrolled off the program's screen are sent first, so that a viewer's own scrollback has them. Everything is wrapped in a
+synchronised update; an emulator that does not know that shows the same, only not at once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wsh.terminal import Modes
+from wsh.visual.cell import encode, lay_text
+from wsh.visual.mode import change_modes
+from wsh.visual.picture import Picture, Window
+
+if TYPE_CHECKING:
+    from wsh.terminal import Terminal
+    from wsh.visual.stage import Stage
+
+BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What makes two viewers see the same bytes."""
+
+    rows: int
+    cols: int
+    status: bool = False
+    top: int = 0
+    left: int = 0
+
+    @property
+    def picture_rows(self) -> int:
+        """Rows for the picture: the last one is the status line's."""
+        return max(1, self.rows - 1) if self.status and self.rows > 1 else self.rows
+
+
+@dataclass(frozen=True)
+class _Shown:
+    rows: list[bytes]
+    alternate: bool
+    modes: Modes
+    cursor: tuple[int, int] | None
+    title: str
+    first_line: int
+    epoch: int
+    size: tuple[int, int]
+
+
+class Painter:
+    def __init__(self, terminal: Terminal, stage: Stage, picture: Picture, shape: Shape, scrolled_lines: int) -> None:
+        self.shape = shape
+        self._terminal = terminal
+        self._stage = stage
+        self._picture = picture
+        self._scrolled_lines = scrolled_lines
+        self._shown: _Shown | None = None
+        self.status = ""
+        """Text of the status line."""
+        self.banner = ""
+        """Something that every viewer must see, such as who captured the keys and how to end it."""
+
+    # whole pictures and differences
+
+    def full(self, scrollback_lines: int = 0) -> bytes:
+        """Everything a fresh emulator needs; does not change what is remembered, unless nothing was."""
+        now = self._shown or self._look()
+        self._shown = now
+        out = [BEGIN, b"\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[0m\x1b[H\x1b[2J"]
+        if scrollback_lines and not now.alternate:
+            out += self._history(now, scrollback_lines)
+        if now.alternate:
+            out.append(b"\x1b[?1049h\x1b[H\x1b[2J")
+        out += [_row(index, row) for index, row in enumerate(now.rows) if row]
+        out.append(_title(now.title))
+        out.append(change_modes(None, now.modes, now.cursor is not None, None))
+        out += [_place(now.cursor), END]
+        return b"".join(out)
+
+    def change(self) -> bytes:
+        """What brings the viewers from what they show to what is true; empty if that is the same."""
+        before = self._shown
+        if before is None:
+            return self.full()
+        now = self._look()
+        self._shown = now
+        out: list[bytes] = []
+        rows = before.rows
+        if before.alternate != now.alternate or before.size != now.size:
+            if before.alternate != now.alternate:
+                out.append(b"\x1b[?1049h" if now.alternate else b"\x1b[?1049l")
+            out.append(b"\x1b[0m\x1b[H\x1b[2J")
+            rows = [b""] * len(now.rows)
+        else:
+            scrolled, rows = self._scroll(before, now)
+            out += scrolled
+        out += [
+            _row(i, new)
+            for i, (old, new) in enumerate(zip(rows, now.rows, strict=True))
+            if old is not new and old != new
+        ]
+        if before.title != now.title:
+            out.append(_title(now.title))
+        visible, was_visible = now.cursor is not None, before.cursor is not None
+        if before.modes != now.modes or visible != was_visible:
+            out.append(change_modes(before.modes, now.modes, visible, was_visible))
+        if not out and before.cursor == now.cursor:
+            return b""
+        return b"".join([BEGIN, *out, _place(now.cursor), END])
+
+    # looking
+
+    def _look(self) -> _Shown:
+        stage, terminal, shape = self._stage, self._terminal, self.shape
+        window = Window(shape.top, shape.left, min(shape.picture_rows, stage.rows - shape.top), shape.cols)
+        rows = self._picture.rows(window)
+        rows = self._frame(rows, stage.cols - shape.left)
+        screen = terminal.cursor
+        cursor: tuple[int, int] | None = None
+        if screen.visible and not stage.has_canvas:
+            row = stage.layout.first_row + screen.row - shape.top
+            col = screen.col - shape.left
+            if 0 <= row < shape.picture_rows and 0 <= col < shape.cols:
+                cursor = (row, col)
+        alternate = stage.mode == "alt"
+        return _Shown(
+            rows=rows,
+            alternate=alternate,
+            modes=terminal.modes,
+            cursor=cursor,
+            title=terminal.title,
+            first_line=terminal.total_lines if alternate else terminal.screen_line,
+            epoch=terminal.epoch,
+            size=(stage.rows, stage.cols),
+        )
+
+    def _frame(self, rows: list[bytes], width: int) -> list[bytes]:
+        """Fill up to the viewer's size: a border where it is larger than the session, the status line, the banner."""
+        shape = self.shape
+        if width < shape.cols:
+            edge = b"\x1b[%dG\x1b[2m\xe2\x94\x82\x1b[0m" % (width + 1)
+            rows = [row + edge for row in rows]
+        missing = shape.picture_rows - len(rows)
+        if missing > 0:
+            line = "─" * min(width, shape.cols) + ("┘" if width < shape.cols else "")
+            rows = [*rows, b"\x1b[2m%s\x1b[0m" % line.encode(), *[b""] * (missing - 1)]
+        if shape.picture_rows < shape.rows:
+            rows = [*rows, encode(lay_text(self.status[: shape.cols].ljust(shape.cols), "7"))]
+        if self.banner:
+            text = f" {self.banner} "[: shape.cols]
+            at = shape.cols - len(text) + 1
+            rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(lay_text(text, "1;30;46"))]
+        return rows
+
+    # lines that scrolled off
+
+    def _scroll(self, before: _Shown, now: _Shown) -> tuple[list[bytes], list[bytes]]:
+        """Push what left the screen into the viewer's scrollback; the rows it shows afterwards."""
+        count = now.first_line - before.first_line
+        if now.alternate or before.epoch != now.epoch or count <= 0 or self.shape.left or self.shape.top:
+            return [], before.rows
+        height = len(now.rows)
+        sent = min(count, self._scrolled_lines)
+        lines = self._terminal.vt_lines_between(now.first_line - sent, now.first_line) if sent else []
+        out: list[bytes] = []
+        rows = before.rows
+        for start in range(0, len(lines), height):
+            batch = lines[start : start + height]
+            # Overwritten first where they differ, then pushed out at the top by feeding lines at the bottom.
+            out += [_row(i, new) for i, (old, new) in enumerate(zip(rows, batch, strict=False)) if old != new]
+            out.append(b"\x1b[%d;1H" % height + b"\n" * len(batch))
+            rows = [*rows[len(batch) :], *[b""] * len(batch)]
+        return out, rows
+
+    def _history(self, now: _Shown, count: int) -> list[bytes]:
+        first = max(self._terminal.first_line, now.first_line - count)
+        lines = self._terminal.vt_lines_between(first, now.first_line) if first < now.first_line else []
+        height = len(now.rows)
+        out = [line + b"\x1b[0m\r\n" for line in lines]
+        if out:
+            out += [b"\x1b[%d;1H" % height, b"\n" * min(height, len(lines)), b"\x1b[H\x1b[2J"]
+        return out
+
+
+def _row(index: int, row: bytes) -> bytes:
+    # Erased before it is drawn: erasing behind a full row would take its last character.
+    return b"\x1b[%d;1H\x1b[0m\x1b[2K%s" % (index + 1, row)
+
+
+def _place(cursor: tuple[int, int] | None) -> bytes:
+    return b"" if cursor is None else b"\x1b[0m\x1b[%d;%dH" % (cursor[0] + 1, cursor[1] + 1)
+
+
+def _title(title: str) -> bytes:
+    return b"\x1b]2;%s\x1b\\" % _UNSAFE.sub("", title).encode("utf-8", "replace")

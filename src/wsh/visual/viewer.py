@@ -1,0 +1,389 @@
+"""Viewers of one session: who looks, at which size, what they are sent and what their keys do.
+
+Frames are made once per shape and given to every viewer of that shape, at most so many a second and fewer when making them takes long. A
+viewer whose connection is still busy with the last frame is passed over and gets a whole picture when it is free again: it costs no
+memory and no time. A viewer is told bells and clipboard writes on purpose; queries of the program never reach one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from wsh.session import event as ev
+from wsh.session.event import Actor
+from wsh.terminal import parse_keys
+from wsh.visual.input import ModeChanged
+from wsh.visual.keyboard import Area, Keyboard, move_mouse
+from wsh.visual.painter import Painter, Shape
+from wsh.visual.picture import Picture
+from wsh.wire.error import SessionExited, WshError
+from wsh.wire.name import check_size
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
+    from wsh.visual.stage import Stage, StageEvent
+
+log = logging.getLogger(__name__)
+
+SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
+_LOAD = 8.0
+"""Making frames takes at most one part in so many of the time."""
+
+
+class Outlet(Protocol):
+    """A viewer's connection, as far as we care."""
+
+    def is_busy(self) -> bool:
+        """Whether what was sent before is still on its way."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes for the emulator. Never blocks, never raises."""
+
+    def tell(self, message: dict[str, object]) -> None:
+        """Send something that is not a picture: size, bell, exit, mode. Never blocks, never raises."""
+
+    def dismiss(self, reason: str) -> None:
+        """End the connection."""
+
+
+@dataclass
+class Viewer:
+    """One person looking. Made by `Viewers.attach`, ended by `Viewers.detach`."""
+
+    id: str
+    actor: Actor
+    outlet: Outlet
+    rows: int
+    cols: int
+    read_only: bool
+    status: bool
+    top: int = 0
+    left: int = 0
+    stale: bool = True
+    """Its picture is not the painter's: it gets a whole one next."""
+    active: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.keyboard = Keyboard()
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.rows, self.cols, self.status, self.top, self.left)
+
+
+class Viewers:
+    """All viewers of one session."""
+
+    def __init__(
+        self,
+        session: Session,
+        stage: Stage,
+        *,
+        policy: SizePolicy = "latest",
+        max_fps: int = 60,
+        scrolled_lines: int = 1000,
+    ) -> None:
+        self.session = session
+        self.stage = stage
+        self.policy: SizePolicy = policy
+        self._gap_s = 1 / max_fps
+        self._scrolled_lines = scrolled_lines
+        self._viewers: dict[str, Viewer] = {}
+        self._painters: dict[Shape, Painter] = {}
+        self._picture = Picture(session.terminal, stage)
+        self._numbers = itertools.count(1)
+        self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._last_frame = 0.0
+        self._cost_s = 0.0
+        self._input: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue(maxsize=1024)
+        self._typist: asyncio.Task[None] | None = None
+        self._stop_hearing: list[Callable[[], None]] = []
+
+    def __len__(self) -> int:
+        return len(self._viewers)
+
+    def list_viewers(self) -> list[Viewer]:
+        return list(self._viewers.values())
+
+    # coming and going
+
+    def attach(
+        self,
+        outlet: Outlet,
+        rows: int,
+        cols: int,
+        *,
+        name: str = "",
+        read_only: bool = False,
+        status: bool = False,
+        scrollback_lines: int = 0,
+    ) -> Viewer:
+        """A person begins to look: a whole picture is sent at once, frames follow."""
+        rows, cols = check_size(rows, cols)
+        number = next(self._numbers)
+        viewer_id = f"{name or 'viewer'}-{number}"
+        viewer = Viewer(viewer_id, Actor("person", viewer_id), outlet, rows, cols, read_only, status)
+        if not self._viewers:
+            self._listen()
+        self._viewers[viewer.id] = viewer
+        viewer.active = time.monotonic()
+        self._fit()
+        painter = self._painter(viewer.shape)
+        painter.change()
+        outlet.send(painter.full(scrollback_lines))
+        viewer.stale = False
+        self._tell_size(viewer)
+        return viewer
+
+    def detach(self, viewer: Viewer) -> None:
+        """The viewer is gone. Idempotent."""
+        if self._viewers.pop(viewer.id, None) is None:
+            return
+        self.stage.input.end_lease(viewer.id)
+        if self.session.taken_by == viewer.id:
+            self.session.hand_back()
+        self._drop_painters()
+        if self._viewers:
+            self._fit()
+        else:
+            self._close()
+
+    def dismiss_all(self, reason: str) -> int:
+        """Send everybody away; how many there were."""
+        gone = self.list_viewers()
+        for viewer in gone:
+            viewer.outlet.dismiss(reason)
+        return len(gone)
+
+    def resize(self, viewer: Viewer, rows: int, cols: int) -> None:
+        viewer.rows, viewer.cols = check_size(rows, cols)
+        viewer.active = time.monotonic()
+        viewer.stale = True
+        self._fit()
+        self._drop_painters()
+        self._schedule(0.0)
+
+    def move(self, viewer: Viewer, top: int, left: int) -> None:
+        """Show another part of a picture that is larger than the viewer."""
+        viewer.top = max(0, min(top, self.stage.rows - viewer.shape.picture_rows))
+        viewer.left = max(0, min(left, self.stage.cols - viewer.cols))
+        viewer.stale = True
+        self._drop_painters()
+        self._schedule(0.0)
+
+    def _fit(self) -> None:
+        """Give the session the size that the policy says."""
+        typing = [v for v in self._viewers.values() if not v.read_only] or list(self._viewers.values())
+        if self.policy == "fixed" or not typing or not self.session.running:
+            return
+        if self.policy == "latest":
+            chosen = max(typing, key=lambda v: v.active)
+            rows, cols = chosen.shape.picture_rows, chosen.cols
+        else:
+            rows, cols = min(v.shape.picture_rows for v in typing), min(v.cols for v in typing)
+        if (rows, cols) != (self.stage.rows, self.stage.cols):
+            self.stage.resize(rows, cols)
+
+    def _tell_size(self, viewer: Viewer) -> None:
+        viewer.outlet.tell({"type": "size", "rows": self.stage.rows, "cols": self.stage.cols, "viewer": viewer.id})
+
+    # hearing
+
+    def _listen(self) -> None:
+        self._stop_hearing = [
+            self.session.listeners.add(self._on_session),
+            self.stage.subscribe(self._on_stage),
+        ]
+        self._typist = asyncio.ensure_future(self._type())
+
+    def _close(self) -> None:
+        for stop in self._stop_hearing:
+            stop()
+        self._stop_hearing = []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._typist is not None:
+            self._typist.cancel()
+            self._typist = None
+        self._painters.clear()
+
+    def _on_session(self, event: ev.SessionEvent) -> None:
+        match event:
+            case ev.Output():
+                self._schedule()
+            case ev.Bell():
+                self._send_all(b"\x07")
+            case ev.Clipboard(data=data):
+                self._send_all(b"\x1b]52;c;%s\x1b\\" % base64.b64encode(data))
+            case ev.Exited(exit_code=code):
+                self._frame()
+                self._tell_all({"type": "exit", "exit_code": code})
+            case ev.Renamed(new=name):
+                self._tell_all({"type": "renamed", "name": name})
+                self._schedule(0.0)
+            case ev.TakenOver(by=by):
+                self._tell_all({"type": "taken", "by": by})
+                self._schedule(0.0)
+            case ev.Destroyed():
+                self.dismiss_all("the session was killed")
+            case _:
+                pass
+
+    def _on_stage(self, event: StageEvent) -> None:
+        if isinstance(event, ModeChanged):
+            self._tell_all({"type": "input_mode", "mode": event.mode, "owner": event.owner})
+        elif type(event).__name__ == "StageResized":
+            for viewer in self._viewers.values():
+                self._tell_size(viewer)
+        self._schedule()
+
+    def _send_all(self, data: bytes) -> None:
+        for viewer in self._viewers.values():
+            if not viewer.outlet.is_busy():
+                viewer.outlet.send(data)
+
+    def _tell_all(self, message: dict[str, object]) -> None:
+        for viewer in self._viewers.values():
+            viewer.outlet.tell(message)
+
+    # frames
+
+    def _schedule(self, gap_s: float | None = None) -> None:
+        if self._timer is not None or not self._viewers:
+            return
+        gap = max(self._gap_s, self._cost_s * _LOAD) if gap_s is None else gap_s
+        wait = self._last_frame + gap - time.monotonic()
+        loop = asyncio.get_running_loop()
+        if wait <= 0:
+            # After this turn of the loop: what was printed together is shown together.
+            self._timer = loop.call_soon(self._frame)
+        else:
+            self._timer = loop.call_later(wait, self._frame)
+
+    def _frame(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        started = time.perf_counter()
+        self._last_frame = time.monotonic()
+        by_shape: dict[Shape, list[Viewer]] = {}
+        for viewer in self._viewers.values():
+            by_shape.setdefault(viewer.shape, []).append(viewer)
+        waiting = False
+        for shape, viewers in by_shape.items():
+            waiting |= self._paint(shape, viewers)
+        self._cost_s = 0.7 * self._cost_s + 0.3 * (time.perf_counter() - started)
+        if waiting:
+            self._schedule()
+
+    def _paint(self, shape: Shape, viewers: list[Viewer]) -> bool:
+        """Bring viewers of one shape up to date; whether one of them was too busy to be."""
+        free = [v for v in viewers if not v.outlet.is_busy()]
+        for viewer in viewers:
+            if viewer not in free:
+                viewer.stale = True
+        if not free:
+            return True
+        painter = self._painter(shape)
+        change = painter.change()
+        whole = b""
+        for viewer in free:
+            if viewer.stale:
+                whole = whole or painter.full()
+                viewer.outlet.send(whole)
+                viewer.stale = False
+            elif change:
+                viewer.outlet.send(change)
+        return len(free) < len(viewers)
+
+    def _painter(self, shape: Shape) -> Painter:
+        painter = self._painters.get(shape)
+        if painter is None:
+            painter = Painter(self.session.terminal, self.stage, self._picture, shape, self._scrolled_lines)
+            self._painters[shape] = painter
+        painter.status = self._status()
+        painter.banner = self._banner()
+        return painter
+
+    def _drop_painters(self) -> None:
+        used = {viewer.shape for viewer in self._viewers.values()}
+        self._painters = {shape: painter for shape, painter in self._painters.items() if shape in used}
+
+    def _status(self) -> str:
+        session = self.session
+        others = f" · {len(self._viewers)} viewers" if len(self._viewers) > 1 else ""
+        state = "" if session.running else f" · exited {session.exit_code}"
+        taken = f" · taken by {session.taken_by}" if session.taken_by else ""
+        return f" {session.name}{others}{state}{taken} · Ctrl+\\ twice to detach"
+
+    def _banner(self) -> str:
+        owner = self.stage.input.owner
+        return "" if owner is None else f"keys captured by {owner} · Ctrl+\\ to take them back"
+
+    # keys
+
+    def type_keys(self, viewer: Viewer, data: bytes) -> None:
+        """What a person typed at a viewer. In order, and never blocking; too much unread input is refused with a bell."""
+        for piece in viewer.keyboard.split(data, time.monotonic()):
+            if piece == "detach":
+                # The first of the two presses toggled: put that back.
+                if not viewer.read_only:
+                    self.stage.input.toggle(viewer.id)
+                viewer.outlet.dismiss("detached")
+                return
+            if viewer.read_only:
+                continue
+            if piece == "toggle":
+                self.stage.input.toggle(viewer.id)
+                continue
+            assert isinstance(piece, bytes)
+            self._pass_on(viewer, piece)
+
+    def _pass_on(self, viewer: Viewer, data: bytes) -> None:
+        viewer.active = time.monotonic()
+        if self.policy == "latest" and (viewer.shape.picture_rows, viewer.cols) != (self.stage.rows, self.stage.cols):
+            self._fit()
+        if self.stage.input.mode == "capture":
+            for name, raw in parse_keys(data):
+                self.stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
+            return
+        layout = self.stage.layout
+        area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
+        if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
+            data = move_mouse(data, area)
+        if not data:
+            return
+        try:
+            self._input.put_nowait((data, viewer.actor))
+        except asyncio.QueueFull:
+            viewer.outlet.send(b"\x07")
+
+    async def _type(self) -> None:
+        while True:
+            data, actor = await self._input.get()
+            while not self._input.empty() and len(data) < 65536:
+                more, who = self._input.get_nowait()
+                if who != actor:
+                    await self._send(data, actor)
+                    data, actor = more, who
+                else:
+                    data += more
+            await self._send(data, actor)
+
+    async def _send(self, data: bytes, actor: Actor) -> None:
+        try:
+            await self.session.send_input(data, actor)
+        except SessionExited:
+            pass  # the picture says so already
+        except WshError as error:
+            viewer = self._viewers.get(actor.id)
+            if viewer is not None:
+                viewer.outlet.tell({"type": "error", **error.to_wire()})
