@@ -50,7 +50,7 @@ class Shelf:
     def read_sessions(self) -> str:
         return json.dumps([{"name": name} for name in self.list_names()])
 
-    def read_view(self, name: str, view: str) -> str:
+    async def read_view(self, name: str, view: str) -> str:
         from wsh.wire.error import SessionNotFound
 
         if name not in self.list_names():

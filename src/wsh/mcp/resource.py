@@ -34,7 +34,7 @@ class Source(Protocol):
 
     def read_sessions(self) -> str: ...
 
-    def read_view(self, name: str, view: str) -> str:
+    async def read_view(self, name: str, view: str) -> str:
         """The JSON of one view of one session. Raises the room's own errors for what is not there."""
 
     def watch(self, shelf: ResourceShelf) -> Callable[[], None]:
@@ -122,12 +122,14 @@ class ResourceShelf:
             )
         ]
         for name in self._source.list_names():
-            for view, what in _VIEW_TITLES.items():
+            for view in VIEWS:
+                what = _VIEW_TITLES[view]
                 found.append(
                     types.Resource(
                         uri=f"{SESSIONS_URI}/{name}/{view}",
                         name=f"{name}/{view}",
                         title=f"{what} of {name}",
+                        description=_VIEW_DESCRIPTIONS[view],
                         mime_type="application/json",
                     )
                 )
@@ -145,11 +147,11 @@ class ResourceShelf:
             for view, title in _VIEW_TITLES.items()
         ]
 
-    def read(self, uri: str) -> str:
+    async def read(self, uri: str) -> str:
         if uri == SESSIONS_URI:
             return self._source.read_sessions()
         name, view = _split(uri)
-        return self._source.read_view(name, view)
+        return await self._source.read_view(name, view)
 
     def complete(self, template: str, start: str) -> list[str]:
         """Session names that begin with `start`, for one of our templates."""
@@ -205,8 +207,12 @@ class ResourceShelf:
             self._timer = None
 
     def note_list(self) -> None:
-        """Sessions came, went, or changed what the list says of them."""
+        """Sessions came, went, or got another name."""
         self._note(None)
+        self._note(SESSIONS_URI)
+
+    def note_sessions(self) -> None:
+        """What the list says of a session changed."""
         self._note(SESSIONS_URI)
 
     def note_session(self, name: str) -> None:
@@ -233,17 +239,19 @@ class ResourceShelf:
                 reader.tell(uri)
 
 
-_VIEW_TITLES = {"screen": "Screen", "scrollback": "Scrollback", "commands": "Commands"}
+_VIEW_TITLES = {"screen": "Screen", "scrollback": "Scrollback", "commands": "Commands", "commands/{id}": "Command"}
 _VIEW_DESCRIPTIONS = {
     "screen": "What the terminal shows now: styled lines, cursor, size, mode.",
     "scrollback": "The last 100 lines, the screen included, in the order they were printed.",
     "commands": "The commands an integrated shell ran here, with exit status and duration.",
+    "commands/{id}": "One command with the whole of its output.",
 }
 
 
 def _split(uri: str) -> tuple[str, str]:
     name, _, view = uri.removeprefix(SESSIONS_URI + "/").partition("/")
-    if not uri.startswith(SESSIONS_URI + "/") or not name or view not in VIEWS:
+    known = view in VIEWS or view.startswith("commands/")
+    if not uri.startswith(SESSIONS_URI + "/") or not name or not known:
         raise _not_found(uri)
     return name, view
 

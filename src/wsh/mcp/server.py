@@ -141,7 +141,7 @@ def build_server(door: Door) -> WshServer:
         return types.ListResourceTemplatesResult(resource_templates=door.resources.list_templates())
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = door.resources.read(str(params.uri))
+        text = await door.resources.read(str(params.uri))
         content = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
 

@@ -1,0 +1,104 @@
+"""Sessions as resources: what they hold, and the news about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from wsh.mcp.error import RpcFailure
+from wsh.mcp.registry import to_json
+from wsh.mcp.resource import SESSIONS_URI, ResourceShelf
+from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.session.command import Command
+from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
+from wsh.session.registry import LifecycleEvent, SessionCreated
+from wsh.session.session import Session
+from wsh.wire import jsonrpc, tool
+from wsh.wire.error import CommandNotFound
+
+_ON_LIST = (Exited, Resized, TagsChanged, TakenOver, TitleChanged)
+_SHOWN = (
+    "id",
+    "command",
+    "cwd",
+    "started",
+    "duration_ms",
+    "exit_code",
+    "pipestatus",
+    "first_line",
+    "last_line",
+    "state",
+)
+
+
+class SessionSource:
+    def __init__(self, rooms: TerminalRooms) -> None:
+        self._rooms = rooms
+        self._stops: dict[str, Callable[[], None]] = {}
+
+    def list_names(self) -> list[str]:
+        return [session.name for session in self._rooms.registry.list_sessions()]
+
+    def read_sessions(self) -> str:
+        return to_json([self._rooms.describe(session) for session in self._rooms.registry.list_sessions()])
+
+    async def read_view(self, name: str, view: str) -> str:
+        session = self._rooms.registry.get_session(name)
+        if view == "screen":
+            return to_json(self._rooms.describe_screen(session, "styled"))
+        if view == "scrollback":
+            page = self._rooms.read_scrollback(session, offset=0, limit=100, since_line=None, format="styled")
+            return to_json(page)
+        if view == "commands":
+            return to_json([describe_command(command) for command in session.list_commands()])
+        return to_json(await self._read_command(session, view.removeprefix("commands/")))
+
+    async def _read_command(self, session: Session, id: str) -> dict[str, Any]:
+        if not id.isdecimal() or len(id) > 12:
+            raise RpcFailure(
+                jsonrpc.INVALID_PARAMS,
+                f"{id[:40]!r} is not a command id.",
+                {"code": tool.NOT_FOUND, "hint": f"List them at {SESSIONS_URI}/{session.name}/commands."},
+            )
+        command = session.get_command(int(id))
+        output = await session.read_command_output(command, 16 * 1024 * 1024)
+        if command.state == "lost":
+            raise CommandNotFound(id)
+        shown = describe_command(command) | {"output": output.text}
+        return shown | {"omitted_bytes": output.omitted_bytes} if output.truncated else shown
+
+    def watch(self, shelf: ResourceShelf) -> Callable[[], None]:
+        registry = self._rooms.registry
+
+        def on_lifecycle(event: LifecycleEvent) -> None:
+            if isinstance(event, SessionCreated):
+                self._follow(event.session, shelf)
+            shelf.note_list()
+
+        stop = registry.lifecycle.add(on_lifecycle)
+        for session in registry.list_sessions():
+            self._follow(session, shelf)
+
+        def end() -> None:
+            stop()
+            for each in self._stops.values():
+                each()
+            self._stops.clear()
+
+        return end
+
+    def _follow(self, session: Session, shelf: ResourceShelf) -> None:
+        def hear(event: SessionEvent) -> None:
+            if isinstance(event, Output):
+                shelf.note_session(session.name)
+            elif isinstance(event, _ON_LIST):
+                shelf.note_session(session.name)
+                shelf.note_sessions()
+
+        self._stops[session.sid] = session.listeners.add(hear)
+
+
+def describe_command(command: Command) -> dict[str, Any]:
+    fields = asdict(command)
+    return {key: fields[key] for key in _SHOWN} | {"output_bytes": command.output_bytes}
