@@ -56,6 +56,22 @@ class Command:
     def output_bytes(self) -> int | None:
         return None if self.end is None else self.end - self.start
 
+    def to_wire(self) -> dict[str, Any]:
+        """As every door tells it."""
+        return {
+            "id": self.id,
+            "command": self.command,
+            "cwd": self.cwd,
+            "state": self.state,
+            "started": self.started,
+            "duration_ms": self.duration_ms,
+            "exit_code": self.exit_code,
+            "pipestatus": self.pipestatus,
+            "first_line": self.first_line,
+            "last_line": self.last_line,
+            "output_bytes": self.output_bytes,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

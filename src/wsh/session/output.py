@@ -7,6 +7,7 @@ that of the text and not that of the cells. The session's own screen is never lo
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from wsh.terminal.limit import TerminalLimits
@@ -150,9 +151,7 @@ class Cutter:
 
     def add(self, lines: list[Line]) -> None:
         for line in lines:
-            raw = (line if isinstance(line, str) else "".join(str(span["text"]) for span in line)).encode(
-                "utf-8", "replace"
-            )
+            raw = _text(line).encode("utf-8", "replace")
             if not self._empty:
                 raw = b"\n" + raw
                 self.newlines += 1
@@ -284,3 +283,61 @@ def render_now(data: bytes, rows: int, cols: int) -> str:
     renderer = LineRenderer(rows, cols)
     lines = renderer.feed(data) + renderer.finish()
     return "\n".join(line for line in lines if isinstance(line, str))
+
+
+@dataclass(frozen=True)
+class OutputPage:
+    """Some lines of a command's output, or of the lines in it that match."""
+
+    lines: list[Line]
+    offset: int
+    total: int
+    """Lines of the output, whether they match or not."""
+    numbers: list[int] | None = None
+    """With a search: where in the output each line is, from 0."""
+    matches: int | None = None
+    missing_bytes: int = 0
+    """Raw output that is no longer kept."""
+
+
+async def read_page(
+    pieces: AsyncIterator[bytes],
+    rows: int,
+    cols: int,
+    *,
+    offset: int = 0,
+    limit: int = 1000,
+    styled: bool = False,
+    matches: Callable[[str], bool] | None = None,
+) -> OutputPage:
+    """`limit` lines from line (or match) number `offset` on. Reads all of `pieces` and keeps only what was asked for."""
+    renderer = LineRenderer(rows, cols, styled=styled)
+    found: list[Line] = []
+    numbers: list[int] = []
+    total = hits = 0
+
+    def take(lines: list[Line]) -> None:
+        nonlocal total, hits
+        for line in lines:
+            if matches is None or matches(_text(line)):
+                if offset <= hits < offset + limit:
+                    found.append(line)
+                    numbers.append(total)
+                hits += 1
+            total += 1
+
+    try:
+        async for piece in pieces:
+            for at in range(0, len(piece), _TURN_BYTES):
+                take(renderer.feed(piece[at : at + _TURN_BYTES]))
+                await asyncio.sleep(0)
+        take(renderer.finish())
+    finally:
+        renderer.close()
+    if matches is None:
+        return OutputPage(found, offset, total)
+    return OutputPage(found, offset, total, numbers, hits)
+
+
+def _text(line: Line) -> str:
+    return line if isinstance(line, str) else "".join(str(span["text"]) for span in line)

@@ -15,14 +15,14 @@ import struct
 import termios
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
-from wsh.session.state import wants_input
+from wsh.session.state import describe_process, wants_input
 from wsh.wire.error import InvalidRequest, SessionExited, WaitTimeout
 
 if TYPE_CHECKING:
@@ -53,6 +53,33 @@ class RunOutcome:
     """All commands that this input ran, where it had several lines."""
     jobs: tuple[ProcessInfo, ...] = ()
     """Programs that the session has in the background now."""
+
+    def to_wire(self, session: str) -> dict[str, Any]:
+        """As every door tells it, without the screen; what is not known is left out."""
+        told: dict[str, Any] = {
+            "finished_by": self.finished_by,
+            "generation": self.generation,
+            "exit_code": self.exit_code,
+            "output": None if self.output is None else self.output.text,
+            "duration_ms": self.duration_ms,
+            "pipestatus": self.pipestatus,
+            "command_id": self.command_id,
+        }
+        told = {key: value for key, value in told.items() if value is not None}
+        if len(self.commands) > 1:
+            told["commands"] = list(self.commands)
+        if self.jobs:
+            told["background"] = [describe_process(job) for job in self.jobs]
+        if self.output is not None and self.output.truncated:
+            told["truncated"] = {
+                "omitted_bytes": self.output.omitted_bytes,
+                "omitted_lines": self.output.omitted_lines,
+                "total_bytes": self.output.total_bytes,
+                "total_lines": self.output.total_lines,
+            }
+            if self.command_id is not None:
+                told["truncated"]["rest"] = f"/sessions/{session}/commands/{self.command_id}/output"
+        return told
 
 
 async def run_command(
@@ -355,7 +382,7 @@ class _Run:
         if not self._at_prompt:
             return await self._since_input(command.end)
         if capture is None:
-            return await self._session.read_command_output(command, self._max_output)
+            return await self._session.read_output(command, self._max_output)
         if capture.end == capture.start:
             return OutputText("", 0, 0)
         return await capture.render(command.rows, command.cols, self._max_output)
@@ -395,7 +422,7 @@ class _Run:
         }
         front = await self._inspect()
         if front is not None and front.foreground is not None:
-            facts["foreground"] = {"pid": front.foreground.pid, "argv": list(front.foreground.argv)}
+            facts["foreground"] = describe_process(front.foreground)
             facts["input_wanted"] = front.reading
         what = f"Command {running.id}" if running is not None else "The program"
         return WaitTimeout(

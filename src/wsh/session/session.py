@@ -19,7 +19,8 @@ from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.journal import Journal
-from wsh.session.output import OutputText, render
+from wsh.session.output import OutputPage, OutputText
+from wsh.session.playback import read_output, read_output_page
 from wsh.session.run import RunOutcome, run_command
 from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
@@ -446,30 +447,24 @@ class Session:
         """Oldest first; none for a session without shell integration."""
         return list(self.commands) if self.commands is not None else []
 
-    async def read_command_output(self, command: Command, max_bytes: int) -> OutputText:
-        """What a command printed (so far) as text, its middle left out where it is longer than `max_bytes`."""
-        capture = self.commands.captured(command) if self.commands is not None else None
-        if capture is not None and capture.complete:
-            return await capture.render(command.rows, command.cols, max_bytes)
-        return await render(await self.read_raw_output(command), command.rows, command.cols, max_bytes)
+    async def read_output(self, command: Command, max_bytes: int) -> OutputText:
+        """What a command printed (so far) as text: see `playback`."""
+        return await read_output(self, command, max_bytes)
 
-    async def read_raw_output(self, command: Command) -> bytes:
-        """The bytes between a command's marks, as far as they are kept in memory or in the journal."""
-        capture = self.commands.captured(command) if self.commands is not None else None
-        if capture is not None and capture.complete:
-            return capture.newest
-        end = self._offset if command.end is None else command.end
-        await self._wait_until_journaled(end)
-        data, _missing = await asyncio.to_thread(Journal(self.folder.path).read_bytes, command.start, end)
-        return data
-
-    async def _wait_until_journaled(self, end: int) -> None:
-        """The keeper writes the journal a little later than it reads; give it a moment."""
-        until = time.monotonic() + 1.0
-        while self.child is not None and self.child.ring.journal_state == "ok" and time.monotonic() < until:
-            if self.child.ring.journaled >= end:
-                return
-            await asyncio.sleep(0.005)
+    async def read_output_page(
+        self,
+        command: Command,
+        *,
+        offset: int = 0,
+        limit: int = 1000,
+        styled: bool = False,
+        search: str | None = None,
+        regex: str | None = None,
+    ) -> OutputPage:
+        """Lines of a command's output by number; with `search` or `regex` only those that match."""
+        return await read_output_page(
+            self, command, offset=offset, limit=limit, styled=styled, search=search, regex=regex
+        )
 
     # what people call it
 

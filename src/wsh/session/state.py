@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import termios
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
 
@@ -41,6 +41,28 @@ class SessionState:
     """Of the foreground program."""
     jobs: tuple[ProcessInfo, ...] = ()
     """Other programs of the session that are alive in the background."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """As every door tells it."""
+        return {
+            "running": self.running,
+            "at_prompt": self.at_prompt,
+            "input_wanted": self.input_wanted,
+            "hidden_prompt": self.hidden_prompt,
+            "alt_screen": self.alt_screen,
+            "integration": self.integration,
+            "command_id": self.command_id,
+            "foreground": None if self.foreground is None else describe_process(self.foreground),
+            "cwd": self.cwd,
+            "jobs": [describe_process(job) for job in self.jobs],
+        }
+
+
+def describe_process(process: ProcessInfo) -> dict[str, Any]:
+    def clean(text: str) -> str:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    return {"pid": process.pid, "argv": [clean(word) for word in process.argv], "name": clean(process.comm)}
 
 
 async def look(session: Session, *, jobs: bool = True) -> SessionState:
