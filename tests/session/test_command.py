@@ -45,7 +45,7 @@ def test_what_people_type_is_known_as_well(places: Places) -> None:
         ended = await session.wait(WaitSpec(command=True, max_wait_ms=5000))
         assert (ended.ended_by, ended.command_id) == ("command", 2)
         command = session.get_command(2)
-        assert command.command == "echo tyepd" and (await session.read_output(command, 100)).text == "tyepd"
+        assert command.command == "echo tyepd" and (await session.read_command_output(command, 100)).text == "tyepd"
 
     with_shell(places, "bash", work)
 
@@ -128,9 +128,9 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
                 if old["state"] == "finished":
                     assert [old[key] for key in same] == [new[key] for key in same]
             assert (got[-1]["command"], got[-1]["exit_code"]) == ("sleep 0.6; echo late", 0)
-            assert (await session.read_output(session.get_command(1), 1000)).text == "first"
-            assert (await session.read_output(session.get_command(3), 10_000)).total_lines == 400
-            assert (await session.read_output(session.get_command(4), 1000)).text.strip().endswith("late")
+            assert (await session.read_command_output(session.get_command(1), 1000)).text == "first"
+            assert (await session.read_command_output(session.get_command(3), 10_000)).total_lines == 400
+            assert (await session.read_command_output(session.get_command(4), 1000)).text.strip().endswith("late")
             outcome = await run(session, "echo again; false")
             assert (outcome.finished_by, outcome.exit_code, text_of(outcome)) == ("command", 1, "again")
             assert outcome.command_id == 5

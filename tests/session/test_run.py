@@ -186,7 +186,7 @@ def test_long_output_is_cut_in_the_middle_and_counted(places: Places) -> None:
         assert output.total_lines == 100_000 and output.total_bytes == 588_894
         assert output.omitted_lines == 100_000 - (len(lines) - 1)
         assert outcome.command_id is not None
-        whole = await session.read_output(session.get_command(outcome.command_id), 10**9)
+        whole = await session.read_command_output(session.get_command(outcome.command_id), 10**9)
         assert whole.text == "\n".join(str(n) for n in range(1, 100_001))
         huge = await run(session, "seq 1 1000000", max_output_bytes=2000)
         assert huge.output is not None and huge.output.text.startswith("1\n2\n")

@@ -15,7 +15,6 @@ from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated
 from wsh.session.session import Session
 from wsh.wire import jsonrpc, tool
-from wsh.wire.error import CommandNotFound
 
 _ON_LIST = (Exited, Resized, TagsChanged, TakenOver, TitleChanged)
 _SHOWN = (
@@ -63,8 +62,6 @@ class SessionSource:
             )
         command = session.get_command(int(id))
         output = await session.read_command_output(command, 16 * 1024 * 1024)
-        if command.state == "lost":
-            raise CommandNotFound(id)
         shown = describe_command(command) | {"output": output.text}
         return shown | {"omitted_bytes": output.omitted_bytes} if output.truncated else shown
 

@@ -382,7 +382,7 @@ class _Run:
         if not self._at_prompt:
             return await self._since_input(command.end)
         if capture is None:
-            return await self._session.read_output(command, self._max_output)
+            return await self._session.read_command_output(command, self._max_output)
         if capture.end == capture.start:
             return OutputText("", 0, 0)
         return await capture.render(command.rows, command.cols, self._max_output)

@@ -447,7 +447,7 @@ class Session:
         """Oldest first; none for a session without shell integration."""
         return list(self.commands) if self.commands is not None else []
 
-    async def read_output(self, command: Command, max_bytes: int) -> OutputText:
+    async def read_command_output(self, command: Command, max_bytes: int) -> OutputText:
         """What a command printed (so far) as text: see `playback`."""
         return await read_output(self, command, max_bytes)
 
