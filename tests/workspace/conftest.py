@@ -148,7 +148,10 @@ def make_tools(places: Places, tree: Path) -> Iterator[MakeTools]:
             cwd: Path | None = None,
         ) -> Tools:
             async def create() -> WorkspaceService:
-                return WorkspaceService(places, load(flags=flags), surroundings, source)
+                service = WorkspaceService(places, load(flags=flags), surroundings)
+                if source is not None:
+                    service.use_transcripts(source)
+                return service
 
             service = runner.run(create())
             made.append(service)

@@ -158,6 +158,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("index.max_file_bytes", 2 * MIB, "Files larger than this are not indexed.", KIB, GIB),
     Setting("index.timeout_ms", 600_000, "Default deadline of index_build.", 1000, 86_400_000),
     Setting("index.search_timeout_ms", 10_000, "Default deadline of search.", 10, 3_600_000),
+    Setting("index.max_archive_bytes", 4 * GIB, "Largest index that an import may unpack.", MIB, 1024 * GIB),
     Setting("index.watch", True, "Keep indexes fresh in the background."),
     Setting("index.retention_days", 30, "How long transcripts stay searchable.", 1, 36_500),
 )

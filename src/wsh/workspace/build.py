@@ -123,7 +123,10 @@ def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, star
     return result
 
 
-def _wanted(mode: str) -> tuple[str, ...]:
+def _wanted(mode: str, held: list[str] | None = None) -> tuple[str, ...]:
+    """The sources that a mode means; the empty one means those that the index holds."""
+    if not mode:
+        return tuple(held or store.INDEXED)
     return store.INDEXED if mode == "all" else (mode,)
 
 
@@ -167,10 +170,10 @@ def _update(
     home: IndexFolder, connection: sqlite3.Connection, request: BuildRequest, told: _Progress
 ) -> dict[str, Any]:
     """One transaction on the current file."""
-    wanted = _wanted(request.mode)
+    meta = store.get_meta(connection)
+    wanted = _wanted(request.mode, meta.get("sources"))
     told("listing", 0, 0)
     listed, by = _list(request.root)
-    meta = store.get_meta(connection)
     text_path = home.folder / str(meta["text"])
     old_texts = TextReader(text_path)
     texts = TextWriter(text_path, int(meta["text_end"]))
@@ -493,6 +496,6 @@ def read_request(raw: bytes) -> BuildRequest:
     request = BuildRequest(**fields)
     if not os.path.isdir(request.root):
         raise NothingThere(f"{request.root} is not a folder.", hint="Name an existing folder as workspace.")
-    if request.mode not in ("all", *store.INDEXED):
+    if request.mode not in ("", "all", *store.INDEXED):
         raise InvalidArguments(f"{request.mode!r} is not a mode of this builder.")
     return request

@@ -93,8 +93,9 @@ _BUILD_OUT = _object(
     durationMs=_COUNT,
 )
 _STATUS_OUT = _object(
-    "workspace exists running problem transcripts",
+    "workspace exists running watched problem transcripts",
     workspace=_STRING,
+    watched={"type": "boolean"},
     exists={"type": "boolean"},
     sources={"type": "array", "items": _STRING},
     files=_COUNT,

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
-from wsh.workspace import status, store
+from wsh.workspace import archive, status, store
 from wsh.workspace.child import LocalRunner, Runner, python_module
 from wsh.workspace.error import (
     CapabilityMissing,
@@ -36,6 +36,7 @@ from wsh.workspace.search import Found, Request, Search, check_known, understand
 from wsh.workspace.show import Wanted, resolve_inside, show
 from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
 from wsh.workspace.transcript import TranscriptStore
+from wsh.workspace.watch import Watcher
 
 log = logging.getLogger(__name__)
 
@@ -58,19 +59,38 @@ class WorkspaceService:
         places: Places,
         settings: Settings,
         surroundings: Surroundings | None = None,
-        transcript_source: TranscriptSource | None = None,
         runner: Runner | None = None,
     ) -> None:
         self.settings = settings
         self._base = places.index
         self._around: Surroundings = surroundings or Alone()
-        self._source = transcript_source
+        self._source: TranscriptSource | None = None
+        self._watcher: Watcher | None = None
         self._runner: Runner = runner or LocalRunner()
         self._readers = Readers()
         self._scanners = Scanners()
         self.transcripts = TranscriptStore(places.index / "transcripts.db", settings.get_int("index.retention_days"))
 
+    def use_transcripts(self, source: TranscriptSource) -> None:
+        """Where transcripts come from; without a source there is only what the store holds already."""
+        self._source = source
+
+    def start_watching(self) -> None:
+        """From now on, workspaces that are built or searched are kept fresh in the background."""
+        if self.settings.get_bool("index.watch") and self._watcher is None:
+
+            async def refresh(root: str) -> None:
+                await self._run_builder(root, "", False, [], ToolContext(root), True)
+
+            self._watcher = Watcher(refresh, self.home_of)
+
+    def _follow(self, root: str) -> None:
+        if self._watcher is not None:
+            self._watcher.follow(root)
+
     async def aclose(self) -> None:
+        if self._watcher is not None:
+            await self._watcher.aclose()
         await self._scanners.aclose()
         self._readers.close()
         self.transcripts.close()
@@ -87,15 +107,13 @@ class WorkspaceService:
         mode: str = "all",
         full: bool = False,
         paths: list[str] | None = None,
-        *,
-        background: bool = False,
     ) -> dict[str, Any]:
         """Bring the index up to date in a child process. Cancelling kills it and leaves the index as it was."""
         root = status.resolve_workspace(workspace, context.cwd)
         started = time.monotonic()
         result: dict[str, Any] = {"workspace": root, "mode": mode}
         if mode != "transcripts":
-            result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context, background)
+            result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context)
         if mode == "transcripts":
             if not self._can_transcribe():
                 raise _no_transcripts()
@@ -103,6 +121,8 @@ class WorkspaceService:
         if mode in ("all", "transcripts"):
             result["transcripts"] = await self._build_transcripts(full) if self._can_transcribe() else None
         result["durationMs"] = round((time.monotonic() - started) * 1000)
+        if mode != "transcripts":
+            self._follow(root)
         return result
 
     def _inside(self, root: str, paths: list[str]) -> list[str]:
@@ -114,8 +134,15 @@ class WorkspaceService:
         return inside
 
     async def _run_builder(
-        self, root: str, mode: str, full: bool, paths: list[str], context: ToolContext, background: bool
+        self,
+        root: str,
+        mode: str,
+        full: bool,
+        paths: list[str],
+        context: ToolContext,
+        background: bool = False,
     ) -> dict[str, Any]:
+        """An empty `mode` means whatever the index holds already."""
         home = self.home_of(root)
         request = {
             "folder": str(home.folder),
@@ -157,10 +184,22 @@ class WorkspaceService:
         expired = await asyncio.to_thread(self.transcripts.expire)
         if self._source is not None:
             if full:
-                await self._source.replay(self.transcripts)
+                await self._source.replay()
             else:
-                await self._source.refresh(self.transcripts)
+                await self._source.refresh()
         return {"expired": expired, **await asyncio.to_thread(self.transcripts.status)}
+
+    # export and import
+
+    async def export_index(self, context: ToolContext, workspace: str | None, file: str) -> dict[str, Any]:
+        root = status.resolve_workspace(workspace, context.cwd)
+        target = Path(context.cwd, file)
+        return {"workspace": root, **await asyncio.to_thread(archive.export_index, self.home_of(root), target)}
+
+    async def import_index(self, context: ToolContext, workspace: str | None, file: str) -> dict[str, Any]:
+        root = status.resolve_workspace(workspace, context.cwd)
+        limit = self.settings.get_int("index.max_archive_bytes")
+        return await asyncio.to_thread(archive.import_index, self.home_of(root), Path(context.cwd, file), limit)
 
     # index_status
 
@@ -169,6 +208,7 @@ class WorkspaceService:
         home = self.home_of(root)
         running = await asyncio.to_thread(status.describe_running, home)
         result: dict[str, Any] = {"workspace": root, "exists": False, "running": running, "problem": None}
+        result["watched"] = self._watcher is not None and self._watcher.is_following(root)
         current = home.find_current()
         if current is not None:
             try:
@@ -219,6 +259,8 @@ class WorkspaceService:
             self.transcripts.rebuilt = None
         if not found.complete:
             warnings.append({"code": "TOO_MANY_MATCHES", "message": "Only a part of the matches was looked at."})
+        if request.in_files:
+            self._follow(root)
         result: dict[str, Any] = {
             "workspace": root,
             "query": request.query,
@@ -255,7 +297,7 @@ class WorkspaceService:
                     raise
                 self._readers.forget(index)
                 reason = problem.reason if isinstance(problem, IndexBroken) else "corrupt"
-                await self._run_builder(root, "all", reason == "corrupt", [], context, False)
+                await self._run_builder(root, "all", reason == "corrupt", [], context)
                 warnings.append(
                     {
                         "code": "INDEX_REBUILT",
@@ -282,7 +324,7 @@ class WorkspaceService:
 
     async def _refresh_transcripts(self) -> None:
         if self._source is not None and self._source.enabled:
-            await self._source.refresh(self.transcripts)
+            await self._source.refresh()
 
     # show_file
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from wsh.workspace.transcript import TranscriptStore
-
 
 class Surroundings(Protocol):
     """Facts about the server that `check_status` and `workspace_status` show."""
@@ -36,11 +34,11 @@ class TranscriptSource(Protocol):
         """Whether output is journaled at all."""
         ...
 
-    async def refresh(self, store: TranscriptStore) -> None:
+    async def refresh(self) -> None:
         """Put what was printed since the last time. Called before each search, so it must be quick when idle."""
         ...
 
-    async def replay(self, store: TranscriptStore) -> None:
+    async def replay(self) -> None:
         """Put everything that the journals still hold, for a rebuild."""
         ...
 

@@ -267,6 +267,11 @@ class TranscriptStore:
             "sessions": row[4],
         }
 
+    def list_finished(self) -> set[str]:
+        """Keys of the documents whose command has ended."""
+        rows = self.reader().execute("SELECT key FROM command WHERE duration_ms IS NOT NULL")
+        return {row[0] for row in rows}
+
     def find_words(
         self, query: Query, narrowing: TranscriptFilter, need: int, now: float, workspace: str
     ) -> list[Candidate]:

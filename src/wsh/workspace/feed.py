@@ -1,0 +1,200 @@
+"""From sessions to transcripts: listens to what sessions tell and puts their commands into the store.
+
+A command is put when it has ended, and while it runs whenever somebody searches. A program without shell integration
+becomes documents by stretches of its output. Output comes from the session, rendered; what was typed at a hidden
+prompt is not in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from wsh.session import event as ev
+from wsh.session.command import Command
+from wsh.session.journal import Journal
+from wsh.session.output import render
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
+from wsh.session.session import Session
+from wsh.workspace.transcript import MAX_TEXT_BYTES, Transcript, TranscriptStore
+
+log = logging.getLogger(__name__)
+
+STRETCH_BYTES = 64 * 1024
+_HALF = MAX_TEXT_BYTES // 2
+_SOON_S = 0.25
+
+
+class SessionTranscripts:
+    """A `TranscriptSource` over the sessions of one server. `start` it after the sessions are restored."""
+
+    def __init__(self, registry: SessionRegistry, store: TranscriptStore, *, enabled: bool) -> None:
+        self._registry = registry
+        self._store = store
+        self._enabled = enabled
+        self._commands: dict[str, set[int]] = {}  # changed, by session id
+        self._stretches: dict[str, int] = {}  # offset from which the output is new, by session id
+        self._began: dict[str, float] = {}  # when a stretch was first seen, by key
+        self._stop: list[Callable[[], None]] = []
+        self._soon: asyncio.TimerHandle | None = None
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def enabled(self) -> bool:
+        return self._enabled
+
+    async def start(self) -> None:
+        """Follow all sessions, and take in what ended while nobody listened."""
+        if not self._enabled:
+            return
+        self._stop.append(self._registry.lifecycle.add(self._on_lifecycle))
+        known = await asyncio.to_thread(self._store.list_finished)
+        for session in self._registry.list_sessions():
+            self._follow(session)
+            fresh = {c.id for c in session.list_commands() if _key(session, c) not in known}
+            if fresh:
+                self._commands[session.sid] = fresh
+            if session.commands is None and session.generation:
+                self._stretches[session.sid] = Journal(session.folder.path).oldest
+        await self.refresh()
+
+    async def aclose(self) -> None:
+        for stop in self._stop:
+            stop()
+        if self._soon is not None:
+            self._soon.cancel()
+        if self._enabled:
+            await self.refresh()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # listening
+
+    def _on_lifecycle(self, event: LifecycleEvent) -> None:
+        if isinstance(event, SessionCreated):
+            self._follow(event.session)
+        elif isinstance(event, SessionRenamed):
+            session = event.session
+            self._commands.setdefault(session.sid, set()).update(c.id for c in session.list_commands())
+            if session.commands is None:
+                self._stretches[session.sid] = Journal(session.folder.path).oldest
+
+    def _follow(self, session: Session) -> None:
+        self._stop.append(session.listeners.add(lambda event: self._on_event(session, event)))
+
+    def _on_event(self, session: Session, event: ev.SessionEvent) -> None:
+        if isinstance(event, ev.CommandStarted | ev.CommandFinished):
+            self._commands.setdefault(session.sid, set()).add(event.id)
+            if isinstance(event, ev.CommandFinished):
+                self._flush_soon()
+        elif isinstance(event, ev.Output):
+            if session.commands is None:
+                self._stretches.setdefault(session.sid, event.start)
+            elif session.commands.current is not None:
+                self._commands.setdefault(session.sid, set()).add(session.commands.current.id)
+        elif isinstance(event, ev.Exited):
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(_SOON_S, self._flush)
+
+    def _flush(self) -> None:
+        self._soon = None
+        task = asyncio.ensure_future(self._refresh_quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _refresh_quietly(self) -> None:
+        try:
+            await self.refresh()
+        except Exception:
+            log.exception("transcripts could not be written")
+
+    # putting
+
+    async def refresh(self) -> None:
+        """Put what changed since the last time. Quick when nothing has."""
+        if not self._commands and not self._stretches:
+            return
+        async with self._lock:
+            commands, self._commands = self._commands, {}
+            stretches, self._stretches = self._stretches, {}
+            documents: list[Transcript] = []
+            for session in self._registry.list_sessions():
+                for number in sorted(commands.get(session.sid, ())):
+                    command = None if session.commands is None else session.commands.find(number)
+                    if command is not None:
+                        documents.append(await self._command_document(session, command))
+                if session.sid in stretches:
+                    documents += await self._stretch_documents(session, stretches[session.sid])
+            await asyncio.to_thread(self._store.put, documents)
+
+    async def replay(self) -> None:
+        """Put everything that the sessions still hold."""
+        for session in self._registry.list_sessions():
+            if session.commands is not None:
+                self._commands.setdefault(session.sid, set()).update(c.id for c in session.list_commands())
+            else:
+                self._stretches[session.sid] = Journal(session.folder.path).oldest
+        await self.refresh()
+
+    async def _command_document(self, session: Session, command: Command) -> Transcript:
+        size = (session.generation if command.end is None else command.end) - command.start
+        if size <= 2 * MAX_TEXT_BYTES:
+            text = (await session.read_command_output(command, MAX_TEXT_BYTES)).text
+        else:
+            text = await self._ends(session, command.start, command.start + size, command.rows, command.cols)
+        return Transcript(
+            key=_key(session, command),
+            session=session.name,
+            command=command.command,
+            output=text,
+            cwd=command.cwd or session.start_cwd,
+            started=command.started or session.created,
+            exit_code=command.exit_code,
+            duration_ms=None if command.duration_ms is None else round(command.duration_ms),
+        )
+
+    async def _ends(self, session: Session, start: int, end: int, rows: int, cols: int) -> str:
+        """Beginning and end of a long output; the middle is not worth reading a journal of megabytes for."""
+        journal = Journal(session.folder.path)
+        parts = []
+        for first, last in ((start, start + _HALF), (end - _HALF, end)):
+            data, _ = await asyncio.to_thread(journal.read_bytes, first, last)
+            parts.append((await render(data, rows, cols, MAX_TEXT_BYTES)).text)
+        return f"{parts[0]}\n[… {end - start - 2 * _HALF} bytes left out …]\n{parts[1]}"
+
+    async def _stretch_documents(self, session: Session, since: int) -> list[Transcript]:
+        """The output of a program without marks, cut at multiples of STRETCH_BYTES."""
+        journal = Journal(session.folder.path)
+        end = session.generation
+        documents = []
+        for start in range(max(since, end - 64 * STRETCH_BYTES) // STRETCH_BYTES * STRETCH_BYTES, end, STRETCH_BYTES):
+            data, _ = await asyncio.to_thread(journal.read_bytes, start, min(start + STRETCH_BYTES, end))
+            if not data:
+                continue
+            key = f"{session.sid}@{start}"
+            began = self._began.setdefault(key, time.time() if start else session.created)
+            if len(self._began) > 10_000:
+                self._began.clear()
+            documents.append(
+                Transcript(
+                    key=key,
+                    session=session.name,
+                    command=session.command,
+                    output=(await render(data, session.rows, session.cols, MAX_TEXT_BYTES)).text,
+                    cwd=session.start_cwd,
+                    started=began,
+                    exit_code=session.exit_code if not session.running else None,
+                    duration_ms=None if session.ended is None else round((session.ended - began) * 1000),
+                )
+            )
+        return documents
+
+
+def _key(session: Session, command: Command) -> str:
+    return f"{session.sid}:{command.id}"
