@@ -162,11 +162,12 @@ def split_name(name: str) -> tuple[int, str]:
 
 
 def _is_one_character(text: str) -> bool:
-    """One character with its combining marks."""
+    """One character as a person sees it, with its marks and joined parts."""
     if not text or len(text) > 16 or text.isascii():
         return False
-    width = lib.ghostty_unicode_codepoint_width
-    return all(int(width(ord(character))) == 0 for character in text[1:])
+    points = ffi.new("uint32_t[]", [ord(character) for character in text])
+    width = ffi.new("uint8_t*")
+    return int(lib.ghostty_unicode_grapheme_width(points, len(text), width)) == len(text)
 
 
 def encode_key(name: str, terminal: Terminal | None = None) -> bytes:

@@ -60,6 +60,11 @@ def engine_limits(limits: TerminalLimits, rows: int, cols: int, heavy: bool) -> 
     return EngineLimits((pages + 2) * page_rows_most, min(pages * _PAGE_BYTES, limits.scrollback_bytes))
 
 
+def trim_lines(keep: int, cols: int) -> int:
+    """The line limit that makes the library drop what it can while `keep` lines stay."""
+    return keep + _PAGE_CELLS_MOST // row_bytes(cols) + 2 if keep else 1
+
+
 def step_bytes(limits: TerminalLimits) -> int:
     """Bytes that may be fed before looking: fewer than the lines kept, as each byte may be a line."""
     return min(64 * 1024, max(limits.scrollback_lines, GUARANTEED_LINES) - GUARANTEED_LINES // 2)

@@ -99,10 +99,11 @@ class LineNumbers:
         """Number of the oldest line that is kept."""
         return max(self.base - min(self.history, self.kept), self.floor)
 
-    def close(self) -> None:
-        if self._pin != NULL:
-            lib.ghostty_tracked_grid_ref_free(self._pin)
-            self._pin = NULL
+    def close(self, free: Any = lib.ghostty_tracked_grid_ref_free, null: Any = NULL) -> None:
+        # what it needs is bound early: at the end of the interpreter the module is empty before its objects are gone
+        if self._pin != null:
+            free(self._pin)
+            self._pin = null
 
     def __del__(self) -> None:
         self.close()

@@ -1,7 +1,7 @@
 """Text that is pasted, so that no part of it can be taken for a key.
 
 Inside a bracketed paste the only danger is the text ending the bracket itself; outside of one every control character
-acts. Both are made harmless: the library blanks escape and its kin, and C1 controls go before it sees them.
+acts. Both are made harmless: controls other than tab and line ends become blanks, and the library does the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wsh.terminal.native import check, ffi, lib
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal
 
-_C1 = re.compile("[\x80-\x9f]")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _END = re.compile("(?:\x1b\\[|\x9b)20[01]~")
 
 
@@ -28,7 +28,7 @@ def encode_paste(text: str | bytes, terminal: Terminal | None = None, *, bracket
     # whole brackets vanish rather than leave "[201~" behind; again, since removing one may join another
     while (cleaned := _END.sub("", text)) != text:
         text = cleaned
-    raw = bytearray(_C1.sub(" ", text).encode("utf-8", "replace"))
+    raw = bytearray(_CONTROLS.sub(" ", text).encode("utf-8", "replace"))
     if not raw:
         return b""
     out = ffi.new("char[]", len(raw) + 64)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wsh.terminal.native import lib
 from wsh.terminal.screen import Match
+from wsh.terminal.width import columns
 from wsh.wire.error import InvalidPattern
 
 if TYPE_CHECKING:
@@ -59,11 +59,3 @@ def _place(number: int, rows: list[str], start: int, end: int, text: str) -> Mat
         end -= len(row)
         number += 1
     return Match(number, start, end, text)
-
-
-def columns(text: str) -> int:
-    """Cells that a piece of a row takes."""
-    if text.isascii():
-        return len(text)
-    width = lib.ghostty_unicode_codepoint_width
-    return sum(int(width(ord(character))) for character in text)

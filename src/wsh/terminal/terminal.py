@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from wsh.terminal import native
 from wsh.terminal.event import AltScreen, TerminalEvent
-from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes
+from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
 from wsh.terminal.native import NULL, check, ffi, lib
 from wsh.terminal.number import LineNumbers
 from wsh.terminal.pwd import path_of
@@ -21,6 +21,7 @@ from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, MouseMode, RowChanges, Screen, ScrollbackPage, StyledLine
 from wsh.terminal.sink import Sink, clean
 from wsh.terminal.style import parse_row
+from wsh.terminal.width import columns
 from wsh.wire.error import InvalidSize
 
 MAX_SIDE = 1000
@@ -483,7 +484,7 @@ class Terminal:
             return 0
         before = numbers.first
         keep_lines = max(0, keep_lines)
-        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, max(1, keep_lines))
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, trim_lines(keep_lines, self.cols))
         numbers.trimmed(keep_lines)
         self._set_limits()
         self._stale = True
@@ -527,19 +528,29 @@ class Terminal:
         )
 
     def wrapped_lines(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
-        """Logical lines between two numbers: the number of the first row, and the rows it wraps over."""
-        numbers = self._numbers
-        shift = numbers.shift
-        rows = self.lines_between(first, last)
+        """Logical lines between two numbers: the number of the first row, and the rows it wraps over.
+
+        A row that goes on keeps the blanks at its end, so that the rows joined are the line as it was printed.
+        """
+        shift = self._numbers.shift
         first = max(first, self.first_line)
+        rows = (
+            read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols)
+            if first < last
+            else []
+        )
         number, group = first, []
         for index, row in enumerate(rows):
-            assert isinstance(row, str)
+            y = first + index - shift
+            if index + 1 < len(rows) and native.row_flags(self.handle, native.SCREEN, y)[1]:
+                missing = self.cols - columns(row)
+                if missing and native.wraps_after(self.handle, native.SCREEN, y, self.cols) != "narrow":
+                    row += " " * missing
+                group.append(row)
+                continue
             group.append(row)
-            wraps = len(row) * 2 >= self.cols and native.row_flags(self.handle, native.SCREEN, first + index - shift)[1]
-            if not wraps:
-                yield number, group
-                number, group = first + index + 1, []
+            yield number, group
+            number, group = first + index + 1, []
         if group:
             yield number, group
 
