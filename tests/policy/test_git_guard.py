@@ -129,9 +129,15 @@ def launched(argv: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[by
         argv, os.path.realpath(cwd), env, git_settings=asked.stdout if asked.returncode == 0 else None
     ) as launch:
         return subprocess.run(
-            launch.argv, executable=launch.path, cwd=f"/proc/self/fd/{launch.cwd_fd}", env=launch.env, capture_output=True,
-            pass_fds=(launch.cwd_fd,), stdin=subprocess.DEVNULL, timeout=30,
-        )  # fmt: skip
+            launch.argv,
+            executable=launch.path,
+            cwd=f"/proc/self/fd/{launch.cwd_fd}",
+            env=launch.env,
+            capture_output=True,
+            pass_fds=(launch.cwd_fd,),
+            stdin=subprocess.DEVNULL,
+            timeout=30,
+        )
 
 
 def ran(where: Path) -> list[str]:
@@ -177,11 +183,17 @@ def test_hardened_git_says_what_plain_git_says(tmp_path: Path) -> None:
 
 
 def test_what_the_user_configured_globally_stays() -> None:
-    listing = b"\0".join(
-        [b"global", b"filter.lfs.clean\ngit-lfs "
-            "clean", b"local", b"filter.lfs.clean\nevil", b"local", b"Filter.X.Clean\nevil",
-         b"global", b"credential.helper\nstore", b"local", b"credential.helper\nevil", b"local", b"remote.o.uploadpack\nevil", b""]
-    )  # fmt: skip
+    listing = "".join(
+        f"{scope}\0{key}\n{value}\0"
+        for scope, key, value in (
+            ("global", "filter.lfs.clean", "git-lfs clean"),
+            ("local", "filter.lfs.clean", "evil"),
+            ("local", "Filter.X.Clean", "evil"),
+            ("global", "credential.helper", "store"),
+            ("local", "credential.helper", "evil"),
+            ("local", "remote.o.uploadpack", "evil"),
+        )
+    ).encode()
     env = guard(("git", "fetch"), listing).env
     pairs = [(env[f"GIT_CONFIG_KEY_{i}"], env[f"GIT_CONFIG_VALUE_{i}"]) for i in range(int(env["GIT_CONFIG_COUNT"]))]
     assert ("filter.lfs.clean", "git-lfs clean") in pairs

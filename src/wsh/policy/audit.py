@@ -192,7 +192,7 @@ class Audit:
         record: dict[str, Any] = {
             "seq": head.sequence + 1,
             "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            **{key: value for key, value in entry.items() if key not in ("seq", "ts", "prev", "hash")},
+            **{key: _trim(key, value) for key, value in entry.items() if key not in ("seq", "ts", "prev", "hash")},
             "prev": head.hash,
         }
         if head.torn:
@@ -314,16 +314,12 @@ def describe_decision(
         **more,
     }
     if request.argv is not None:
-        entry["argv"] = hide_argv_values(request.argv)
+        entry["argv"] = list(request.argv)
     elif verdict.argv:
-        entry["argv"] = (
-            hide_argv_values(verdict.argv[0])
-            if len(verdict.argv) == 1
-            else [hide_argv_values(segment) for segment in verdict.argv]
-        )
+        entry["argv"] = [list(segment) for segment in verdict.argv] if len(verdict.argv) > 1 else list(verdict.argv[0])
     if request.command is not None and not verdict.argv:
-        entry["command"] = hide_values(request.command[:4096])
-    return {key: _clean(value) for key, value in entry.items()}
+        entry["command"] = request.command
+    return entry
 
 
 def describe_result(
@@ -341,25 +337,35 @@ def describe_result(
         "kind": "result",
         "trace_id": trace_id,
         "tool": tool,
-        "argv": hide_argv_values(argv),
+        "argv": list(argv),
         "cwd": cwd,
         "exit_code": exit_code,
         "duration_ms": duration_ms,
         **more,
     }
-    return {key: _clean(value) for key, value in entry.items()}
+    return entry
 
 
-def _clean(value: Any) -> Any:
-    """Long argument lists are cut so that one entry stays small; the digest still tells them apart."""
-    if isinstance(value, list) and sum(len(str(item)) for item in value) > 32 * 1024:
-        digest = hashlib.sha256(json.dumps(value).encode()).hexdigest()
-        shown: list[Any] = []
-        total = 0
-        for item in value:
-            total += len(str(item))
-            if total > 16 * 1024:
-                break
-            shown.append(item)
-        return [*shown, f"[... {len(value) - len(shown)} more, sha256 {digest}]"]
-    return value
+def _trim(key: str, value: Any) -> Any:
+    """What may stand in the log: no values of variables, and no entry that is huge.
+
+    Whoever appends need not think of it. Long lists are cut; the digest still tells them apart.
+    """
+    if key == "command" and isinstance(value, str):
+        return hide_values(value[:4096])
+    if key != "argv" or not isinstance(value, list | tuple):
+        return value
+    if value and all(isinstance(item, list | tuple) for item in value):
+        return [_trim(key, item) for item in value[:64]]
+    words = hide_argv_values([str(item) for item in value])
+    if sum(map(len, words)) <= 32 * 1024:
+        return words
+    digest = hashlib.sha256(json.dumps(words).encode()).hexdigest()
+    shown: list[str] = []
+    total = 0
+    for word in words:
+        total += len(word)
+        if total > 16 * 1024:
+            break
+        shown.append(word)
+    return [*shown, f"[... {len(words) - len(shown)} more, sha256 {digest}]"]

@@ -1,0 +1,306 @@
+"""`execute_command`: one program, no shell, behind a gate of names and folders; the answer is YAML.
+
+The gate's variables come from the caller's connection. Stands on a `Runner` that the composition root plugs in, so
+that this room starts no process itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import time
+from typing import Any, Literal
+
+from wsh.contract.gate import Trail
+from wsh.contract.runner import Runner, Started
+from wsh.contract.shield import finish
+from wsh.contract.yaml_text import to_yaml
+from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
+from wsh.policy.audit import describe_decision, describe_result
+from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
+from wsh.wire.error import CwdNotFound, ProgramNotFound
+from wsh.wire.tool import (
+    FORBIDDEN,
+    INVALID_REQUEST,
+    NOT_FOUND,
+    TOOL_TIMEOUT,
+    Annotations,
+    CallContext,
+    ToolFailure,
+    ToolOutcome,
+    ToolSpec,
+)
+
+log = logging.getLogger("wsh.contract")
+
+NAME = "execute_command"
+ENOENT_HINT = (
+    "Note: This tool does not support interactive commands. "
+    "Ensure the command is non-interactive and the executable exists."
+)
+DESCRIPTION = (
+    "Run one program to its end and return its exit code, stdout and stderr as YAML. This tool is ONLY for "
+    "non-interactive commands. Interactive commands (editors, pagers, REPLs, prompts for passwords or "
+    "confirmation) are "
+    "not supported: stdin is closed and there is no terminal. No shell is involved, so pipes, redirections, variables, "
+    "globs and command lists are refused; quotes make literal arguments. Only programs that the operator lists in "
+    "ALLOWED_COMMANDS run, and only in folders within ALLOWED_CWD_ROOTS if that is set. A non-zero exit code is a "
+    "result, not an error. Use the wsh_ tools for interactive programs."
+)
+MAX_TIMEOUT_MS = 24 * 3600 * 1000
+_CODES: dict[str, str] = {
+    "invalid": INVALID_REQUEST,
+    "forbidden": FORBIDDEN,
+    "missing": NOT_FOUND,
+    "misconfigured": FORBIDDEN,
+}
+_FAILURE_OUTPUT_BYTES = 16 * 1024
+
+
+class ExecuteCommand:
+    """The service behind the tool. `home` and the defaults are the server's."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        trail: Trail,
+        *,
+        timeout_ms: int = 120_000,
+        max_output_bytes: int = 10 * 1024 * 1024,
+        home: str | None = None,
+    ) -> None:
+        self.runner = runner
+        self.trail = trail
+        self.timeout_ms = timeout_ms
+        self.max_output_bytes = max_output_bytes
+        self.home = home
+
+    def make_tool(self) -> ToolSpec:
+        return ToolSpec(
+            name=NAME,
+            title="Run a non-interactive command",
+            description=DESCRIPTION,
+            input_schema={
+                "type": "object",
+                "properties": {
+                    "command": {
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "The program and its arguments, separated by blanks; quotes and "
+                        "backslashes work.",
+                    },
+                    "cwd": {
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "Working directory; a relative one starts from the caller's own.",
+                    },
+                    "timeout_ms": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": MAX_TIMEOUT_MS,
+                        "description": "Deadline, after which the program and all it started are ended; "
+                        f"{self.timeout_ms} if left out.",
+                    },
+                },
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+            output_schema={
+                "type": "object",
+                "properties": {
+                    "exit_code": {"type": ["integer", "null"]},
+                    "stdout": {"type": "string"},
+                    "stderr": {"type": "string"},
+                    "signal": {"type": "string", "description": "The signal that ended it, if one did."},
+                    "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+                    "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+                },
+                "required": ["exit_code", "stdout", "stderr"],
+            },
+            family="exec",
+            run=self.run,
+            default_timeout_ms=self.timeout_ms,
+            timeout_argument="timeout_ms",
+            self_timed=True,
+            slack_ms=15_000,
+            annotations=Annotations(destructive=True, open_world=True),
+        )
+
+    async def run(self, arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+        trace_id = f"exec-{secrets.token_hex(8)}"
+        command, cwd = arguments["command"], arguments.get("cwd")
+        argv, folder = self._decide(command, cwd, ctx, trace_id)
+        began = time.monotonic()
+        output = {"stdout": _Kept(self.max_output_bytes), "stderr": _Kept(self.max_output_bytes)}
+
+        def take(stream: Literal["stdout", "stderr"], data: bytes) -> None:
+            output[stream].add(data)
+            ctx.progress(data[-400:].decode("utf-8", "replace"), stream=stream)
+
+        ended = "failed"
+        started: Started | None = None
+        try:
+            started = await self._start(argv, folder, take)
+            left_ms = max(1.0, (ctx.deadline - asyncio.get_running_loop().time()) * 1000)
+            if not await started.wait(left_ms):
+                ended = "timeout"
+                await started.kill()
+                raise ToolFailure(
+                    TOOL_TIMEOUT,
+                    f"{argv[0]!r} did not finish within {ctx.timeout_ms} ms and was ended with all it had started.",
+                    hint="Allow more time with timeout_ms, or ask for less.",
+                    timeoutMs=ctx.timeout_ms,
+                    stdout=output["stdout"].tail(),
+                    stderr=output["stderr"].tail(),
+                )
+            ended = "exited"
+            return _outcome(started, output["stdout"], output["stderr"])
+        except asyncio.CancelledError:
+            ended = "cancelled"
+            raise
+        finally:
+            if started is not None:
+                await finish(started.aclose())
+            self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
+
+    def _decide(self, command: str, cwd: str | None, ctx: CallContext, trace_id: str) -> tuple[tuple[str, ...], str]:
+        gate = ExecGate.from_environment(ctx.environ)
+        argv: tuple[str, ...] | None = None
+        folder: str | None = None
+        found: tuple[RiskReason, ...] = ()
+        refusal: GateRefusal | None = None
+        try:
+            argv = split_command(command)
+            # The name first: a caller that may run nothing learns nothing about folders.
+            check_program(gate, argv, None, self.home)
+            folder = resolve_cwd(gate, cwd, ctx.cwd)
+            found = check_program(gate, argv, folder, self.home)
+        except GateRefusal as problem:
+            refusal = problem
+        risk = max((reason.risk for reason in found), key=lambda one: one.rank, default=Risk.NONE)
+        if refusal is not None and refusal.reason == "irrecoverable":
+            risk = Risk.IRRECOVERABLE
+        verdict = Verdict(
+            Effect.ALLOW if refusal is None else Effect.DENY,
+            risk,
+            Reason.ALLOWED if refusal is None else _reason(refusal),
+            refusal.message if refusal is not None else "ALLOWED_COMMANDS lists it.",
+            argv=(argv,) if argv else (),
+            risk_reasons=found,
+        )
+        request = Request(actor=ctx.caller, argv=argv, command=None if argv else command, cwd=folder or cwd)
+        # A decision that leaves no trail is no decision: if this fails, nothing runs.
+        entry = describe_decision(request, verdict, trace_id=trace_id, tool=NAME, role=ctx.actor, client=ctx.client)
+        self.trail.append(entry)
+        if refusal is not None:
+            raise ToolFailure(_CODES[refusal.fault], refusal.message, hint=refusal.hint, reason=refusal.reason)
+        assert argv is not None and folder is not None
+        return argv, folder
+
+    async def _start(self, argv: tuple[str, ...], cwd: str, take: Any) -> Started:
+        starting = asyncio.ensure_future(self.runner.start(argv, cwd=cwd, env={}, on_output=take))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await finish(_abandon(starting))
+            raise
+        except ProgramNotFound:
+            raise ToolFailure(
+                NOT_FOUND,
+                f"The program {argv[0]!r} was not found (ENOENT). {ENOENT_HINT}",
+                hint=ENOENT_HINT,
+                errno="ENOENT",
+            ) from None
+        except CwdNotFound:
+            raise ToolFailure(
+                NOT_FOUND, f"The working directory {cwd!r} does not exist.", hint="Choose an existing folder."
+            ) from None
+
+    def _record_end(
+        self, trace_id: str, argv: tuple[str, ...], cwd: str, started: Started | None, duration_ms: int, ended: str
+    ) -> None:
+        code = started.result.exit_code if started is not None else None
+        signal = started.result.signal if started is not None else None
+        entry = describe_result(
+            trace_id=trace_id,
+            tool=NAME,
+            argv=argv,
+            cwd=cwd,
+            exit_code=code,
+            duration_ms=duration_ms,
+            signal=signal,
+            ended=ended,
+        )
+        try:
+            self.trail.append(entry)
+        except (OSError, ValueError):
+            log.exception("an audit entry could not be written, trace %s", trace_id)
+
+
+class _Kept:
+    """The newest bytes of a stream, and how many older ones were dropped."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = bytearray()
+        self.dropped = 0
+
+    def add(self, data: bytes) -> None:
+        self._data += data
+        if len(self._data) > 2 * self._limit:
+            self._cut()
+
+    def _cut(self) -> None:
+        excess = len(self._data) - self._limit
+        if excess > 0:
+            # Do not begin in the middle of a character.
+            while excess < len(self._data) and self._data[excess] & 0xC0 == 0x80:
+                excess += 1
+            del self._data[:excess]
+            self.dropped += excess
+
+    def text(self) -> str:
+        self._cut()
+        return self._data.decode("utf-8", "replace")
+
+    def tail(self) -> str | None:
+        return bytes(self._data[-_FAILURE_OUTPUT_BYTES:]).decode("utf-8", "replace") or None
+
+
+def _outcome(started: Started, stdout: _Kept, stderr: _Kept) -> ToolOutcome:
+    signal = started.result.signal
+    fields: dict[str, str | int | None] = {
+        "exit_code": started.result.exit_code,
+        "stdout": stdout.text(),
+        "stderr": stderr.text(),
+    }
+    if signal is not None:
+        fields["signal"] = signal
+    if stdout.dropped:
+        fields["stdout_dropped_bytes"] = stdout.dropped
+    if stderr.dropped:
+        fields["stderr_dropped_bytes"] = stderr.dropped
+    return ToolOutcome(fields, text=to_yaml(fields))
+
+
+def _reason(refusal: GateRefusal) -> Reason:
+    try:
+        return Reason(refusal.reason)
+    except ValueError:
+        return Reason.CWD_OUTSIDE_ROOTS
+
+
+async def _abandon(starting: asyncio.Future[Started]) -> None:
+    """The caller is gone while its program was being started."""
+    try:
+        started = await starting
+    except Exception:
+        return
+    await started.aclose()
+
+
+def server_home() -> str | None:
+    """The home folder whose loss could not be undone."""
+    return os.environ.get("HOME")

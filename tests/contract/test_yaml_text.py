@@ -1,0 +1,34 @@
+"""YAML by hand, judged by a YAML library."""
+
+from __future__ import annotations
+
+import time
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wsh.contract.yaml_text import to_yaml
+
+TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("\n \t\r:#-|>'\"\\{}[]&*!%@`\x00\x1b\x85\u2028\ufeff"))
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS, TEXTS, st.integers(-200, 300))
+def test_every_text_comes_back(stdout: str, stderr: str, code: int) -> None:
+    fields: dict[str, str | int | None] = {"exit_code": code, "stdout": stdout, "stderr": stderr}
+    assert yaml.safe_load(to_yaml(fields)) == fields
+
+
+def test_several_lines_are_a_block_as_a_person_would_write_it() -> None:
+    assert to_yaml({"stdout": "a\n  b\n"}) == "stdout: |\n  a\n    b\n"
+    assert to_yaml({"stdout": "a\n\nb"}) == "stdout: |-\n  a\n\n  b\n"
+    assert to_yaml({"stdout": "  a\nb\n"}) == "stdout: |2\n    a\n  b\n"
+    assert to_yaml({"exit_code": None, "stdout": ""}) == 'exit_code: null\nstdout: ""\n'
+
+
+def test_megabytes_take_no_time() -> None:
+    text = "some line of output\n" * 100_000
+    began = time.perf_counter()
+    made = to_yaml({"stdout": text})
+    assert time.perf_counter() - began < 1 and len(made) > len(text)
