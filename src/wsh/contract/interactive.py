@@ -280,7 +280,8 @@ class InteractiveRoute:
         try:
             if kind == "run":
                 while identity.running and not attached.ear.is_lost and loop.time() < deadline:
-                    await wait_for_news(identity, identity.log.end, deadline - loop.time())
+                    left_s = deadline - loop.time()
+                    await wait_for_news(identity, identity.log.end, left_s, lambda: attached.ear.is_lost)
             elif kind == "send":
                 await self._wait_for_quiet(identity, cursor, deadline)
         except asyncio.CancelledError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from wsh.contract.identity import Identity
@@ -31,12 +32,14 @@ def make_result(identity: Identity, cursor: int | None, reply_bytes: int) -> dic
     return result
 
 
-async def wait_for_news(identity: Identity, cursor: int | None, timeout_s: float) -> None:
-    """Until there is output past `cursor`, or the end, or the time is over."""
+async def wait_for_news(
+    identity: Identity, cursor: int | None, timeout_s: float, stop: Callable[[], bool] = lambda: False
+) -> None:
+    """Until there is output past `cursor`, or the end, or `stop` (looked at on every wake), or the time is over."""
     start = identity.log.start if cursor is None else cursor
     try:
         async with asyncio.timeout(timeout_s):
-            while identity.running and identity.log.end <= start:
+            while identity.running and identity.log.end <= start and not stop():
                 await identity.log.changed()
     except TimeoutError:
         pass
