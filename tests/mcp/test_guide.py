@@ -1,0 +1,68 @@
+"""The nine guides: all there, and every call that they show would be accepted."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+import pytest
+
+from wsh import skills
+from wsh.mcp.registry import Registry
+from wsh.mcp.tool.all import make_terminal_tools
+from wsh.mcp.tool.rooms import TerminalRooms
+
+NAMES = [
+    "wsh:core",
+    "wsh:drive-process",
+    "wsh:tui",
+    "wsh:multi-session",
+    "wsh:agent-orchestration",
+    "wsh:monitor",
+    "wsh:visual-feedback",
+    "wsh:input-capture",
+    "wsh:generative-ui",
+]
+CALL = re.compile(r"^\s*(wsh_\w+) (\{.*\})\s*$", re.MULTILINE)
+
+
+def list_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, json.loads(arguments)) for name, arguments in CALL.findall(text)]
+
+
+def test_there_are_nine_guides_in_a_fixed_order() -> None:
+    assert [guide.name for guide in skills.GUIDES] == NAMES
+    assert all(guide.description and guide.title for guide in skills.GUIDES)
+
+
+@pytest.mark.parametrize("guide", skills.GUIDES, ids=lambda guide: guide.name)
+def test_every_call_in_a_guide_fits_its_tool(guide: skills.Guide) -> None:
+    registry = Registry(make_terminal_tools(cast(TerminalRooms, None)))
+    calls = list_calls(skills.read_guide(guide))
+    assert len(calls) >= 4, "a guide teaches by examples"
+    for name, arguments in calls:
+        tool = registry.find_tool(name)
+        assert tool is not None, name
+        assert tool.validator.find_problems(arguments) == [], (name, arguments)
+
+
+@pytest.mark.parametrize("guide", skills.GUIDES, ids=lambda guide: guide.name)
+def test_every_guide_says_what_to_do_when_stuck_and_leaves_the_person_in_charge(guide: skills.Guide) -> None:
+    text = skills.read_guide(guide)
+    assert "stuck" in text
+    assert "person" in text
+    assert "curl" not in text and "http://127" not in text
+
+
+def test_the_core_guide_names_the_tools_and_no_http_recipe() -> None:
+    text = skills.read_guide(skills.GUIDES[0])
+    for name in ("wsh_create_session", "wsh_run_command", "wsh_send_input", "wsh_await_quiesce", "wsh_get_screen"):
+        assert name in text
+    assert "curl" not in text and "POST" not in text and "GET " not in text
+
+
+def test_all_tools_are_taught_somewhere() -> None:
+    taught = {name for guide in skills.GUIDES for name, _ in list_calls(skills.read_guide(guide))}
+    tools = {spec.name for spec in make_terminal_tools(cast(TerminalRooms, None))}
+    assert tools <= taught
