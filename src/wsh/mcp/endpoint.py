@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -18,10 +19,20 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from wsh.mcp.caller import Identity
+from wsh.mcp.call import CallDesk
+from wsh.mcp.caller import Identity, Surroundings
+from wsh.mcp.prompt import PromptShelf
+from wsh.mcp.registry import Registry, parse_toolsets
+from wsh.mcp.resource import ResourceShelf
 from wsh.mcp.server import IDENTITY_KEY, MODERN_VERSION, Door, build_server
+from wsh.mcp.source import SessionSource
 from wsh.mcp.stdio import StdioLink, serve_link
+from wsh.mcp.tool.all import make_terminal_tools
+from wsh.mcp.tool.rooms import TerminalRooms
 from wsh.wire import jsonrpc
+from wsh.wire.caller import Caller
+from wsh.wire.setting import Settings
+from wsh.wire.tool import ToolSpec
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +137,30 @@ class McpEndpoint:
                 self.links.discard(link)
                 self.door.say_farewell(f"stdio:{link.surroundings.id}")
                 self.on_links_changed(len(self.links))
+
+
+def identify(scope: Scope) -> Identity:
+    """Whom the gateway let in."""
+    caller: Caller = scope["state"]["caller"]
+    return Identity(caller.id, caller.role, local=caller.proof == "unix")
+
+
+def open_door(rooms: TerminalRooms, settings: Settings, more: Iterable[ToolSpec] = ()) -> McpEndpoint:
+    """The whole MCP door over these rooms, with the tools that other rooms declare. Enter its `run` to serve."""
+    toolsets = parse_toolsets(settings.get_list("mcp.toolsets"))
+    door = Door(
+        Registry([*make_terminal_tools(rooms), *more]),
+        CallDesk(
+            queue_size=settings.get_int("mcp.queue_size"),
+            progress_per_second=settings.get_float("mcp.progress_per_second"),
+        ),
+        Surroundings.of_server(toolsets),
+        ResourceShelf(SessionSource(rooms)),
+        PromptShelf(),
+        fixtures=os.environ.get("WSH_CONFORMANCE_FIXTURES") == "1",
+    )
+    door.farewell.append(rooms.forget_owner)
+    return McpEndpoint(door, identify)
 
 
 async def _read_body(receive: Receive) -> bytes | jsonrpc.BadMessage:
