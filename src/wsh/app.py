@@ -24,8 +24,8 @@ from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
     from wsh.http.gateway import Access, Gateway
-    from wsh.http.lifetime import Lifetime
-    from wsh.http.server_route import ServerFacts
+    from wsh.http.lifetime import Holding, Lifetime
+    from wsh.session.registry import SessionRegistry
 
 log = logging.getLogger("wsh.app")
 
@@ -39,15 +39,6 @@ class ServerOptions:
     token: str | None = None
     """The owner's token for this run, instead of the one in the file."""
     announce: Callable[[str], None] = print
-
-
-@dataclass
-class Rooms:
-    """What the HTTP handlers may ask."""
-
-    settings: Settings
-    places: Places
-    server: ServerFacts
 
 
 def run_server(places: Places, settings: Settings, options: ServerOptions) -> int:
@@ -87,7 +78,10 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lambda: lifetime.stop(keep_sessions=True))
     app = App(doors, settings, options, lifetime)
-    limits = Limits(frame_bytes=settings.get_int("server.max_frame_bytes"))
+    limits = Limits(
+        frame_bytes=settings.get_int("server.max_frame_bytes"),
+        header_s=settings.get_float("server.header_timeout_s"),
+    )
     tcp = Listener(app.gateway, "tcp", limits, presence)
     unix = Listener(app.gateway, "unix", limits, presence)
     await tcp.start(doors.tcp, doors.tls)
@@ -128,32 +122,73 @@ class App:
         authority = Authority(TokenFile(doors.places.tokens, options.token), settings)
         authority.cookie_name = f"wsh_{doors.port}"
         assert authority.tokens.owner
-        table = Table(server_route.ROUTES)
+        self.table = Table(server_route.ROUTES)
         prefix = clean_prefix(settings.get_str("server.base_prefix"))
-        facts = server_route.ServerFacts(
+        self.facts = server_route.ServerFacts(
             url=doors.url,
             base_prefix=prefix,
             server_id=secrets.token_hex(8),
             authority=authority,
             lifetime=lifetime,
-            table=table,
+            table=self.table,
             secure=doors.tls is not None,
         )
-        self.rooms = Rooms(settings, doors.places, facts)
-        self.gateway: Gateway = Gateway(table, self.rooms, authority, make_access(doors, settings, prefix))
+        # Handlers that need more than the server's facts wait for `ready`, and then find the rooms in place.
+        self.gateway: Gateway = Gateway(
+            self.table, _Opening(self.facts), authority, make_access(doors, settings, prefix)
+        )
+        self._registry: SessionRegistry | None = None
+        self._closers: list[Callable[[], None]] = []
+
+    @property
+    def registry(self) -> SessionRegistry:
+        assert self._registry is not None, "the rooms are not open yet"
+        return self._registry
 
     async def open(self) -> None:
+        """Import and open the rooms; from then on every request is answered."""
+        from wsh.http import element_route, session_route, socket_route
+        from wsh.http.clients import Clients
+        from wsh.http.rooms import Rooms
+        from wsh.session.registry import SessionRegistry
+        from wsh.visual.stages import Stages
+
+        for route in (*session_route.ROUTES, *element_route.ROUTES, *socket_route.ROUTES):
+            self.table.add(route)
+        registry = self._registry = await SessionRegistry.open(self.places, self.settings)
+        self.stages = Stages(self.settings)
+        clients = Clients(self.settings.get_int("server.max_viewers"))
+        self.rooms = Rooms(self.settings, self.places, self.facts, clients, self.stages, registry)
+        self.gateway.rooms = self.rooms
+        self.lifetime.sessions = self._holding
+        self._closers.append(registry.lifecycle.add(lambda event: self.lifetime.look()))
         self.gateway.ready.set()
 
+    def _holding(self) -> Holding:
+        """Which sessions hold an ephemeral server."""
+        sessions = self.registry.list_sessions()
+        if any(session.keep for session in sessions):
+            return "kept"
+        return "agents" if sessions else "none"
+
     async def aclose(self, *, keep_sessions: bool) -> None:
-        """End the rooms; with `keep_sessions` their children stay with the keeper."""
+        """End the rooms; with `keep_sessions` running children stay with the keeper."""
+        for close in self._closers:
+            close()
+        if self._registry is None:
+            return
+        self.stages.close()
+        if keep_sessions and len(self._registry):
+            await self._registry.aclose()
+        else:
+            await self._registry.stop()
 
     def announce(self) -> None:
         """Say where we are. The link works once; the token itself is not printed."""
         say = self.options.announce
         if self.options.ephemeral:
             return
-        facts = self.rooms.server
+        facts = self.facts
         if self.doors.moved_from is not None:
             say(f"Port {self.doors.moved_from} is taken; using {self.doors.port}.")
         say(f"wsh {VERSION} listens on {facts.url}{facts.base_prefix}")
@@ -166,6 +201,13 @@ class App:
         auth = '"headers": {"Authorization": "Bearer TOKEN"}'
         say(f'    {{"mcpServers": {{"wsh": {{"type": "http", "url": "{mcp}", {auth}}}}}}}')
         say("Ctrl+C ends the server and keeps the sessions; `wsh stop` ends both.")
+
+
+@dataclass
+class _Opening:
+    """What handlers find before the rooms are open: the server's facts alone."""
+
+    server: object
 
 
 def make_access(doors: Doors, settings: Settings, prefix: str) -> Access:
@@ -187,6 +229,7 @@ def make_access(doors: Doors, settings: Settings, prefix: str) -> Access:
         cors_origins=frozenset(origin.rstrip("/") for origin in settings.get_list("server.cors_origins")),
         base_prefix=prefix,
         max_body_bytes=settings.get_int("server.max_body_bytes"),
+        body_s=settings.get_float("server.body_timeout_s"),
     )
 
 

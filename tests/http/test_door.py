@@ -9,10 +9,10 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.serving import RunningServer, running_server
 from wsh.http.auth import Authority, Brake, OneUse
@@ -23,23 +23,6 @@ from wsh.wire.error import LimitReached
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.token import TokenFile
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for all tests here that only knock at the door."""
-    folder = tmp_path_factory.mktemp("door")
-    patch = pytest.MonkeyPatch()
-    for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-        (folder / name).mkdir(mode=0o700)
-        patch.setenv(variable, str(folder / name))
-    from wsh.wire.place import find_places
-
-    try:
-        with running_server(find_places(), expect_alive=True) as running:
-            yield running
-    finally:
-        patch.undo()
 
 
 def unix_request(
@@ -228,11 +211,9 @@ def test_no_word_of_a_request_is_logged(places: Places) -> None:
         server.request("PUT", "/server/persist", {"secret-field": "secret-value"})
         server.raw(b"secret-garbage\r\n\r\n")
         ticket = server.request("POST", "/auth/ws-ticket").json["ticket"]
-        server.raw(
-            f"GET /ws/json?ticket={ticket} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nUpgrade: websocket\r\n"
-            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
-        )
+        with connect(f"{server.ws_url}/ws/json?ticket={ticket}") as socket_of_one:
+            socket_of_one.send("secret-words")
+            socket_of_one.recv()
         server.stop()
         said = server.output.read_text()
         assert "secret" not in said and server.token not in said and ticket not in said

@@ -41,7 +41,7 @@ def test_a_taken_port_moves_on_to_the_next_free_one(places: Places) -> None:
         port = taken.getsockname()[1]
         with running_server(places, bind=f"127.0.0.1:{port}") as server:
             assert port < server.port <= port + 200
-            assert f"Port {port} is taken" in server.output.read_text()
+            wait_for(lambda: f"Port {port} is taken" in server.output.read_text(), "the announcement")
 
 
 def test_a_port_taken_on_ipv6_alone_is_taken(places: Places) -> None:
@@ -139,23 +139,21 @@ def test_systemd_is_told_when_it_is_ready_and_when_it_stops(places: Places, tmp_
 
 
 def test_an_ephemeral_server_goes_when_its_last_client_has_left(places: Places) -> None:
-    server = start_server(places, "--ephemeral")
+    server = start_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"})
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(places.socket))
         sock.sendall(b"GET /server/info HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_answer(sock).startswith(b"HTTP/1.1 200")
-        time.sleep(2.5)
+        time.sleep(1.5)
         assert server.process.poll() is None
     assert server.process.wait(10) == 0
     assert not places.socket.exists()
 
 
 def test_an_ephemeral_server_that_was_told_to_stay_stays(places: Places) -> None:
-    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "0"}) as server:
-        pass
-    with running_server(places, "--ephemeral") as server:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"}) as server:
         assert server.request("PUT", "/server/persist", {"persistent": True}).json == {"persistent": True}
-        time.sleep(2.5)
+        time.sleep(1.5)
         assert server.process.poll() is None
         assert server.get("/server/persist") == {"persistent": True}
         server.request("PUT", "/server/persist", {"persistent": False})
@@ -219,7 +217,8 @@ def test_bodies_are_bounded_and_must_be_json(places: Places) -> None:
 
 
 def test_a_client_that_dawdles_is_hung_up_on_and_others_do_not_notice(places: Places) -> None:
-    with running_server(places) as server:
+    patience = {"WSH_SERVER_HEADER_TIMEOUT_S": "2", "WSH_SERVER_BODY_TIMEOUT_S": "1"}
+    with running_server(places, environ=patience) as server:
         slow = []
         try:
             for _ in range(50):
@@ -231,7 +230,12 @@ def test_a_client_that_dawdles_is_hung_up_on_and_others_do_not_notice(places: Pl
                 assert server.request("GET", "/health").status == 200
             assert time.monotonic() - began < 5
             assert read_answer(slow[0]).startswith(b"HTTP/1.1 408")
-            assert time.monotonic() - began < 15
+            assert time.monotonic() - began < 10
+            body = (
+                f"PUT /server/persist HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 50\r\n"
+                f"Authorization: Bearer {server.token}\r\n\r\n{{"
+            )
+            assert b'"code": "request_timeout"' in server.raw(body.encode())
         finally:
             for sock in slow:
                 sock.close()

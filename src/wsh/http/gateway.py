@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from pydantic import BaseModel, ValidationError
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketState
 
 from wsh.http import error as failure
 from wsh.http.auth import Authority
@@ -125,31 +125,27 @@ class Gateway:
             await self._fail(send, scope, problem, extra)
 
     async def _call(self, scope: Scope, receive: Receive, headers: Mapping[str, str], segments: list[str]) -> Answer:
-        route: Route | None = None
-        missing: Exception | None = None
-        path: dict[str, str] = {}
-        try:
-            route, path = self.table.find(scope["method"], segments)
-        except (failure.RouteNotFound, failure.MethodNotAllowed, InvalidRequest) as problem:
-            missing = problem
-        if route is not None and route.unauthenticated:
+        if self._is_open(scope["method"], segments):
             caller = Caller("agent", "anybody", "token")
         else:
             # Before the path is judged: a stranger learns nothing about what exists.
             caller = self._identify(scope, headers)
-        if route is None:
-            assert missing is not None
-            raise missing
+            await self._wait_until_ready()
+        route, path = self.table.find(scope["method"], segments)
         if route.owner_only and not caller.is_owner:
             raise Refused("Only the owner may do this.", hint="Use the owner's token; an agent's token is not enough.")
-        if not route.unauthenticated:
-            await self._wait_until_ready()
         query = read_query(route.query, scope["query_string"])
         body = await self._read_body(route, receive, headers)
         call = Call(self.rooms, caller, path, query, body, headers, scope)
         if route.waits:
             return to_answer(await _unless_gone(route.handler(call), receive), route.status)
         return to_answer(await route.handler(call), route.status)
+
+    def _is_open(self, method: str, segments: list[str]) -> bool:
+        try:
+            return self.table.find(method, segments)[0].unauthenticated
+        except (failure.RouteNotFound, failure.MethodNotAllowed, InvalidRequest):
+            return False
 
     async def _read_body(self, route: Route, receive: Receive, headers: Mapping[str, str]) -> Any:
         limit = self.access.max_body_bytes
@@ -172,20 +168,27 @@ class Gateway:
     # upgrades
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        websocket: WebSocket | None = None
         try:
             headers = read_headers(scope)
             self._check_place(scope, headers)
             values = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
             ticket = values.pop("ticket", None)
             caller = self._identify(scope, headers, ticket)
+            await self._wait_until_ready()
             route, path = self.table.find("WEBSOCKET", self._split(scope))
             if values:
                 raise InvalidRequest("This WebSocket takes no parameter but 'ticket'.", hint="Leave the others out.")
-            await self._wait_until_ready()
             if self.closing:
                 raise ShuttingDown
             call = Call(self.rooms, caller, path, None, None, headers, scope)
+            websocket = WebSocket(scope, receive, send)
+            await route.handler(call, websocket)
         except Exception as problem:
+            if websocket is not None and websocket.application_state is not WebSocketState.CONNECTING:
+                log.error("a WebSocket broke off", exc_info=problem)
+                await _close_broken(websocket)
+                return
             status, answer_headers, body = failure.to_answer(problem)
             await send(
                 {
@@ -195,8 +198,6 @@ class Gateway:
                 }
             )
             await send({"type": "websocket.http.response.body", "body": body})
-            return
-        await route.handler(call, WebSocket(scope, receive, send))
 
     # checks
 
@@ -301,6 +302,13 @@ class Gateway:
         ]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+async def _close_broken(websocket: WebSocket) -> None:
+    try:
+        await websocket.close(1011, "internal error")
+    except (RuntimeError, OSError):
+        pass
 
 
 class _ClientGone(Exception):

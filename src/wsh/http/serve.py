@@ -224,6 +224,21 @@ class _WebSocket(WebSocketsSansIOProtocol):
             self.presence.leave()
         super().connection_lost(exc)
 
+    def handle_connect(self, event: Any) -> None:
+        super().handle_connect(event)
+        if not self.close_sent:
+            # The application's task has not run yet: it finds the way below ASGI here.
+            self.scope["state"]["line"] = self
+
+    def write_frames(self, frames: bytes) -> None:
+        """Send whole frames that somebody else made."""
+        if self.handshake_complete and not self.close_sent and not self.disconnected:
+            self.transport.write(frames)
+
+    @property
+    def buffered(self) -> int:
+        return 0 if self.disconnected else self.transport.get_write_buffer_size()
+
     async def send(self, message: Any) -> None:
         await super().send(message)
         if message["type"] == "websocket.http.response.body":

@@ -90,6 +90,11 @@ class Stage:
         self.rows, self.cols = check_size(rows, cols)
         self._lay_out()
 
+    def follow_size(self, rows: int, cols: int) -> None:
+        """The program's screen was resized by somebody who does not know the stage: the picture grows around it."""
+        if (rows, cols) != (self.layout.pty_rows, self.layout.cols):
+            self.resize(min(rows + self.rows - self.layout.pty_rows, 1000), cols)
+
     def _lay_out(self) -> None:
         layout = lay_out(self.panels.list(), self.rows, self.cols, self.mode)
         changed = layout != self.layout

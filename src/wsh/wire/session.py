@@ -55,6 +55,12 @@ class Resize(Model):
     cols: Size
 
 
+class Keys(Model):
+    """Keys by name: "enter", "ctrl+c", "shift+tab", "f5", or a single character."""
+
+    keys: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=1000)]
+
+
 class Health(Shown):
     status: str = "ok"
 

@@ -317,7 +317,9 @@ class Pump:
         for stream in list(self._written):
             del self._written[stream]
             if stream.journal is not None and stream.journal.closed:
-                self._retire(stream)
+                # The thread may ring again for a journal that was closed and retired meanwhile.
+                if self.slots[stream.slot] is stream:
+                    self._retire(stream)
             else:
                 self._resume(stream)
 

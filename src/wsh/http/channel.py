@@ -1,0 +1,273 @@
+"""A JSON WebSocket: requests in, answers and events out; one per client, for one session or for the whole server.
+
+Requests are answered in order, except those that wait: they run beside the others, one at a time per session. A client
+that does not read its answers is not asked for more requests. Everything that a channel holds (subscriptions, waits,
+captures) ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from wsh.http import error as failure
+from wsh.http.feed import Feeds
+from wsh.http.method import METHODS, Method
+from wsh.http.outlet import Outlet, make_frame
+from wsh.http.rooms import ApiCall, Rooms
+from wsh.http.route import dump_json
+from wsh.http.subscription import Subscribe, Subscription
+from wsh.session.event import Destroyed, SessionEvent, TagsChanged
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRenamed
+from wsh.session.session import Session
+from wsh.wire.caller import Caller
+from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound
+
+MOST_WAITS = 64
+_FIELDS = frozenset({"id", "method", "params", "session"})
+
+
+class Channel:
+    def __init__(
+        self, rooms: Rooms, feeds: Feeds, caller: Caller, websocket: WebSocket, session: Session | None = None
+    ) -> None:
+        self.id = f"ws:{secrets.token_hex(6)}"
+        self.rooms = rooms
+        self.caller = caller
+        self.session = session
+        """The one session of this socket; None on the server's."""
+        self._feeds = feeds
+        self._websocket = websocket
+        self._outlet = Outlet(websocket)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._waits: dict[str, asyncio.Task[None]] = {}
+        self._stops: list[Callable[[], None]] = []
+
+    async def run(self) -> None:
+        """Serve until either side is done."""
+        if self.session is not None:
+            # Before the upgrade, so that one too many is refused with a status.
+            self._stops.append(self.rooms.clients.enter(self.session, self._dismiss))
+            self._stops.append(self.session.listeners.add(self._on_session))
+        try:
+            await self._websocket.accept()
+            self._write({"connected": True})
+            if self.session is None:
+                self._follow_everything()
+            while True:
+                message = await self._websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    break
+                raw = message.get("text")
+                await self._take(raw if raw is not None else message.get("bytes") or b"")
+                await self._outlet.wait_until_writable()
+        except (WebSocketDisconnect, OSError):
+            pass
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        for stop in self._stops:
+            stop()
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        self._subscriptions.clear()
+        waits = list(self._waits.values())
+        for task in waits:
+            task.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        self.rooms.stages.end_leases(self.id)
+
+    def _write(self, body: dict[str, Any]) -> None:
+        self._outlet.write(make_frame(dump_json(body)))
+
+    def _dismiss(self) -> None:
+        self._outlet.close_soon(1000, "detached")
+
+    # requests
+
+    async def _take(self, raw: str | bytes) -> None:
+        answer: dict[str, Any] = {"method": None}
+        try:
+            request = _parse(raw)
+            if "id" in request:
+                answer = {"id": request["id"], "method": None}
+            name = request.get("method")
+            if not isinstance(name, str):
+                raise InvalidRequest("The method is missing.", hint='Send {"id", "method", "params"}.')
+            answer["method"] = name[:80]
+            unknown = request.keys() - _FIELDS
+            if unknown:
+                raise InvalidRequest(f"The field {sorted(unknown)[0][:80]!r} is not known.", hint="Put it into params.")
+            method = METHODS.get(name)
+            if method is None or method.server_only and self.session is not None:
+                raise failure.UnknownMethod(name)
+            params = self._check_params(method, request.get("params"))
+            if method.handle_server is not None:
+                answer["result"] = await method.handle_server(self, params)
+            else:
+                session = self._find_session(request, params)
+                if self.session is None:
+                    answer["session"] = session.name
+                if method.waits:
+                    self._start_wait(session, method, params, answer)
+                    return
+                assert method.handle is not None
+                answer["result"] = await method.handle(self, session, params)
+                if self.session is None:
+                    answer["session"] = session.name
+        except Exception as problem:
+            answer["error"] = failure.to_wire(problem)[1]["error"]
+        self._write(answer)
+        self._start_subscriptions()
+
+    def _check_params(self, method: Method, given: Any) -> Any:
+        if given is None:
+            given = {}
+        if not isinstance(given, dict):
+            raise InvalidRequest("The params are not an object.", hint="Leave them out, or send an object.")
+        try:
+            # By way of JSON, since strict models read JSON's arrays and objects and not Python's alone.
+            return method.params.model_validate_json(dump_json(given))
+        except ValidationError as problem:
+            raise failure.from_validation(problem, method.invalid) from None
+
+    def _find_session(self, request: dict[str, Any], params: Any) -> Session:
+        if self.session is not None:
+            if request.get("session") not in (None, self.session.name):
+                raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
+            if self.rooms.registry.find_session(self.session.name) is not self.session:
+                raise SessionNotFound(self.session.name)
+            return self.session
+        name = request.get("session")
+        if (
+            name is None
+            and "name" in type(params).model_fields
+            and "new_name" not in type(params).model_fields
+            or name is None
+            and getattr(params, "new_name", None) is not None
+        ):
+            name = params.name
+        if not isinstance(name, str):
+            raise failure.SessionRequired
+        return self.rooms.registry.get_session(name)
+
+    def _start_wait(self, session: Session, method: Method, params: Any, answer: dict[str, Any]) -> None:
+        """Run a wait beside the other requests; a newer one for the same session replaces it."""
+        older = self._waits.pop(session.sid, None)
+        if older is not None:
+            older.cancel()
+        if len(self._waits) >= MOST_WAITS:
+            raise InvalidRequest(f"More than {MOST_WAITS} waits on one connection.", hint="Open another connection.")
+
+        async def wait() -> None:
+            assert method.handle is not None
+            try:
+                answer["result"] = await method.handle(self, session, params)
+            except asyncio.CancelledError:
+                if self._waits.get(session.sid) is task:
+                    raise
+                answer["error"] = failure.to_wire(IdleSuperseded())[1]["error"]
+            except Exception as problem:
+                answer["error"] = failure.to_wire(problem)[1]["error"]
+            if self._waits.get(session.sid) is task:
+                del self._waits[session.sid]
+            self._write(answer)
+
+        task = asyncio.ensure_future(wait())
+        self._waits[session.sid] = task
+
+    # subscriptions
+
+    def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, Any]:
+        """Replace the subscription on a session. It starts after the answer has been written."""
+        made = Subscription(self.rooms, self._feeds, session, self._outlet, wanted, named=self.session is None)
+        self.unsubscribe(session)
+        self._subscriptions[session.sid] = made
+        return {"events": sorted(made.events)}
+
+    def unsubscribe(self, session: Session) -> None:
+        older = self._subscriptions.pop(session.sid, None)
+        if older is not None:
+            older.close()
+
+    def _start_subscriptions(self) -> None:
+        for subscription in list(self._subscriptions.values()):
+            if not subscription.started:
+                subscription.start()
+
+    # events of sessions
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if isinstance(event, Destroyed):
+            self._outlet.close_soon(1000, "the session ended")
+
+    def _follow_everything(self) -> None:
+        registry = self.rooms.registry
+        followed: dict[str, Callable[[], None]] = {}
+
+        def follow(session: Session) -> None:
+            def on_event(event: SessionEvent) -> None:
+                if isinstance(event, TagsChanged):
+                    body = {"tags": list(event.tags), "added": list(event.added), "removed": list(event.removed)}
+                    self._tell_lifecycle("session_tags_changed", session.name, **body)
+
+            followed[session.sid] = session.listeners.add(on_event)
+
+        def on_lifecycle(event: LifecycleEvent) -> None:
+            if isinstance(event, SessionCreated):
+                follow(event.session)
+                self._tell_lifecycle("session_created", event.session.name, info=self.rooms.describe(event.session))
+            elif isinstance(event, SessionRenamed):
+                names = {"old_name": event.old, "new_name": event.session.name}
+                self._tell_lifecycle("session_renamed", event.session.name, **names)
+            elif isinstance(event, SessionDestroyed):
+                followed.pop(event.sid, lambda: None)()
+                older = self._subscriptions.pop(event.sid, None)
+                if older is not None:
+                    older.close()
+                self._tell_lifecycle("session_destroyed", event.name, exit_code=event.exit_code)
+
+        for session in registry.list_sessions():
+            follow(session)
+        self._stops.append(registry.lifecycle.add(on_lifecycle))
+
+        def forget_all() -> None:
+            for stop in followed.values():
+                stop()
+
+        self._stops.append(forget_all)
+
+    def _tell_lifecycle(self, event: str, name: str, **facts: Any) -> None:
+        self._write({"event": event, "session": name, "name": name, **facts})
+
+
+def _parse(raw: str | bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("The message is not JSON.", hint="Send one JSON object per message.") from None
+    if not isinstance(request, dict):
+        raise InvalidRequest("The message is not an object.", hint='Send {"id", "method", "params"}.')
+    if isinstance(request.get("id"), dict | list):
+        raise InvalidRequest("The id is neither text nor number.", hint="Use a number or a text as id.")
+    return request
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+async def serve_session(call: ApiCall, websocket: WebSocket) -> None:
+    session = call.rooms.session(call.session_name)
+    await Channel(call.rooms, call.rooms.feeds, call.caller, websocket, session).run()
+
+
+async def serve_server(call: ApiCall, websocket: WebSocket) -> None:
+    await Channel(call.rooms, call.rooms.feeds, call.caller, websocket).run()

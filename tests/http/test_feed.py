@@ -1,0 +1,315 @@
+"""News of a screen: applied to the last sync they give the screen, however it changed; and they are made once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.http.talk import Mirror
+from wsh.http.feed import LINES_PER_TICK, Feed, Feeds
+from wsh.http.outlet import make_frame
+from wsh.http.rooms import Rooms
+from wsh.http.subscription import Subscribe, Subscription
+from wsh.session.event import Exited, Listeners, Output, Resized, ScreenModeChanged, SessionEvent
+from wsh.session.session import Session
+from wsh.terminal.terminal import Terminal
+from wsh.visual.stages import Stages
+from wsh.wire.setting import Settings
+
+
+class Program:
+    """As much of a session as a feed looks at, with a real terminal."""
+
+    def __init__(self, rows: int = 6, cols: int = 20) -> None:
+        self.sid = self.name = "p"
+        self.rows, self.cols = rows, cols
+        self.terminal = Terminal(rows, cols)
+        self.listeners: Listeners[SessionEvent] = Listeners()
+        self.generation = 0
+        self.last_activity_ms = 0
+
+    def print(self, data: bytes) -> None:
+        alt = self.terminal.alt
+        self.terminal.feed(data)
+        self.terminal.take_events()
+        if self.terminal.alt != alt:
+            self.listeners.tell(ScreenModeChanged(self.terminal.alt))
+        start, self.generation = self.generation, self.generation + len(data)
+        self.listeners.tell(Output(start, self.generation))
+
+    def resize(self, rows: int, cols: int) -> None:
+        self.rows, self.cols = rows, cols
+        self.terminal.resize(rows, cols)
+        self.listeners.tell(Resized(rows, cols))
+
+
+class Reader:
+    """A member that decodes what it is given."""
+
+    def __init__(self, *events: str, named: bool = False) -> None:
+        self.events = frozenset(events)
+        self.named = named
+        self.heard: list[dict[str, Any]] = []
+        self.frames: list[bytes] = []
+
+    def deliver(self, frames: bytes, count: int) -> None:
+        self.frames.append(frames)
+        decoded = decode(frames)
+        assert len(decoded) == count
+        self.heard += decoded
+
+    def named_events(self, name: str) -> list[dict[str, Any]]:
+        return [event for event in self.heard if event["event"] == name]
+
+
+def decode(frames: bytes) -> list[dict[str, Any]]:
+    found = []
+    at = 0
+    while at < len(frames):
+        assert frames[at] == 0x81
+        size, at = frames[at + 1], at + 2
+        if size == 126:
+            size, at = int.from_bytes(frames[at : at + 2]), at + 2
+        elif size == 127:
+            size, at = int.from_bytes(frames[at : at + 8]), at + 8
+        found.append(json.loads(frames[at : at + size]))
+        at += size
+    return found
+
+
+def make_rooms(program: Program) -> tuple[Rooms, Session]:
+    rooms = Rooms(Settings(), cast(Any, None), cast(Any, None), cast(Any, None), Stages(Settings()), cast(Any, None))
+    return rooms, cast(Session, program)
+
+
+printed = st.lists(
+    st.one_of(
+        st.text(alphabet="abcXYZ \u00e9\u6f22\u0301", max_size=30).map(str.encode),
+        st.sampled_from(
+            [
+                b"\r\n",
+                b"\n" * 7,
+                b"\x1b[2J\x1b[H",
+                b"\x1b[31mred\x1b[0m",
+                b"\x1b[?25l",
+                b"\x1b[?25h",
+                b"\x1b[?1049h",
+                b"\x1b[?1049l",
+                b"\x1b[3J",
+                b"\x1bc",
+                b"\x1b[5;3H*",
+                b"\x1b[1;3r\x1b[3;1H\n\n\x1b[r",
+                b"\x1b[L",
+                b"\x1b[M",
+                b"\x1b[K",
+                b"\t",
+                b"\x08",
+                b"\x1b[7m\x1b[4mx",
+                b"\x1b]8;;http://x/\x1b\\link\x1b]8;;\x1b\\",
+            ]
+        ),
+        st.binary(max_size=8),
+    ),
+    max_size=8,
+).map(b"".join)
+steps = st.lists(st.one_of(printed, st.tuples(st.integers(1, 12), st.integers(1, 30))), max_size=12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps, st.sampled_from(["styled", "plain"]), st.data())
+def test_differences_applied_to_the_last_sync_give_the_screen(happened: list[Any], format: Any, data: Any) -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, format, 0)
+        reader, mirror = Reader("diffs"), Mirror()
+        feed.join(reader)
+        mirror.take(feed.sync())
+        for step in happened:
+            if isinstance(step, bytes):
+                program.print(step)
+            else:
+                rooms.stages.of(session).resize(*step)
+            if data.draw(st.booleans()):
+                feed._tick()
+        feed._tick()
+        for event in reader.heard:
+            mirror.take(event)
+        assert mirror.screen == json.loads(json.dumps(rooms.screen(session, format)))
+        feed.leave(reader)
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.text(alphabet="abc", max_size=15), max_size=12), max_size=6))
+def test_line_events_tell_every_line_in_its_last_form(batches: list[list[str]]) -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, "plain", 0)
+        reader = Reader("lines")
+        feed.join(reader)
+        for batch in batches:
+            for line in batch:
+                program.print(line.encode() + b"\r\n")
+            feed._tick()
+        for _ in range(3):
+            feed._tick()
+        told: dict[int, str] = {event["index"]: event["line"] for event in reader.named_events("line")}
+        lines = [line for batch in batches for line in batch]
+        for index, line in enumerate(lines):
+            assert told.get(index, "") == line, (index, told)
+        feed.leave(reader)
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feeds = Feeds(rooms)
+        readers = [Reader("diffs") for _ in range(5)]
+        named = Reader("diffs", named=True)
+        joined = [feeds.join(session, "styled", 20, reader) for reader in [*readers, named]]
+        assert len({id(feed) for feed in joined}) == 1
+        program.print(b"hello")
+        await asyncio.sleep(0.05)
+        assert len({id(reader.frames[0]) for reader in readers}) == 1
+        assert named.heard[0]["session"] == "p" and "session" not in readers[0].heard[0]
+        for reader in [*readers, named]:
+            feeds.leave(joined[0], 20, reader)
+        assert feeds._feeds == {} and program.listeners.callbacks != [] and joined[0]._stops == []
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, "plain", 100)
+        reader = Reader("diffs")
+        feed.join(reader)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < 0.55:
+            program.print(b"x")
+            await asyncio.sleep(0.002)
+        count = len(reader.named_events("diff"))
+        assert 3 <= count <= 7, count
+        first = reader.named_events("diff")[0]
+        assert sum(len(row["line"]) for row in first["rows"]) <= 3, "the first news did not wait for the interval"
+        feed.leave(reader)
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_more_lines_than_can_be_told_are_a_lag_and_a_sync() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, "plain", 0)
+        reader = Reader("lines")
+        feed.join(reader)
+        program.print(b"".join(b"%d\r\n" % n for n in range(LINES_PER_TICK + 100)))
+        feed._tick()
+        names = [event["event"] for event in reader.heard]
+        assert names[:2] == ["lagged", "sync"] and reader.heard[0]["skipped"] > 0
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_the_line_under_the_cursor_is_told_to_lines_when_it_has_settled() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, "plain", 0)
+        lines, chars = Reader("lines"), Reader("chars")
+        feed.join(lines)
+        feed.join(chars)
+        for part in (b"a", b"b", b"c"):
+            program.print(part)
+            feed._tick()
+        assert [event["line"] for event in chars.named_events("line")] == ["a", "ab", "abc"]
+        assert lines.named_events("line") == []
+        feed._tick()
+        assert [event["line"] for event in lines.named_events("line")] == ["abc"]
+        assert len(chars.named_events("line")) == 3
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_exit_is_told_after_the_last_news() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        feed = Feed(rooms, session, "plain", 10_000)
+        reader = Reader("diffs", "exit")
+        feed.join(reader)
+        feed._tick()
+        program.print(b"last words")
+        program.listeners.tell(Exited(3, None))
+        assert [event["event"] for event in reader.heard] == ["diff", "exit"]
+        assert reader.heard[1]["exit_code"] == 3
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+class FakeOutlet:
+    """A connection whose reader can be made slow."""
+
+    def __init__(self) -> None:
+        self.buffered = 0
+        self.is_open = True
+        self.written: list[dict[str, Any]] = []
+
+    def write(self, frames: bytes) -> None:
+        self.written += decode(frames)
+
+
+def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from() -> None:
+    async def main() -> None:
+        program = Program()
+        rooms, session = make_rooms(program)
+        outlet = FakeOutlet()
+        wanted = Subscribe(events=["diffs"], interval_ms=5, format="plain")
+        subscription = Subscription(rooms, Feeds(rooms), session, cast(Any, outlet), wanted, named=False)
+        subscription.start()
+        mirror = Mirror()
+        outlet.buffered = 10**9
+        for n in range(20):
+            program.print(b"%d\r\n" % n)
+            await asyncio.sleep(0.006)
+        assert [event["event"] for event in outlet.written] == ["sync"]
+        outlet.buffered = 0
+        await asyncio.sleep(0.1)
+        program.print(b"and on")
+        await asyncio.sleep(0.05)
+        assert [event["event"] for event in outlet.written[:3]] == ["sync", "lagged", "sync"]
+        assert outlet.written[1]["skipped"] > 0
+        for event in outlet.written:
+            mirror.take(event)
+        assert mirror.screen == json.loads(json.dumps(rooms.screen(session, "plain")))
+        subscription.close()
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_frames_of_every_length_are_well_formed() -> None:
+    for size in (0, 1, 125, 126, 127, 65535, 65536, 70000):
+        text = json.dumps("x" * size).encode()
+        assert list[Any](decode(make_frame(text))) == ["x" * size]
