@@ -120,6 +120,17 @@ def test_what_waits_to_be_taken_is_bounded() -> None:
         assert terminal.take_replies() == b"\x1b[1;1R"
 
 
+def test_a_storm_of_bells_is_one_event_and_bells_are_heard_again_after_it() -> None:
+    with Terminal() as terminal:
+        for _ in range(50):
+            terminal.feed(b"\x07" * 20_000)
+        (storm,) = terminal.take_events()
+        assert isinstance(storm, Bell)
+        assert storm.count > 100
+        terminal.feed(b"\x07")
+        assert terminal.take_events() == [Bell(1)]
+
+
 def test_modes_can_be_told() -> None:
     with Terminal() as terminal:
         modes = terminal.modes

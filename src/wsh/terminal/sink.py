@@ -37,14 +37,42 @@ def clean(raw: bytes, limit: int = MAX_TITLE) -> str:
     return _CONTROL.sub("", raw.decode("utf-8", "replace"))[:limit]
 
 
+def title_of(terminal: Any) -> str:
+    return clean(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_TITLE))
+
+
+def cwd_of(terminal: Any) -> str | None:
+    return path_of(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_PWD))
+
+
+MANY_BELLS = 100
+# Programs can set titles by the million, so the callbacks only leave a mark.
+_TITLE = TitleChanged("")
+_BELL = Bell(0)
+_CWD = CwdChanged(None)
+
+
 class Sink:
-    __slots__ = ("cell_height", "cell_width", "cols", "dropped", "events", "limits", "replies", "rows")
+    __slots__ = (
+        "bells",
+        "cell_height",
+        "cell_width",
+        "cols",
+        "deaf",
+        "dropped",
+        "events",
+        "limits",
+        "replies",
+        "rows",
+    )
 
     def __init__(self, limits: TerminalLimits, rows: int, cols: int) -> None:
         self.limits = limits
         self.replies = bytearray()
         self.events: deque[TerminalEvent] = deque(maxlen=limits.events)
         self.dropped = 0
+        self.bells = 0
+        self.deaf = False
         self.rows = rows
         self.cols = cols
         self.cell_width = 8
@@ -62,6 +90,40 @@ class Sink:
         if len(self.events) == self.events.maxlen:
             self.dropped += 1
         self.events.append(event)
+
+    def note(self, mark: TerminalEvent) -> None:
+        """Remember that something changed; what it is now is read when the events are taken."""
+        if not self.events or self.events[-1] is not mark:
+            self.add(mark)
+
+    def take(self, terminal: Any) -> list[TerminalEvent]:
+        taken: list[TerminalEvent] = []
+        known: set[TerminalEvent] = set()
+        for event in self.events:
+            if event is _TITLE or event is _CWD or event is _BELL:
+                if event in known:
+                    continue
+                known.add(event)
+                event = self._now(event, terminal)
+            taken.append(event)
+        self.events.clear()
+        self.bells = 0
+        if self.deaf:
+            self.deaf = False
+            native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_BELL, _bell)
+        return taken
+
+    def _now(self, mark: TerminalEvent, terminal: Any) -> TerminalEvent:
+        if mark is _TITLE:
+            return TitleChanged(title_of(terminal))
+        if mark is _CWD:
+            return CwdChanged(cwd_of(terminal))
+        return Bell(self.bells)
+
+    def stop_listening(self, terminal: Any) -> None:
+        """No bell is heard until the events are taken: a program that rings by the million costs time."""
+        self.deaf = True
+        native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_BELL, ffi.NULL)
 
 
 def _failed(kind: object, problem: object, trace: object) -> None:
@@ -83,31 +145,20 @@ def _write_pty(terminal: Any, userdata: Any, data: Any, length: int) -> None:
 
 @ffi.callback("GhosttyTerminalBellFn", onerror=_failed)  # type: ignore[untyped-decorator]
 def _bell(terminal: Any, userdata: Any) -> None:
-    events = ffi.from_handle(userdata).events
-    if events and isinstance(events[-1], Bell):
-        events[-1] = Bell(events[-1].count + 1)
-    else:
-        ffi.from_handle(userdata).add(Bell())
+    sink: Sink = ffi.from_handle(userdata)
+    sink.bells += 1
+    if not sink.events or sink.events[-1] is not _BELL:
+        sink.add(_BELL)
 
 
 @ffi.callback("GhosttyTerminalTitleChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
 def _title_changed(terminal: Any, userdata: Any) -> None:
-    sink: Sink = ffi.from_handle(userdata)
-    title = clean(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_TITLE))
-    if sink.events and isinstance(sink.events[-1], TitleChanged):
-        sink.events[-1] = TitleChanged(title)
-    else:
-        sink.add(TitleChanged(title))
+    ffi.from_handle(userdata).note(_TITLE)
 
 
 @ffi.callback("GhosttyTerminalPwdChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
 def _pwd_changed(terminal: Any, userdata: Any) -> None:
-    sink: Sink = ffi.from_handle(userdata)
-    cwd = path_of(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_PWD))
-    if sink.events and isinstance(sink.events[-1], CwdChanged):
-        sink.events[-1] = CwdChanged(cwd)
-    else:
-        sink.add(CwdChanged(cwd))
+    ffi.from_handle(userdata).note(_CWD)
 
 
 @ffi.callback("GhosttyTerminalSizeFn", onerror=_failed)  # type: ignore[untyped-decorator]

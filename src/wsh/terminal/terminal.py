@@ -16,10 +16,9 @@ from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
 from wsh.terminal.native import NULL, check, ffi, lib
 from wsh.terminal.number import LineNumbers
-from wsh.terminal.pwd import path_of
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, MouseMode, RowChanges, Screen, ScrollbackPage, StyledLine
-from wsh.terminal.sink import Sink, clean
+from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
 from wsh.terminal.style import parse_row
 from wsh.terminal.width import columns
 from wsh.wire.error import InvalidSize
@@ -171,6 +170,7 @@ class Terminal:
     def _write(self, pointer: Any, length: int) -> None:
         write, numbers = lib.ghostty_terminal_vt_write, self._numbers
         handle, observe, rows, step = self.handle, numbers.observe, self.rows, self._step
+        sink = self._sink
         self._stale, self._plain = True, None
         at = 0
         while at < length:
@@ -178,7 +178,9 @@ class Terminal:
             write(handle, pointer + at, size)
             at += size
             if observe(rows):
-                self._sink.add(AltScreen(numbers.alt))
+                sink.add(AltScreen(numbers.alt))
+            if sink.bells > MANY_BELLS and not sink.deaf:
+                sink.stop_listening(handle)
         if numbers.short and not self._heavy:
             self._heavy = True
             self._set_limits()
@@ -216,9 +218,7 @@ class Terminal:
 
     def take_events(self) -> list[TerminalEvent]:
         """What happened since the last call, oldest first."""
-        events = list(self._sink.events)
-        self._sink.events.clear()
-        return events
+        return self._sink.take(self.handle) if self._sink.events else []
 
     @property
     def has_events(self) -> bool:
@@ -226,12 +226,12 @@ class Terminal:
 
     @property
     def title(self) -> str:
-        return clean(native.get_string(self.handle, lib.GHOSTTY_TERMINAL_DATA_TITLE))
+        return title_of(self.handle)
 
     @property
     def cwd(self) -> str | None:
         """The directory the shell reported by OSC 7, if it is one of this host."""
-        return path_of(native.get_string(self.handle, lib.GHOSTTY_TERMINAL_DATA_PWD))
+        return cwd_of(self.handle)
 
     @property
     def alt(self) -> bool:
