@@ -147,13 +147,13 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.http import element_route, session_route, socket_route
+        from wsh.http import element_route, record_route, session_route, socket_route
         from wsh.http.clients import Clients
         from wsh.http.rooms import Rooms
         from wsh.session.registry import SessionRegistry
         from wsh.visual.stages import Stages
 
-        for route in (*session_route.ROUTES, *element_route.ROUTES, *socket_route.ROUTES):
+        for route in (*session_route.ROUTES, *element_route.ROUTES, *record_route.ROUTES, *socket_route.ROUTES):
             self.table.add(route)
         registry = self._registry = await SessionRegistry.open(self.places, self.settings)
         self.stages = Stages(self.settings)

@@ -15,6 +15,7 @@ import wsh
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "server": ("wsh.cli.server", "server", "Run the server in the foreground."),
     "new": ("wsh.cli.new", "new", "Create a session."),
+    "attach": ("wsh.cli.attach", "attach", "Show a session in this terminal and type into it."),
     "list": ("wsh.cli.list", "list_", "List sessions."),
     "run": ("wsh.cli.run", "run", "Run a command in a session and wait for its end."),
     "send": ("wsh.cli.send", "send", "Type text into a session."),
@@ -34,6 +35,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "doctor": ("wsh.cli.doctor", "doctor", "Look for what is wrong with this installation."),
     "completion": ("wsh.cli.completion", "completion", "Print the completion script for a shell."),
     "mcp": ("wsh.cli.mcp", "mcp", "Speak MCP on stdin and stdout; install into MCP clients."),
+    "record": ("wsh.cli.record", "record", "Run a program here and write a recording of it."),
+    "play": ("wsh.cli.play", "play", "Play a recording in this terminal."),
+    "export": ("wsh.cli.export", "export", "Write what a session printed to a file."),
     "policy": ("wsh.cli.policy", "policy", "Show, explain and change what may run."),
     "search": ("wsh.cli.search", "search", "Search code, prose and transcripts."),
     "index": ("wsh.cli.index", "index", "Build and look after a workspace's index."),
@@ -60,10 +64,18 @@ class Commands(click.Group):
             formatter.write_dl([(name, short) for name, (_, _, short) in COMMANDS.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(wsh.__version__, prog_name="wsh")
-def cli() -> None:
-    """One terminal server that AI agents and people share."""
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """One terminal server that AI agents and people share.
+
+    Without a command: a new session in this directory, shown in this terminal. Ctrl+\\ twice detaches.
+    """
+    if ctx.invoked_subcommand is None:
+        from wsh.cli.start import start
+
+        sys.exit(start())
 
 
 def main() -> None:

@@ -59,8 +59,9 @@ class Server:
         query: Mapping[str, Any] | None = None,
         json_body: Any = None,
         body: bytes | None = None,
+        raw: bool = False,
     ) -> Any:
-        """One request; the decoded answer, or the server's error raised."""
+        """One request; the decoded answer (or its bytes, with `raw`), or the server's error raised."""
         headers = {}
         if json_body is not None:
             body = json.dumps(json_body).encode()
@@ -73,6 +74,8 @@ class Server:
         data = await response.read()
         if response.status >= 400:
             raise error_from_wire(_error_of(data, response.status))
+        if raw:
+            return data
         if not data:
             return None
         if "json" in response.headers.get("content-type", ""):
@@ -121,29 +124,29 @@ class Session:
         self._server = server
         self.name = name
 
-    def _path(self, rest: str = "") -> str:
+    def path(self, rest: str = "") -> str:
         return f"/sessions/{quote(self.name, safe='')}{rest}"
 
     async def info(self) -> SessionInfo:
-        return from_wire(SessionInfo, await self._server.call("GET", self._path()))
+        return from_wire(SessionInfo, await self._server.call("GET", self.path()))
 
     async def send(self, data: str | bytes) -> None:
         """Type `data` as it is; nothing is added."""
         raw = data.encode() if isinstance(data, str) else data
-        await self._server.call("POST", self._path("/input"), body=raw)
+        await self._server.call("POST", self.path("/input"), body=raw)
 
     async def keys(self, *keys: str) -> None:
         """Press keys by name: "ctrl+c", "enter", "f5"."""
-        await self._server.call("POST", self._path("/keys"), json_body={"keys": [*keys]})
+        await self._server.call("POST", self.path("/keys"), json_body={"keys": [*keys]})
 
     async def screen(self, format: Format = "plain") -> Screen:
-        return from_wire(Screen, await self._server.call("GET", self._path("/screen"), query={"format": format}))
+        return from_wire(Screen, await self._server.call("GET", self.path("/screen"), query={"format": format}))
 
     async def scrollback(
         self, *, offset: int = 0, limit: int = 100, since_line: int | None = None, format: Format = "plain"
     ) -> Scrollback:
         query = {"offset": offset, "limit": limit, "since_line": since_line, "format": format}
-        return from_wire(Scrollback, await self._server.call("GET", self._path("/scrollback"), query=query))
+        return from_wire(Scrollback, await self._server.call("GET", self.path("/scrollback"), query=query))
 
     async def run(
         self,
@@ -165,7 +168,7 @@ class Session:
         }
         if max_output_bytes is not None:
             request["max_output_bytes"] = max_output_bytes
-        done = dict(await self._server.call("POST", self._path("/run"), json_body=request))
+        done = dict(await self._server.call("POST", self.path("/run"), json_body=request))
         done["screen"] = from_wire(Screen, done["screen"])
         return from_wire(RunOutcome, done)
 
@@ -195,38 +198,38 @@ class Session:
         }
         flags = {"command": command, "prompt": prompt, "input_wanted": input_wanted, "exit": exit, "fresh": fresh}
         query |= {name: True for name, wanted in flags.items() if wanted}
-        done = dict(await self._server.call("GET", self._path("/idle"), query=query))
+        done = dict(await self._server.call("GET", self.path("/idle"), query=query))
         done["screen"] = from_wire(Screen, done["screen"])
         return from_wire(WaitOutcome, done)
 
     async def resize(self, rows: int, cols: int) -> SessionInfo:
         return from_wire(
-            SessionInfo, await self._server.call("POST", self._path("/resize"), json_body={"rows": rows, "cols": cols})
+            SessionInfo, await self._server.call("POST", self.path("/resize"), json_body={"rows": rows, "cols": cols})
         )
 
     async def rename(self, name: str) -> SessionInfo:
-        renamed = from_wire(SessionInfo, await self._server.call("PATCH", self._path(), json_body={"name": name}))
+        renamed = from_wire(SessionInfo, await self._server.call("PATCH", self.path(), json_body={"name": name}))
         self.name = renamed.name
         return renamed
 
     async def tag(self, add: Sequence[str] = (), remove: Sequence[str] = ()) -> SessionInfo:
         change = {"add_tags": [*add], "remove_tags": [*remove]}
-        return from_wire(SessionInfo, await self._server.call("PATCH", self._path(), json_body=change))
+        return from_wire(SessionInfo, await self._server.call("PATCH", self.path(), json_body=change))
 
     async def kill(self) -> None:
         """End its whole process tree and forget it."""
-        await self._server.call("DELETE", self._path())
+        await self._server.call("DELETE", self.path())
 
     async def detach(self) -> None:
         """Send every viewer away; the session goes on."""
-        await self._server.call("POST", self._path("/detach"))
+        await self._server.call("POST", self.path("/detach"))
 
     async def commands(self) -> list[dict[str, Any]]:
-        return list(await self._server.call("GET", self._path("/commands")))
+        return list(await self._server.call("GET", self.path("/commands")))
 
     async def state(self) -> dict[str, Any]:
         """What the foreground program is and whether it waits for input."""
-        return dict(await self._server.call("GET", self._path("/state")))
+        return dict(await self._server.call("GET", self.path("/state")))
 
 
 def _text(value: Any) -> str:

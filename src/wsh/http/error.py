@@ -54,10 +54,10 @@ STATUS: dict[str, int] = {
     "internal_error": 500,
     "session_create_failed": 500,
     "keeper_gone": 500,
+    "capability_missing": 501,
     "max_sessions_reached": 503,
     "shutting_down": 503,
     "server_gone": 503,
-    "capability_missing": 501,
     "unknown_method": 400,
     "session_required": 400,
 }

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
 from pydantic import BaseModel, ValidationError
 from starlette.websockets import WebSocket, WebSocketState
@@ -177,11 +177,10 @@ class Gateway:
             caller = self._identify(scope, headers, ticket)
             await self._wait_until_ready()
             route, path = self.table.find("WEBSOCKET", self._split(scope))
-            if values:
-                raise InvalidRequest("This WebSocket takes no parameter but 'ticket'.", hint="Leave the others out.")
+            query = read_query(route.query, urlencode(values).encode())
             if self.closing:
                 raise ShuttingDown
-            call = Call(self.rooms, caller, path, None, None, headers, scope)
+            call = Call(self.rooms, caller, path, query, None, headers, scope)
             websocket = WebSocket(scope, receive, send)
             await route.handler(call, websocket)
         except Exception as problem:

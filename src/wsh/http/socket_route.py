@@ -5,11 +5,20 @@ from __future__ import annotations
 from wsh.http.channel import serve_server, serve_session
 from wsh.http.raw import serve_raw
 from wsh.http.route import Route
+from wsh.http.view import ViewQuery, serve_view
 
 GROUP = "websockets"
 
 ROUTES: tuple[Route, ...] = (
     Route("WEBSOCKET", "/sessions/{name}/ws/raw", serve_raw, "The program's bytes both ways, a replay first.", GROUP),
+    Route(
+        "WEBSOCKET",
+        "/sessions/{name}/ws/view",
+        serve_view,
+        "Composed pictures for an emulator, and its keys.",
+        GROUP,
+        query=ViewQuery,
+    ),
     Route("WEBSOCKET", "/sessions/{name}/ws/json", serve_session, "Requests and events of one session.", GROUP),
     Route("WEBSOCKET", "/ws/json", serve_server, "Requests and events of all sessions.", GROUP),
 )

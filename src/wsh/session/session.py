@@ -161,7 +161,8 @@ class Session:
         self.lost_bytes = int(facts.get("lost_bytes", 0))
         if self.commands is not None:
             self.commands.recall(facts.get("commands") or {})
-        self.first_size = tuple(meta.get("first_size") or (self.rows, self.cols))
+        rows, cols = meta.get("first_size") or (self.rows, self.cols)
+        self.first_size = (int(rows), int(cols))
         if not meta.get("running"):
             self.running = False
             self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementLimits
 from wsh.visual.stage import Stage
+from wsh.visual.viewer import SizePolicy, Viewers
 from wsh.wire.setting import Settings
 
 
@@ -19,6 +21,10 @@ class Stages:
             settings.get_int("session.max_text_bytes"),
         )
         self._stages: dict[str, tuple[Stage, Callable[[], None]]] = {}
+        self._viewers: dict[str, Viewers] = {}
+        self._policy = cast("SizePolicy", settings.get_str("session.size_policy"))
+        self._max_fps = settings.get_int("viewer.max_fps")
+        self._scrolled_lines = settings.get_int("viewer.scrolled_lines")
 
     def of(self, session: Session) -> Stage:
         """The session's stage. It follows the session's size and screen mode from now on."""
@@ -38,6 +44,19 @@ class Stages:
         self._stages[session.sid] = (stage, session.listeners.add(follow))
         return stage
 
+    def viewers_of(self, session: Session) -> Viewers:
+        """The session's viewers, of which there may be none yet."""
+        found = self._viewers.get(session.sid)
+        if found is None:
+            found = self._viewers[session.sid] = Viewers(
+                session,
+                self.of(session),
+                policy=self._policy,
+                max_fps=self._max_fps,
+                scrolled_lines=self._scrolled_lines,
+            )
+        return found
+
     def find(self, session: Session) -> Stage | None:
         """The session's stage, if anybody has asked for it yet."""
         found = self._stages.get(session.sid)
@@ -56,6 +75,7 @@ class Stages:
         self._stages.clear()
 
     def _forget(self, sid: str) -> None:
+        self._viewers.pop(sid, None)
         entry = self._stages.pop(sid, None)
         if entry is not None:
             entry[1]()

@@ -441,6 +441,13 @@ class SnapshotNotPossible(WshError):
         )
 
 
+class CapabilityMissing(WshError):
+    """Something this machine cannot do now: an extra, a font or a setting is missing."""
+
+    code = "capability_missing"
+    blame: ClassVar[Blame] = "system"
+
+
 class Refused(WshError):
     """Refused by policy or by the caller's role."""
 

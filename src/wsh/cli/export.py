@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsh.cli.remote import ask
+from wsh.client.client import Server
+
+FORMATS = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png")
+
+
+def fetch(name: str, format: str, at_s: float | None, theme: str) -> bytes:
+    async def work(server: Server) -> bytes:
+        path = server.session(name).path("/recording")
+        done = await server.call("GET", path, query={"format": format, "at_s": at_s, "theme": theme}, raw=True)
+        assert isinstance(done, bytes)
+        return done
+
+    return ask(work, doing="exporting")
+
+
+@click.command("export")
+@click.option("--format", type=click.Choice(FORMATS), help="Default: by the file's ending, else asciicast-v2.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; default: standard output.")
+@click.option(
+    "--at", "at_s", type=float, metavar="SECONDS", help="The moment that svg and png show; default: the last."
+)
+@click.option("--theme", type=click.Choice(["dark", "light"]), default="dark", show_default=True)
+@click.argument("session")
+def export(format: str | None, output: Path | None, at_s: float | None, theme: str, session: str) -> None:
+    """Write what SESSION printed, from its journal; also of a session that ended."""
+    endings = {".cast": "asciicast-v2", ".txt": "txt", ".html": "html", ".svg": "svg", ".png": "png"}
+    chosen = format or (endings.get(output.suffix.lower()) if output else None) or "asciicast-v2"
+    data = fetch(session, chosen, at_s, theme)
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from wsh.cli.export import fetch
+from wsh.client import tty
+
+
+@click.command("play")
+@click.option("--speed", "-s", default=1.0, show_default=True, help="Times as fast as it was.")
+@click.option("--idle-limit", "-i", type=float, metavar="SECONDS", help="Cut longer pauses to this.")
+@click.argument("what")
+def play(speed: float, idle_limit: float | None, what: str) -> None:
+    """Play WHAT in this terminal: an asciicast file, or the recording of a session. Ctrl+C stops."""
+    if speed <= 0:
+        raise click.BadParameter("the speed must be more than nothing", param_hint="--speed")
+    path = Path(what)
+    text = path.read_text(encoding="utf-8") if path.is_file() else fetch(what, "asciicast-v2", None, "dark").decode()
+    try:
+        for pause, data in _moments(text):
+            if idle_limit is not None:
+                pause = min(pause, idle_limit)
+            time.sleep(max(0.0, pause / speed))
+            tty.write_all(1, data.encode("utf-8", "surrogateescape"))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        if sys.stdout.isatty():
+            tty.write_all(1, tty.RESTORE + b"\r\n")
+
+
+def _moments(text: str) -> Iterator[tuple[float, str]]:
+    """(pause before it, text) of every output in an asciicast of version 2 or 3."""
+    lines = iter(text.splitlines())
+    try:
+        version = json.loads(next(lines))["version"]
+        if version not in (2, 3):
+            raise ValueError(version)
+    except (StopIteration, ValueError, KeyError, TypeError):
+        raise click.ClickException("that is not an asciicast of version 2 or 3") from None
+    before = pending = 0.0
+    for number, line in enumerate(lines, 2):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            at, code, data = json.loads(line)
+        except ValueError:
+            raise click.ClickException(f"line {number} of the recording is damaged") from None
+        pending += at if version == 3 else at - before
+        before = at
+        if code == "o":
+            yield pending, data
+            pending = 0.0

@@ -1,0 +1,46 @@
+"""`wsh` alone: a shell like before, but shared."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from wsh.cli.remote import ask
+from wsh.client import tty
+from wsh.client.client import Server
+from wsh.wire.error import InvalidRequest
+
+
+def open_here(command: tuple[str, ...] = ()) -> str:
+    """A new session in this directory with this environment and this terminal's size; its name."""
+    line = command[0] if len(command) == 1 else shlex.join(command) if command else None
+    rows, cols = tty.size()
+    where = os.getcwd()
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("WSH_")}
+
+    async def work(server: Server) -> str:
+        session = await server.open(line, rows=max(1, rows - 1), cols=cols, cwd=where, env=environ)
+        return session.name
+
+    return ask(work, doing="starting")
+
+
+def start() -> int:
+    """Open a session here and show it; the exit status of its program, or 0 when detached."""
+    from wsh.cli.attach import show
+
+    if os.environ.get("WSH_SESSION"):
+        raise InvalidRequest(
+            f"This is session {os.environ['WSH_SESSION']!r} already; a session inside of itself helps nobody.",
+            hint="Create another with: wsh new. Detach from this one with Ctrl+\\ twice.",
+        )
+    if not tty.is_terminal():
+        raise InvalidRequest(
+            "There is no terminal to show a session in.", hint="wsh --help lists what works without one."
+        )
+    return show(open_here())
+
+
+if __name__ == "__main__":
+    sys.exit(start())

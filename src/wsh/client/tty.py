@@ -1,0 +1,64 @@
+"""This process's own terminal, in raw mode for as long as it is held, and always given back.
+
+Restoring happens on every way out that Python can see: leaving the block, an exception, SIGTERM, SIGHUP. What the server may have switched
+on in the emulator (alternate screen, mouse, paste and key modes) is switched off by one fixed sequence, since a server that died cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import struct
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+
+RESTORE = (
+    b"\x1b[?2026l\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
+    b"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[=0;1u\x1b[0 q\x1b]8;;\x1b\\\x1b[0m"
+)
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def size(fd: int = 1) -> tuple[int, int]:
+    """(rows, cols) of the terminal, or 24×80 where it does not say."""
+    try:
+        rows, cols = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8))[:2]
+    except OSError:
+        return 24, 80
+    return (rows or 24), (cols or 80)
+
+
+@contextlib.contextmanager
+def raw_mode(fd: int = 0) -> Iterator[None]:
+    """Keys come one by one and unechoed inside; afterwards the terminal is as it was."""
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setraw(fd, termios.TCSADRAIN)
+        yield
+    finally:
+        restore(before, fd)
+
+
+def restore(before: list[object], fd: int = 0) -> None:
+    with contextlib.suppress(OSError, termios.error):
+        write_all(1, RESTORE + b"\x1b[%d;1H\r\n" % size()[0])
+    with contextlib.suppress(OSError, termios.error):
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)  # type: ignore[arg-type]
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything; a terminal set non-blocking by somebody else is waited for."""
+    import select
+
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            select.select([], [fd], [])

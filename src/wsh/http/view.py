@@ -1,0 +1,143 @@
+"""The WebSocket of a viewer: composed pictures out, keys in.
+
+Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
+`taken`, `renamed`, `error`, `dismissed` from us; `resize`, `move`, `take_over` and `hand_back` from the viewer. A viewer that does not keep
+up skips frames and gets a whole picture when it is free again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter, ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from wsh.http.outlet import BINARY, TEXT, Outlet, make_frame
+from wsh.http.rooms import ApiCall
+from wsh.http.route import Query
+from wsh.visual.viewer import Viewer, Viewers
+from wsh.wire.error import InvalidRequest, Refused, WshError
+from wsh.wire.model import Model
+
+BUSY_BYTES = 64 * 1024
+Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
+
+
+class ViewQuery(Query):
+    rows: Side = 24
+    cols: Side = 80
+    read_only: bool = False
+    status: bool = False
+    """Whether the last row is a status line."""
+    scrollback: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Earlier lines that are sent ahead of the first picture."""
+
+
+class Resize(Model):
+    type: Literal["resize"]
+    rows: Side
+    cols: Side
+
+
+class Move(Model):
+    type: Literal["move"]
+    top: Annotated[int, Field(ge=0, le=1000)]
+    left: Annotated[int, Field(ge=0, le=1000)]
+
+
+class TakeOver(Model):
+    type: Literal["take_over"]
+
+
+class HandBack(Model):
+    type: Literal["hand_back"]
+
+
+_MESSAGE: TypeAdapter[Resize | Move | TakeOver | HandBack] = TypeAdapter(
+    Annotated[Resize | Move | TakeOver | HandBack, Field(discriminator="type")]
+)
+
+
+class _Connection:
+    """A viewer's connection, as the viewers of a session see it."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self.outlet = Outlet(websocket)
+
+    def is_busy(self) -> bool:
+        return self.outlet.buffered > BUSY_BYTES
+
+    def send(self, data: bytes) -> None:
+        self.outlet.write(make_frame(data, BINARY))
+
+    def tell(self, message: dict[str, object]) -> None:
+        self.outlet.write(make_frame(json.dumps(message).encode(), TEXT))
+
+    def dismiss(self, reason: str) -> None:
+        self.tell({"type": "dismissed", "reason": reason})
+        self.outlet.close_soon(1000, reason)
+
+
+async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
+    session = call.rooms.session(call.session_name)
+    asked: ViewQuery = call.query
+    viewers = call.rooms.stages.viewers_of(session)
+    connection = _Connection(websocket)
+    leave = call.rooms.clients.enter(session, lambda: connection.dismiss("detached"))
+    viewer: Viewer | None = None
+    try:
+        await websocket.accept()
+        viewer = viewers.attach(
+            connection,
+            asked.rows,
+            asked.cols,
+            name=call.caller.name,
+            # An agent may look; its input has a door of its own, where it is known to be an agent's.
+            read_only=asked.read_only or not call.caller.is_owner,
+            status=asked.status,
+            scrollback_lines=asked.scrollback,
+        )
+        if not session.running:
+            connection.tell({"type": "exit", "exit_code": session.exit_code})
+        while True:
+            message = await websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if message.get("bytes"):
+                viewers.type_keys(viewer, message["bytes"])
+            elif message.get("text") is not None:
+                _obey(viewers, viewer, connection, message["text"])
+    except (WebSocketDisconnect, OSError):
+        pass
+    finally:
+        leave()
+        if viewer is not None:
+            viewers.detach(viewer)
+
+
+def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) -> None:
+    try:
+        try:
+            message = _MESSAGE.validate_json(text)
+        except ValidationError as problem:
+            raise InvalidRequest(
+                "The viewer's message cannot be understood.", hint=str(problem.errors(include_url=False)[0]["msg"])
+            ) from None
+        _act(viewers, viewer, message)
+    except WshError as error:
+        connection.tell({"type": "error", **error.to_wire()})
+
+
+def _act(viewers: Viewers, viewer: Viewer, message: Resize | Move | TakeOver | HandBack) -> None:
+    match message:
+        case Resize(rows=rows, cols=cols):
+            viewers.resize(viewer, rows, cols)
+        case Move(top=top, left=left):
+            viewers.move(viewer, top, left)
+        case TakeOver():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")
+            viewers.session.take_over(viewer.id)
+        case HandBack():
+            viewers.session.hand_back()

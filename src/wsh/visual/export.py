@@ -1,0 +1,84 @@
+"""A session's recording in a file format: the whole of it, or its screen at one moment.
+
+Runs in a thread: everything is read from the session's folder and drawn by terminals of its own, so nothing of the live session is touched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from wsh.session.output import LineRenderer
+from wsh.session.recording import Printed, Recording, Sized
+from wsh.terminal import Terminal, TerminalLimits
+from wsh.visual.asciicast import write_asciicast
+from wsh.visual.still import Theme, to_html, to_png, to_svg, to_text
+
+Format: TypeAlias = Literal["asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png"]
+FORMATS: tuple[Format, ...] = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png")
+
+MEDIA_TYPES: dict[Format, str] = {
+    "asciicast-v2": "application/x-asciicast",
+    "asciicast-v3": "application/x-asciicast",
+    "txt": "text/plain; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+
+
+def export(
+    folder: Path,
+    rows: int,
+    cols: int,
+    format: Format,
+    *,
+    title: str = "",
+    command: str = "",
+    at_s: float | None = None,
+    theme: Theme = "dark",
+) -> bytes:
+    """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one."""
+    recording = Recording(folder, rows, cols)
+    if format == "asciicast-v2" or format == "asciicast-v3":
+        version: Literal[2, 3] = 2 if format == "asciicast-v2" else 3
+        lines = write_asciicast(recording, version, title=title, command=command)
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    if format == "txt" or format == "html":
+        styled = _all_lines(recording)
+        text = to_text(styled) if format == "txt" else to_html(styled, title, theme)
+        return text.encode("utf-8", "replace")
+    terminal = screen_at(recording, at_s)
+    with terminal:
+        styled_rows: list[Any] = list(terminal.styled_rows())
+        return draw_still(styled_rows, terminal.cols, format, title, theme)
+
+
+def draw_still(lines: list[Any], cols: int, format: Literal["svg", "png"], title: str, theme: Theme) -> bytes:
+    if format == "svg":
+        return to_svg(lines, cols, title, theme).encode("utf-8", "replace")
+    return to_png(lines, cols, theme)
+
+
+def screen_at(recording: Recording, at_s: float | None) -> Terminal:
+    """A terminal in the state that the session had at `at_s` seconds. The caller closes it."""
+    terminal = Terminal(recording.rows, recording.cols, TerminalLimits(scrollback_lines=0))
+    for moment in recording.moments():
+        if at_s is not None and moment.at_s > at_s:
+            break
+        if isinstance(moment, Printed):
+            terminal.feed(moment.data)
+            terminal.take_replies()
+            terminal.take_events()
+        elif isinstance(moment, Sized):
+            terminal.resize(moment.rows, moment.cols)
+    return terminal
+
+
+def _all_lines(recording: Recording) -> list[Any]:
+    renderer = LineRenderer(recording.rows, recording.cols, styled=True)
+    lines: list[Any] = []
+    for moment in recording.moments():
+        if isinstance(moment, Printed):
+            lines += renderer.feed(moment.data)
+    return [*lines, *renderer.finish()]

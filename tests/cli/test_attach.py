@@ -1,0 +1,215 @@
+"""`wsh attach` in a real terminal multiplexer: what a person would see and type."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving import RunningServer, running_server
+from wsh.wire.place import Places
+
+WSH = f"{sys.executable} -m wsh.cli.main"
+
+
+class Pane:
+    """A tmux pane that stands for a person's terminal."""
+
+    def __init__(self, folder: Path, command: str, rows: int = 24, cols: int = 80) -> None:
+        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+        size = ["-x", str(cols), "-y", str(rows)]
+        self._run("new-session", "-d", *size, f"{command}; echo status $?; exec cat")
+        self._run("set-option", "-g", "history-limit", "5000")
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True, timeout=20)
+        return done.stdout
+
+    def type(self, *keys: str) -> None:
+        self._run("send-keys", *keys)
+
+    def text(self, history: bool = False) -> str:
+        return self._run("capture-pane", "-p", *(["-S", "-"] if history else []))
+
+    def resize(self, rows: int, cols: int) -> None:
+        self._run("resize-window", "-x", str(cols), "-y", str(rows))
+
+    def wait(self, condition: Callable[[str], bool], what: str, timeout: float = 15.0) -> str:
+        deadline = time.monotonic() + timeout
+        while not condition(text := self.text()):
+            assert time.monotonic() < deadline, f"{what}; the terminal shows:\n{text}"
+            time.sleep(0.02)
+        return text
+
+    def close(self) -> None:
+        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.fixture
+def server(places: Places) -> Iterator[RunningServer]:
+    with running_server(places) as running:
+        yield running
+
+
+@pytest.fixture
+def pane(server: RunningServer, tmp_path: Path) -> Iterator[Callable[..., Pane]]:
+    opened: list[Pane] = []
+
+    def open_pane(command: str, rows: int = 24, cols: int = 80) -> Pane:
+        folder = tmp_path / f"pane{len(opened)}"
+        folder.mkdir()
+        opened.append(Pane(folder, command, rows, cols))
+        return opened[-1]
+
+    yield open_pane
+    for each in opened:
+        each.close()
+
+
+def make(server: RunningServer, name: str, command: str = "sh") -> None:
+    reply = server.request("POST", "/sessions", {"name": name, "command": command, "env": {"PS1": "$ "}})
+    assert reply.status == 201, reply
+
+
+def test_a_person_attaches_types_resizes_detaches_and_comes_back(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    make(server, "shared")
+    server.request("POST", "/sessions/shared/input", b"echo from an agent\r")
+    seen = pane(f"{WSH} attach shared")
+    seen.wait(lambda t: "from an agent\n" in t and "shared" in t.splitlines()[-1], "the picture and the status line")
+    seen.type("echo typed $((40+2))", "Enter")
+    seen.wait(lambda t: "typed 42" in t, "the echo of what was typed")
+    seen.resize(12, 60)
+    seen.type("stty size", "Enter")
+    seen.wait(lambda t: "11 60" in t, "the new size, less the status line")
+    seen.type("C-\\", "C-\\")
+    seen.wait(lambda t: "[detached · shared]" in t and "status 0" in t, "the way out")
+    assert server.get("/sessions/shared")["clients"] == 0
+    again = pane(f"{WSH} attach --scrollback 100 shared")
+    again.wait(lambda t: "11 60" in t, "the same screen again")
+
+
+def test_an_overlay_is_drawn_over_vim_and_removed_without_a_trace(
+    server: RunningServer, pane: Callable[..., Pane], tmp_path: Path
+) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("".join(f"line {n} of the file\n" for n in range(1, 41)))
+    make(server, "vim", f"vim -u NONE -N {file}")
+    seen = pane(f"{WSH} attach vim")
+    before = seen.wait(lambda t: "line 5 of the file" in t, "vim")
+    element = {
+        "x": 10,
+        "y": 3,
+        "width": 20,
+        "height": 4,
+        "spans": [{"text": "LOOK HERE\nplease"}],
+        "background": "blue",
+    }
+    made = server.request("POST", "/sessions/vim/overlay", element).json
+    shown = seen.wait(lambda t: "LOOK HERE" in t, "the overlay")
+    assert shown.splitlines()[3].startswith("line 4 of LOOK HERE")
+    server.request("DELETE", f"/sessions/vim/overlay/{made['id']}")
+    after = seen.wait(lambda t: "LOOK HERE" not in t, "the overlay's end")
+    assert after == before
+
+
+def test_a_panel_takes_rows_from_htop_and_gives_them_back(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "top", "htop -d 100")
+    seen = pane(f"{WSH} attach top")
+    seen.wait(lambda t: "F10" in t.splitlines()[22], "htop on the whole screen")
+    panel = {"position": "bottom", "height": 2, "spans": [{"text": "A PANEL BELOW"}]}
+    made = server.request("POST", "/sessions/top/panel", panel).json
+    text = seen.wait(lambda t: "A PANEL BELOW" in t and "F10" in t.splitlines()[20], "htop made room")
+    assert "A PANEL BELOW" in text.splitlines()[21]
+    server.request("DELETE", f"/sessions/top/panel/{made['id']}")
+    seen.wait(lambda t: "F10" in t.splitlines()[22], "htop on the whole screen again")
+
+
+def test_captured_keys_become_events_and_the_person_sees_how_to_end_it(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    make(server, "captive")
+    seen = pane(f"{WSH} attach captive")
+    seen.wait(lambda t: "$" in t, "the prompt")
+    seen.type("C-\\")
+    seen.wait(lambda t: "keys captured by" in t and "Ctrl+\\ to take them back" in t, "the banner")
+    seen.type("hello")
+    assert server.get("/sessions/captive/input/mode")["mode"] == "capture"
+    time.sleep(0.6)  # longer than a double press
+    seen.type("C-\\")
+    seen.wait(lambda t: "keys captured by" not in t, "the banner's end")
+    seen.type("echo free", "Enter")
+    text = seen.wait(lambda t: "\nfree" in t, "keys reach the program again")
+    assert "hello" not in text
+
+
+def test_what_scrolled_off_is_in_the_terminals_own_scrollback(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "long")
+    seen = pane(f"{WSH} attach long")
+    seen.wait(lambda t: "$" in t, "the prompt")
+    seen.type("seq 1 300", "Enter")
+    seen.wait(lambda t: "\n300" in t, "the last line")
+    numbers = [line.strip() for line in seen.text(history=True).splitlines() if line.strip().isdigit()]
+    assert numbers == [str(n) for n in range(1, 301)]
+
+
+def test_the_view_survives_the_death_of_the_server(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "survivor")
+    seen = pane(f"{WSH} attach survivor")
+    seen.wait(lambda t: "$" in t, "the prompt")
+    seen.type("echo before", "Enter")
+    seen.wait(lambda t: "\nbefore" in t, "the first echo")
+    server.process.kill()
+    server.process.wait()
+    # The viewer itself brings a new server up, which takes the session over.
+    deadline = time.monotonic() + 20
+    while True:
+        seen.type("echo after $((1+1))", "Enter")
+        time.sleep(0.3)
+        if "after 2" in seen.text():
+            break
+        assert time.monotonic() < deadline, seen.text()
+    assert "before" in seen.text()
+    subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+    seen.wait(lambda t: "status" in t, "the end")
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP])
+def test_the_terminal_is_given_back_when_the_viewer_is_told_to_end(
+    server: RunningServer, pane: Callable[..., Pane], tmp_path: Path, sig: signal.Signals
+) -> None:
+    make(server, "held", "vim -u NONE -N")
+    note = tmp_path / "pid"
+    seen = pane(f"sh -c 'echo $$ > {note}; exec {WSH} attach held'; stty -a | tr ' ' '\\n' | grep -x -e echo -e icanon")
+    seen.wait(lambda t: "~" in t, "vim")
+    os.kill(int(note.read_text()), sig)
+    text = seen.wait(lambda t: "status" in t, "the end")
+    assert "icanon" in text and "\necho\n" in text and "~\n" not in text
+    assert server.get("/sessions/held")["running"]
+
+
+def test_attaching_to_nothing_says_so(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    seen = pane(f"{WSH} attach nobody")
+    seen.wait(lambda t: "There is no session named 'nobody'" in t and "status 3" in t, "the error")
+
+
+def test_without_a_terminal_there_is_nothing_to_attach_to(server: RunningServer) -> None:
+    done = subprocess.run([*WSH.split(), "attach", "x"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 2 and "needs a terminal" in done.stderr
+
+
+def test_wsh_alone_opens_a_shell_here_and_its_exit_status_comes_back(
+    server: RunningServer, pane: Callable[..., Pane], tmp_path: Path
+) -> None:
+    seen = pane(f"cd {tmp_path} && PS1='> ' FLAVOUR=vanilla SHELL=/bin/sh {WSH}")
+    seen.wait(lambda t: ">" in t, "the prompt")
+    seen.type("pwd; echo $FLAVOUR; exit 7", "Enter")
+    text = seen.wait(lambda t: "status 7" in t, "the status of the shell")
+    assert str(tmp_path) in seen.text(history=True) + text
