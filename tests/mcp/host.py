@@ -45,7 +45,9 @@ class StdioHost:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         command: Sequence[str] | None = None,
+        modern: bool = False,
     ) -> None:
+        self.modern = modern
         self.process = subprocess.Popen(
             list(command or [sys.executable, "-m", "wsh.cli.main", "mcp", *args]),
             stdin=subprocess.PIPE,
@@ -97,7 +99,8 @@ class StdioHost:
         if id is None:
             self._next += 1
             id = self._next
-        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params or {})})
+        body = envelope(params) if self.modern else dict(params or {})
+        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": body})
         return id
 
     def wait_for(self, wanted: Callable[[Json], bool], timeout: float = 20) -> Json:
