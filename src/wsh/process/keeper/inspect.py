@@ -91,6 +91,8 @@ def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
     members = _session_members(child.pid) if jobs else {}
     leader = read_stat(group) if group > 0 else None
     foreground = [pid for pid, pgrp in members.items() if pgrp == group]
+    if not jobs and leader is not None:
+        foreground = _group_below(group)
     if leader is not None and group not in foreground:
         foreground.insert(0, group)
     foreground.sort(key=lambda pid: (pid != group, pid))
@@ -127,6 +129,23 @@ def _session_members(leader: int) -> dict[int, int]:
             stat = read_stat(int(name))
             if stat is not None and stat[3] == session and stat[0] not in (b"Z", b"X"):
                 found[int(name)] = int(stat[2])
+    return found
+
+
+def _group_below(leader: int) -> list[int]:
+    """The leader and those below it that are still of its group, without a walk over all of /proc.
+
+    A script without job control starts its programs in its own group: it waits for them, they read the terminal.
+    """
+    found = [leader]
+    for pid in found:
+        children = _read(f"/proc/{pid}/task/{pid}/children") or b""
+        for word in children.split():
+            stat = read_stat(int(word))
+            if stat is not None and int(stat[2]) == leader and stat[0] not in (b"Z", b"X"):
+                found.append(int(word))
+        if len(found) >= _MAX_THREADS:
+            break
     return found
 
 
