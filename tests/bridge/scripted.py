@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import os
 import pty
+import random
 import signal
 import subprocess
 import sys
@@ -177,18 +178,59 @@ async def until(condition: Callable[[], object], what: str, deadline_s: float = 
 SCRIPTS: dict[str, Script] = {"approve": approve, "decline": decline, "ignore": ignore}
 
 
+class Moody:
+    """Answers by dice: at once, late, never, no, or by hanging up on somebody. Notes what counted."""
+
+    def __init__(self, journal: Path, seed: int) -> None:
+        self.journal = journal
+        self.dice = random.Random(seed)
+        self.listener: BridgeListener | None = None
+
+    def note(self, what: str, name: str) -> None:
+        with open(self.journal, "a") as file:
+            file.write(f"{what} {name}\n")
+
+    def answer(self, pending: Pending) -> object:
+        roll = self.dice.random()
+        if roll < 0.35:
+            self.say_yes(pending)
+        elif roll < 0.6:
+            asyncio.get_running_loop().call_later(self.dice.random() * 0.4, self.say_yes, pending)
+        elif roll < 0.8:
+            pending.decline("dice")
+        elif roll < 0.815 and self.listener is not None:
+            self.dice.choice(list(self.listener._peers)).stream.abort()
+        return None
+
+    def say_yes(self, pending: Pending) -> None:
+        # noted before the answer: what runs must find its yes in the journal
+        self.note("asked", pending.evidence.argv[-1])
+        if pending.approve(by="dice"):
+            self.note("approved", pending.evidence.argv[-1])
+
+
+class MoodyDesktop(ScriptedDesktop):
+    moody: Moody
+
+    def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
+        super().request_closed(pending, outcome, reason)
+        if outcome in {"withdrawn", "expired", "declined"}:
+            self.moody.note(outcome, pending.evidence.argv[-1])
+
+
 async def _serve(arguments: argparse.Namespace) -> None:
-    desktop = ScriptedDesktop(script=SCRIPTS[arguments.script], cwd=arguments.cwd)
-    if arguments.ran is not None:
-
-        def note(order: Order) -> None:
-            with open(arguments.ran, "a") as file:
-                file.write(" ".join(order.argv) + "\n")
-
-        desktop.on_run = note
+    desktop = ScriptedDesktop(script=SCRIPTS.get(arguments.script, ignore), cwd=arguments.cwd)
+    moody: Moody | None = None
+    if arguments.script == "moody":
+        moody = Moody(arguments.journal, os.getpid())
+        desktop = MoodyDesktop(cwd=arguments.cwd, script=moody.answer)
+        desktop.moody = moody
+        desktop.on_run = lambda order: moody.note("ran", order.argv[-1])
     token = os.environ.get("PM_INTERACTIVE_TERMINAL_TOKEN") or None
     options = ListenerOptions(host=arguments.host, port=arguments.port, heartbeat_s=1.0)
-    async with listening(desktop, options, token) as (_, endpoint):
+    async with listening(desktop, options, token) as (listener, endpoint):
+        if moody is not None:
+            moody.listener = listener
         if arguments.info is not None:
             written = Endpoint(endpoint.host, endpoint.port, endpoint.token, os.getpid())
             write_endpoint(arguments.info, written)
@@ -203,10 +245,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--script", choices=SCRIPTS, default="approve")
+    parser.add_argument("--script", choices=[*SCRIPTS, "moody"], default="approve")
     parser.add_argument("--info", type=Path)
     parser.add_argument("--cwd", default="/")
-    parser.add_argument("--ran", type=Path, help="append each command that runs to this file")
+    parser.add_argument("--journal", type=Path, help="where a moody desktop notes what happened")
     asyncio.run(_serve(parser.parse_args(argv)))
 
 
