@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import struct
 import termios
 import time
@@ -35,6 +36,8 @@ _PROMPT_GRACE_S = 0.03
 _TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
 _LOOK_SOON_S = 0.004
+# What fish itself writes when a command begins.
+_FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
 
 
 @dataclass(frozen=True)
@@ -367,6 +370,11 @@ class _Run:
         return RunOutcome(by, session.generation, command_id=running.id if running is not None else None)
 
     async def _output(self) -> OutputText:
+        if len(self._ended) > 1 and self._at_prompt and all(c is not None and c.complete for _, c in self._ended):
+            # As one stream: a line that one command left open goes on with the next.
+            raw = b"".join(_FISH_PROLOGUE.sub(b"", c.newest) for _, c in self._ended if c is not None)
+            first = self._ended[0][0]
+            return await render(raw, first.rows, first.cols, self._max_output)
         parts = [await self._output_of(command, capture) for command, capture in self._ended]
         if len(parts) == 1:
             return parts[0]
