@@ -28,6 +28,7 @@ _EOL_MARK = b"\x1b]6973;wsh-eol\x07"
 _PASTE_OFF = b"\x1b[?2004l\r"
 _HISTORY = re.compile(r"(?:\A|\n)\s*(\d+)[* ] (.*)", re.DOTALL)
 _KEPT_CAPTURE = 256 * 1024
+_HELD_CAPTURES = 32
 _LONGEST_LINE = 64 * 1024
 
 
@@ -104,8 +105,8 @@ class CommandLog:
         """Runs that will want the output when the command ends."""
         self._capture: Capture | None = None
         """Raw output of the running command; of the line being typed, while there is a prompt."""
-        self._ended_capture: Capture | None = None
-        self._ended_id = 0
+        self._ended: dict[int, Capture] = {}
+        """Raw output of commands that have ended: of all that a run waits for, else of the newest, if it is small."""
         self._scanner = MarkScanner(nonce)
         self._limit = limit
         self._commands: dict[int, Command] = {}
@@ -134,13 +135,15 @@ class CommandLog:
         """Its raw output, if that is still in memory."""
         if command is self.current:
             return self._capture
-        return self._ended_capture if self._ended_id == command.id else None
+        return self._ended.get(command.id)
 
     def let_go(self) -> None:
         """Nobody waits for the newest output any more: keep a little of it, the journal has the rest."""
-        capture = self._ended_capture
-        if self.holders == 0 and capture is not None and capture.held_bytes > _KEPT_CAPTURE:
-            self._ended_capture = None
+        most = 1 if self.holders == 0 else _HELD_CAPTURES
+        while len(self._ended) > most:
+            del self._ended[next(iter(self._ended))]
+        if self.holders == 0:
+            self._ended = {id: kept for id, kept in self._ended.items() if kept.held_bytes <= _KEPT_CAPTURE}
 
     # learning
 
@@ -242,7 +245,9 @@ class CommandLog:
     def _close(self, command: Command) -> None:
         self.current = None
         self.finished += 1
-        self._ended_capture, self._ended_id, self._capture = self._capture, command.id, None
+        if self._capture is not None:
+            self._ended[command.id] = self._capture
+            self._capture = None
         self.let_go()
 
     def _end_without_begin(self, mark: Mark, place: Place, told: list[CommandEvent], live: bool) -> None:

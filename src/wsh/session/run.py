@@ -36,6 +36,7 @@ _PROMPT_GRACE_S = 0.03
 _TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
 _LOOK_SOON_S = 0.004
+_HANDOVER_S = 0.001
 # What fish itself writes when a command begins.
 _FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
 
@@ -309,6 +310,8 @@ class _Run:
             calm = seen.reading == "yes" or (
                 seen.reading == "unknown" and time.monotonic() - session.last_activity > 2 * _PROMPT_GRACE_S
             )
+            # The kernel hands output over a moment after it was written.
+            await asyncio.sleep(_HANDOVER_S)
             if calm and not session.backlog() and number == (log.prompts, log.finished, session.generation):
                 return True
         return False

@@ -293,7 +293,18 @@ class Keeper:
         os.pwrite(stream.ring_fd, len(data).to_bytes(8, "little") + data, stream.size)
 
     def _inspect(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        return {"state": inspect(self._child(message), jobs=bool(message.get("jobs")))}
+        child = self._child(message)
+        state = inspect(child, jobs=bool(message.get("jobs")))
+        # What it printed before we looked comes before the answer: "waits for input" must not overtake the prompt.
+        stream = child.streams[0]
+        for _ in range(4):
+            head = stream.head
+            if stream.fd < 0 or stream.paused or stream.eof:
+                break
+            self.pump.pump(stream)
+            if stream.head == head:
+                break
+        return {"state": state}
 
     def _forget(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         child = self._child(message)
