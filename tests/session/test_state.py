@@ -25,6 +25,7 @@ ASK = "import getpass; p = getpass.getpass('[sudo] password for me: '); print('l
 def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
+        await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
         state = await session.look()
         assert (state.at_prompt, state.hidden_prompt, state.alt_screen) == ("yes", "no", "no")
         assert (state.input_wanted, state.integration, state.command_id) == ("yes", "active", None)

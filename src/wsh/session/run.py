@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 
 _FIRST_PROMPT_S = 5.0
-_PROMPT_GRACE_S = 0.03
+_PROMPT_GRACE_S = 0.1
 _TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
 _LOOK_SOON_S = 0.004
@@ -200,7 +200,7 @@ class _Run:
 
     async def _wait_until_ready(self, log: CommandLog) -> None:
         """A shell that is still drawing its prompt would have what is typed now echoed twice."""
-        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else _PROMPT_GRACE_S * 8
+        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else 3 * _PROMPT_GRACE_S
         until = min(time.monotonic() + limit, self._deadline)
         while log.phase in ("starting", "prompting") and self._session.running:
             left = until - time.monotonic()
@@ -284,7 +284,7 @@ class _Run:
 
     async def _clear_line(self, log: CommandLog) -> None:
         """fish leaves a line that it refuses in its editor, where the next input would be added to it."""
-        until = time.monotonic() + 10 * _PROMPT_GRACE_S
+        until = time.monotonic() + 5 * _PROMPT_GRACE_S
         while time.monotonic() < until and self._session.running:
             seen = await self._inspect()
             if seen is not None and seen.reading == "yes":
@@ -308,7 +308,7 @@ class _Run:
             if seen is None:
                 return False
             calm = seen.reading == "yes" or (
-                seen.reading == "unknown" and time.monotonic() - session.last_activity > 2 * _PROMPT_GRACE_S
+                seen.reading == "unknown" and time.monotonic() - session.last_activity > _PROMPT_GRACE_S
             )
             # The kernel hands output over a moment after it was written.
             await asyncio.sleep(_HANDOVER_S)
