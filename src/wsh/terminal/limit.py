@@ -4,7 +4,7 @@ The library drops lines in pages of some hundred, when the pages' bytes or their
 its bytes is recycled, one dropped for its lines is returned to the system and faulted in anew, which costs four fifths
 of the speed. So the byte limit is set to what the promised lines need in pages of the standard size, and the line limit
 stands a little above. Text with very many styles or combining marks needs larger pages; when it is seen to lose lines
-too early, the byte limit is lifted to its ceiling and the line limit takes over.
+too early, the byte limit is lifted (to a ceiling: then lines do get fewer) and the line limit takes over.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class TerminalLimits:
 
     scrollback_lines: int = 10_000
     scrollback_bytes: int = 256 * MIB
+    bloat_bytes: int = 24 * MIB
+    """What text with very many styles, links or combining marks may take beyond twice what plain text would."""
     continuation_bytes: int = MIB
     """Longest unfinished escape sequence that a snapshot can carry."""
     clipboard_bytes: int = MIB
@@ -54,10 +56,11 @@ def engine_limits(limits: TerminalLimits, rows: int, cols: int, heavy: bool) -> 
     wanted = max(limits.scrollback_lines, GUARANTEED_LINES)
     page_rows = max(1, _PAGE_CELLS_LEAST // row_bytes(cols))
     page_rows_most = _PAGE_CELLS_MOST // row_bytes(cols) + 2
-    if heavy:
-        return EngineLimits(wanted + page_rows_most, limits.scrollback_bytes)
     pages = -(-(wanted + rows) // page_rows) + 1
-    return EngineLimits((pages + 2) * page_rows_most, min(pages * _PAGE_BYTES, limits.scrollback_bytes))
+    plain_bytes = pages * _PAGE_BYTES
+    if heavy:
+        return EngineLimits(wanted + page_rows_most, min(2 * plain_bytes + limits.bloat_bytes, limits.scrollback_bytes))
+    return EngineLimits((pages + 2) * page_rows_most, min(plain_bytes, limits.scrollback_bytes))
 
 
 def trim_lines(keep: int, cols: int) -> int:

@@ -493,7 +493,12 @@ class Terminal:
     @property
     def memory_bytes(self) -> int:
         """About what this terminal holds in memory."""
-        return (self._numbers.history + 2 * self.rows) * row_bytes(self.cols) + 16 * 1024
+        plain = (self._numbers.history + 2 * self.rows) * row_bytes(self.cols) + 16 * 1024
+        if not self._heavy:
+            return plain
+        # larger pages cannot be asked for their size: as much as they may take at most
+        most = engine_limits(self.limits, self.rows, self.cols, True)
+        return max(plain, min(most.bytes, most.bytes * self._numbers.history // max(1, self.limits.scrollback_lines)))
 
     def compress(self) -> None:
         """Pack the scrollback of a terminal that is at rest: a tenth of the memory, unpacked where it is read."""
