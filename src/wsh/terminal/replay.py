@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from wsh.terminal import native
 from wsh.terminal.native import NULL, EngineError, lib
+from wsh.terminal.row import read_wrapped_rows
+from wsh.terminal.snapshot import copy_of
 from wsh.wire.error import SnapshotNotPossible
 
 if TYPE_CHECKING:
@@ -39,9 +41,9 @@ def make_replay(terminal: Terminal, scrollback_lines: int | None) -> bytes:
     return b"".join(parts)
 
 
-def _copy(terminal: Terminal) -> Terminal:
+def _copy(terminal: Terminal, *, history: bool) -> Terminal:
     """Another terminal in the same state, and outside of any sequence."""
-    copy = type(terminal).restore(terminal.snapshot(), terminal.limits)
+    copy = copy_of(terminal, history=history)
     copy.feed(b"\x18")
     return copy
 
@@ -62,7 +64,7 @@ def _under_alternate(terminal: Terminal, scrollback_lines: int | None) -> list[b
     """The normal screen, and the switch to the alternate one in the way the program did it."""
     mode = next((number for number in (1049, 1047, 47) if native.get_mode(terminal.handle, number)), 1049)
     try:
-        copy = _copy(terminal)
+        copy = _copy(terminal, history=True)
     except SnapshotNotPossible:
         return [b"\x1b[?%dh\x1b[0m\x1b[H" % mode]
     with copy:
@@ -80,7 +82,7 @@ def _under_alternate(terminal: Terminal, scrollback_lines: int | None) -> list[b
 
 def _saved_cursor(terminal: Terminal) -> list[bytes]:
     try:
-        copy = _copy(terminal)
+        copy = _copy(terminal, history=False)
     except SnapshotNotPossible:
         return []
     with copy:
@@ -102,21 +104,21 @@ def _text(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
     last = base + terminal.rows
     if first == base:
         last = max(terminal.total_lines, base + _last_painted(terminal))
-    rows = terminal.vt_lines_between(first, last)
     shift = numbers.shift
+    rows, wraps = read_wrapped_rows(terminal.handle, first - shift, last - 1 - shift, terminal.cols)
     parts: list[bytes] = []
     final = len(rows) - 1
     for index, row in enumerate(rows):
         parts.append(row)
         if index < final:
-            parts.append(_between(terminal, first + index - shift, row, rows[index + 1]))
+            following = rows[index + 1]
+            flows = wraps[index] and following
+            parts.append(_between(terminal, first + index - shift, following) if flows else b"\r\n")
     return parts
 
 
-def _between(terminal: Terminal, y: int, row: bytes, following: bytes) -> bytes:
-    """What goes between two rows: nothing where the text wraps by itself, else a new line."""
-    if len(row) * 2 < terminal.cols or not following or not native.row_flags(terminal.handle, native.SCREEN, y)[1]:
-        return b"\r\n"
+def _between(terminal: Terminal, y: int, following: bytes) -> bytes:
+    """What goes between a row that wraps and the next: nothing where that comes by itself, else a new line."""
     why = native.wraps_after(terminal.handle, native.SCREEN, y, terminal.cols)
     if not why:
         return b"\r\n"

@@ -41,6 +41,12 @@ def read_active_rows(terminal: Any, rows: int, cols: int) -> list[bytes]:
 
 def read_screen_rows(terminal: Any, first: int, last: int, cols: int) -> list[bytes]:
     """Rows counted from the oldest that is kept, with style and links."""
+    return read_wrapped_rows(terminal, first, last, cols)[0]
+
+
+def read_wrapped_rows(terminal: Any, first: int, last: int, cols: int) -> tuple[list[bytes], list[bool]]:
+    """The same, and for each row whether it goes on in the next."""
+    wraps = [False] * (last - first + 1)
     found = _split(native.format_rows(terminal, native.SCREEN, first, last, cols, native.VT), last - first + 1)
     for index, row in enumerate(found):
         y = first + index
@@ -52,9 +58,10 @@ def read_screen_rows(terminal: Any, first: int, last: int, cols: int) -> list[by
         if _MAY_BLEED.search(row) and _bleeds(terminal, y, row):
             cells = native.row_cells(terminal, native.SCREEN, y, cols)
             found[index] = row = _in_segments(terminal, native.SCREEN, y, cells)
-        if native.row_flags(terminal, native.SCREEN, y)[0]:
+        linked, wraps[index] = native.row_flags(terminal, native.SCREEN, y)
+        if linked:
             found[index] = _with_links(terminal, native.SCREEN, y, cols, row)
-    return found
+    return found, wraps
 
 
 def _bleeds(terminal: Any, y: int, row: bytes) -> bool:

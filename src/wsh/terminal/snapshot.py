@@ -36,9 +36,9 @@ def engine_version() -> str:
     return f"pyghostty {pyghostty.__version__} {bytes(ffi.buffer(text.ptr, text.len)).decode()}"
 
 
-def encode(terminal: Terminal) -> bytes:
+def _facts(terminal: Terminal) -> dict[str, Any]:
     numbers = terminal._numbers
-    facts = {
+    return {
         "engine": engine_version(),
         "rows": terminal.rows,
         "cols": terminal.cols,
@@ -50,8 +50,11 @@ def encode(terminal: Terminal) -> bytes:
         "above": numbers.above,
         "reflowed": numbers.reflowed,
     }
+
+
+def _engine_bytes(terminal: Terminal) -> bytes:
     try:
-        engine = take_allocated(
+        return take_allocated(
             lambda out, length: int(lib.ghostty_snapshot_encode_alloc(terminal.handle, NULL, out, length)),
             "snapshot_encode",
         )
@@ -59,9 +62,18 @@ def encode(terminal: Terminal) -> bytes:
         if problem.facts["result"] == lib.GHOSTTY_INVALID_VALUE and not terminal.at_ground:
             raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
         raise
-    head = json.dumps(facts, separators=(",", ":")).encode()
+
+
+def encode(terminal: Terminal) -> bytes:
+    head = json.dumps(_facts(terminal), separators=(",", ":")).encode()
+    engine = _engine_bytes(terminal)
     crc = zlib.crc32(engine, zlib.crc32(head))
     return b"".join((_HEADER.pack(MAGIC, crc, len(head)), head, engine))
+
+
+def copy_of(terminal: Terminal, *, history: bool) -> Terminal:
+    """A second terminal in the same state, with or without the lines above the screen."""
+    return _build(type(terminal), _facts(terminal), _engine_bytes(terminal), terminal.limits, history)
 
 
 def read_facts(data: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -82,6 +94,12 @@ def read_facts(data: bytes) -> tuple[dict[str, Any], memoryview]:
 
 def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal:
     facts, engine = read_facts(data)
+    return _build(cls, facts, engine, limits, True)
+
+
+def _build(
+    cls: type[Terminal], facts: dict[str, Any], engine: bytes | memoryview, limits: TerminalLimits, history: bool
+) -> Terminal:
     decoder = ffi.new("GhosttySnapshotDecoder*")
     source = ffi.from_buffer("uint8_t[]", engine)
     check(lib.ghostty_snapshot_decoder_new_buf(NULL, decoder, source, len(engine)), "snapshot_decoder_new")
@@ -92,7 +110,8 @@ def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal
         ):
             check(lib.ghostty_snapshot_decoder_set(decoder[0], option, value), "snapshot_decoder_set")
         out = ffi.new("GhosttyTerminal*")
-        if lib.ghostty_snapshot_decoder_decode(decoder[0], out):
+        read = lib.ghostty_snapshot_decoder_decode if history else lib.ghostty_snapshot_decoder_ready
+        if read(decoder[0], out):
             raise SnapshotCorrupt("the terminal engine refuses it")
     finally:
         lib.ghostty_snapshot_decoder_free(decoder[0])
