@@ -34,7 +34,7 @@ async def opened(places: Places) -> AsyncIterator[Keeper]:
         await until(lambda: not is_alive(pid))
 
 
-async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"

@@ -94,3 +94,80 @@ def test_killing_a_tree_ends_the_shell_and_what_it_started(run: Run) -> None:
         assert (await child.exited).signal is not None
 
     run(test)
+
+
+def test_a_child_inherits_nothing_of_the_keeper(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(
+            shell("ls -1 /proc/self/fd; grep Sig /proc/self/status; ulimit -n; ps -o pgid=,sid= $$")
+        )
+        await child.exited
+        lines = child.ring.peek().decode().split("\r\n")
+        assert lines[:4] == ["0", "1", "2", "3"], "3 is ls itself, reading the folder"
+        facts = dict(line.split(":\t") for line in lines if line.startswith("Sig"))
+        assert int(facts["SigIgn"], 16) == int(facts["SigBlk"], 16) == 0
+        assert str(os.sysconf("SC_OPEN_MAX")) in lines
+        assert lines[-2].split() == [str(child.pid), str(child.pid)]
+
+    run(test)
+
+
+def test_bytes_given_on_a_descriptor_are_read_there_once_and_are_nowhere_else(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        script = "cat <&63; cat <&63; echo; cat <&5; env | grep -c secret"
+        child = await keeper.spawn(
+            SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}, extra_fds={63: "secret", 5: "five\n"})
+        )
+        await child.exited
+        assert child.ring.peek() == b"secret\r\nfive\r\n0\r\n"
+
+    run(test)
+
+
+def test_environment_and_arguments_pass_unchanged_even_if_they_are_not_utf8(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        odd = os.fsdecode(b"a\xff\xfe\n\x01b ")
+        child = await keeper.spawn(
+            SpawnSpec(
+                ["sh", "-c", 'printf %s "$1$V" | od -An -tx1', "sh", odd], "/", {"PATH": os.environ["PATH"], "V": "ü"}
+            )
+        )
+        await child.exited
+        assert child.ring.peek().split() == [b"61", b"ff", b"fe", b"0a", b"01", b"62", b"20", b"c3", b"bc"]
+
+    run(test)
+
+
+def test_a_program_may_let_go_of_the_terminal_and_take_it_again(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("exec 3>&1 <&- >&- 2>&- 3>&-; sleep 0.2; echo back > /dev/tty; exit 2"))
+        assert (await child.exited).code == 2
+        assert child.ring.peek() == b"back\r\n"
+
+    run(test)
+
+
+@pytest.mark.torture
+def test_idle_children_cost_the_keeper_next_to_nothing(run: Run, tmp_path: Path, torture: bool) -> None:
+    count = 1000 if torture else 150
+
+    def resident_kb(pid: int) -> int:
+        with open(f"/proc/{pid}/status") as status:
+            return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+
+    async def test(keeper: Keeper) -> None:
+        before = resident_kb(keeper.pid)
+        assert before <= 13 * 1024
+        children = []
+        for number in range(count):
+            journal = journal_in(tmp_path / str(number))
+            children.append(
+                await keeper.spawn(shell("echo ready; exec sleep 300", journal=journal, meta={"text": "x" * 500}))
+            )
+        for child in children:
+            await said(child, b"ready")
+        after = resident_kb(keeper.pid)
+        assert after <= 15 * 1024
+        assert (after - before) / count < 4
+
+    run(test)

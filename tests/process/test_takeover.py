@@ -147,17 +147,20 @@ def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_journal_wa
 
             second = await Keeper.open(places, OPTIONS)
             free, bound = second.children[free.id], second.children[bound.id]
-            assert (await free.exited).code == 0
-            assert free.ring.head == 400_000 and free.ring.tail == 0 and free.ring.oldest == 400_000 - 64 * 1024
+            assert free.ring.tail == 0 and free.ring.oldest > 0
             assert not free.ring.seek(0), "those bytes are only in the journal"
+            while free.running:  # with a server again, what it has not consumed holds the child back
+                free.ring.seek(free.ring.head)
+                await asyncio.sleep(0.001)
+            assert (await free.exited).code == 0 and free.ring.head == 400_000
             await until(lambda: free.ring.journaled == 400_000)
-            assert free.ring.seek(free.ring.oldest)
             assert sum(len(data) for data in read_journal(tmp_path / "j").values()) == 400_000
             assert bound.ring.paused and bound.ring.tail == 0
             got = 0
             while bound.running:
-                got += bound.ring.readable()
-                bound.ring.consume(bound.ring.readable())
+                data = bound.ring.peek()
+                got += len(data)
+                bound.ring.consume(len(data))
                 await asyncio.sleep(0.001)
             assert got + bound.ring.readable() == 400_000
             await second.aclose()

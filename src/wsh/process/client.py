@@ -35,6 +35,7 @@ from wsh.wire.place import Places
 log = logging.getLogger(__name__)
 
 _DEFAULT_GRACE_MS = 2000
+_LAST_WORDS_S = 15
 _END_S = 5.0
 
 
@@ -55,6 +56,8 @@ class Keeper:
         self._slots: dict[int, Child] = {}
         self._slot_end = 0
         self._displaced = False
+        self._stopping = False
+        self._gone = asyncio.Event()
         self._link: Link
         self._board: Board | None = None
         self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -133,7 +136,13 @@ class Keeper:
 
     async def stop(self, grace_ms: int = _DEFAULT_GRACE_MS) -> list[tuple[int, int]]:
         """Kill every tree and end the keeper. Returns survivors as (pid, errno)."""
+        self._stopping = True
         answer = await self._ask({"do": "stop", "grace_ms": grace_ms})
+        try:
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._gone.wait()
+        except TimeoutError:
+            log.warning("the keeper (pid %d) has stopped its work and does not end", self.pid)
         survivors = [(pid, number) for pid, number in answer["survivors"]]
         if survivors:
             log.warning("stopping the keeper left survivors (pid, errno): %s", survivors)
@@ -237,7 +246,8 @@ class Keeper:
         error = KeeperGone(problem)
         if not self._taken.done():
             self._taken.set_exception(error)
-        if not self._closed:
+        self._gone.set()
+        if not self._closed and not self._stopping:
             log.error("keeper lost: %s", problem)
             for child in self.children.values():
                 if not child.exited.done():

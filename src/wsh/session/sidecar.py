@@ -39,14 +39,20 @@ class Record:
 
 
 def read_records(folder: Path) -> Iterator[Record]:
-    """All records, in the order they were written; a torn one at the end of a file is left out."""
-    for path in sorted(folder.glob("journal.*.idx")):
+    """All records, in the order they were written; a torn one at the end of a file is left out.
+
+    A segment begins by restating the size. Only in the oldest one is that news; in a later one it may even be stale, if
+    a resize reached the keeper after the segment was begun.
+    """
+    for number, path in enumerate(sorted(folder.glob("journal.*.idx"))):
         try:
             data = path.read_bytes()
         except OSError:
             continue
         usable = len(data) - len(data) % _RECORD.size
-        for offset, time_us, kind, rows, cols, _, extra in _RECORD.iter_unpack(data[:usable]):
+        for offset, time_us, kind, rows, cols, note, extra in _RECORD.iter_unpack(data[:usable]):
+            if note == layout.RESTATED and number > 0:
+                continue
             yield Record(offset, time_us, kind, rows, cols, extra)
 
 

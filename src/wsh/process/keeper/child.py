@@ -28,9 +28,9 @@ class Child:
         "streams",
     )
 
-    def __init__(self, id: int, pid: int, is_terminal: bool, announce: Callable[[Child], None]) -> None:
+    def __init__(self, id: int, is_terminal: bool, announce: Callable[[Child], None]) -> None:
         self.id = id
-        self.pid = pid
+        self.pid = 0
         self.is_terminal = is_terminal
         self.streams: list[Stream] = []
         self.status: int | None = None

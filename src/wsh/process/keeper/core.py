@@ -12,9 +12,8 @@ from wsh.process.keeper.door import Connection, Door
 from wsh.process.keeper.inspect import inspect, waits_for_terminal
 from wsh.process.keeper.journal import Journal
 from wsh.process.keeper.kill import KillJob
-from wsh.process.keeper.loop import Loop
 from wsh.process.keeper.mark import Census, Count, choose_base
-from wsh.process.keeper.stream import Pump, Stream
+from wsh.process.keeper.stream import Pump
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 _FDS_PER_FRAME = 240
 _LOOK_AROUND_S = 10.0
+_LAST_WORDS_S = 0.02  # for the server to read the last answer before the socket closes
+_GRACE_MS = 2000
 
 
 class Refusal(Exception):
@@ -36,8 +37,8 @@ class Refusal(Exception):
 
 
 class Keeper:
-    def __init__(self, socket_path: str, secret: bytes, linger_s: float, limits: spawn.Limits) -> None:
-        self.loop = Loop()
+    def __init__(self, door: Door, linger_s: float, limits: spawn.Limits) -> None:
+        self.loop = door.loop
         self.pump = Pump(self.loop)
         self.children: dict[int, Child] = {}
         self._limits = limits
@@ -50,9 +51,11 @@ class Keeper:
         self._server: Connection | None = None
         self._alone_since = time.monotonic()
         self._stopping = False
+        self._told_to_end = False
         self._census = Census(self.loop, choose_base(), self._leaders)
         self._mark_base = self._census.base
-        self.door = Door(self.loop, socket_path, secret, self._welcome)
+        self.door = door
+        door.welcome = self._welcome
         self._requests: dict[str, Callable[[Connection, dict[str, Any], list[int]], dict[str, Any] | None]] = {
             "spawn": self._spawn,
             "resized": self._resized,
@@ -118,7 +121,7 @@ class Keeper:
         self.pump.detach()
         for child in list(self.children.values()):
             if child.dies_with_server:
-                self._begin_kill(child, 2000, lambda job: self._drop(self.children.get(job.child)))
+                self._begin_kill(child, _GRACE_MS, lambda job: self._drop(self.children.get(job.child)))
         self.loop.after(self._linger_s, self._end_if_useless)
 
     def _receive(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
@@ -160,33 +163,40 @@ class Keeper:
             raise Refusal("stopping")
         id = self._next_id
         self._next_id += 1
-        try:
-            slots = [self.pump.take_slot() for _ in range(1 if message["terminal"] else 2)]
-            cwd_fd = fds[0] if message["cwd_by_fd"] else None
-            started = spawn.start(message, cwd_fd, self._mark_base + id, self._limits)
-        except OSError as problem:
-            raise Refusal("spawn_failed", stage=spawn.STAGE_SETUP, errno=problem.errno or 0) from None
-        child = Child(id, started.pid, bool(message["terminal"]), self._announce)
+        child = Child(id, bool(message["terminal"]), self._announce)
         child.dies_with_server = bool(message["dies_with_server"])
         child.started_us = time.time_ns() // 1000
+        try:
+            for _ in range(1 if child.is_terminal else 2):
+                child.streams.append(self.pump.make(child, int(message["ring_bytes"])))
+            self._store_meta(child, message["meta"])
+            self._begin_journal(child, message)
+            cwd_fd = fds[0] if message["cwd_by_fd"] else None
+            started = spawn.start(message, cwd_fd, self._mark_base + id, self._limits)
+        except BaseException as problem:
+            for stream in child.streams:
+                self.pump.unmake(stream)
+            if isinstance(problem, OSError):
+                raise Refusal("spawn_failed", stage=spawn.STAGE_SETUP, errno=problem.errno or 0) from None
+            raise
+        child.pid = started.pid
         child.stdin_fd = started.stdin_fd
-        for slot, fd in zip(slots, started.sources, strict=True):
-            child.streams.append(Stream(child, slot, fd, int(message["ring_bytes"])))
-        journal = message["journal"]
-        if journal is not None:
-            stream = child.streams[0]
-            stream.journal = Journal(
-                stream, spawn.to_bytes(journal["folder"]), int(journal["segment_bytes"]), int(journal["session_bytes"])
-            )
-            stream.journal.note(0, child.started_us, layout.KIND_SIZE, message["rows"], message["cols"])
-        self._store_meta(child, message["meta"])
         self.children[id] = child
         self._by_pid[child.pid] = child
         self._leaders[child.pid] = id
-        for stream in child.streams:
-            self.pump.add(stream)
+        for stream, fd in zip(child.streams, started.sources, strict=True):
+            self.pump.add(stream, fd)
         number = message.get("id")
         self.loop.watch(started.error_fd, lambda events: self._spawned(connection, number, child, started.error_fd))
+
+    def _begin_journal(self, child: Child, message: dict[str, Any]) -> None:
+        asked = message["journal"]
+        if asked is None:
+            return
+        stream = child.streams[0]
+        folder = spawn.to_bytes(asked["folder"])
+        stream.journal = Journal(stream, folder, int(asked["segment_bytes"]), int(asked["session_bytes"]))
+        stream.journal.note(0, child.started_us, layout.KIND_SIZE, message["rows"], message["cols"])
 
     def _spawned(self, connection: Connection, number: Any, child: Child, error_fd: int) -> None:
         self.loop.unwatch(error_fd)
@@ -194,8 +204,8 @@ class Keeper:
         os.close(error_fd)
         if failure is not None:
             stage, errno = failure
-            self._drop(child)
-            connection.send({"re": number, "error": "spawn_failed", "facts": {"stage": stage, "errno": errno}})
+            answer = {"re": number, "error": "spawn_failed", "facts": {"stage": stage, "errno": errno}}
+            self._drop(child, lambda: connection.send(answer))
             return
         child.ready = True
         if connection is self._server:
@@ -209,7 +219,7 @@ class Keeper:
             self._server.send({"event": "children", "list": [child.describe()], "fds": len(fds)}, fds)
         self._close_stdin(child)
         if child.dies_with_server and self._server is not connection:
-            self._begin_kill(child, 2000, lambda job: self._drop(child))
+            self._begin_kill(child, _GRACE_MS, lambda job: self._drop(child))
         child.settle()
 
     def _announce(self, child: Child) -> None:
@@ -221,14 +231,22 @@ class Keeper:
             self.pump.scribe.touch(stream.journal)
         self._tell({"event": "exit", "child": child.id, "status": child.status})
 
-    def _drop(self, child: Child | None) -> None:
-        """Remember nothing of it any more."""
+    def _drop(self, child: Child | None, done: Callable[[], None] | None = None) -> None:
+        """Remember nothing of it any more; `done` is called when no file of it is open."""
         if child is None or child.forgotten:
             return
+        left = len(child.streams)
+
+        def removed() -> None:
+            nonlocal left
+            left -= 1
+            if not left and done is not None:
+                done()
+
         child.forgotten = True
         self.children.pop(child.id, None)
         for stream in child.streams:
-            self.pump.remove(stream)
+            self.pump.remove(stream, removed)
         self._close_stdin(child)
         self.loop.after(self._linger_s, self._end_if_useless)
 
@@ -242,15 +260,23 @@ class Keeper:
 
     def _watch_children(self) -> None:
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.signal(signal.SIGCHLD, self._note_signal)
+        signal.signal(signal.SIGTERM, self._note_signal)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         self.loop.watch(read, lambda events: self._reap(read))
+
+    def _note_signal(self, number: int, frame: object) -> None:
+        """Also runs in a child that is signalled before its exec, and changes only that child's copy then."""
+        if number == signal.SIGTERM:
+            self._told_to_end = True
 
     def _reap(self, wake_fd: int) -> None:
         try:
             os.read(wake_fd, 4096)
         except BlockingIOError:
             pass
+        if self._told_to_end and not self._stopping:
+            self._end_all(_GRACE_MS, lambda survivors: None)
         reaped = False
         while True:
             try:
@@ -306,12 +332,12 @@ class Keeper:
                 break
         return {"state": state}
 
-    def _forget(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _forget(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
         child = self._child(message)
         if child.status is None:
             raise Refusal("still_running", child=child.id)
-        self._drop(child)
-        return {}
+        number = message.get("id")
+        self._drop(child, lambda: connection.send({"re": number}))
 
     def _ping(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         return {"pid": os.getpid(), "children": len(self.children), "slots": len(self.pump.slots)}
@@ -348,10 +374,15 @@ class Keeper:
         return job
 
     def _stop(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
-        """Kill every tree, those of forgotten children too, and end."""
-        self._stopping = True
+        """Kill every tree and end; the answer names survivors."""
         number = message.get("id")
-        grace_ms = int(message["grace_ms"])
+        self._end_all(
+            int(message["grace_ms"]), lambda survivors: connection.send({"re": number, "survivors": survivors})
+        )
+
+    def _end_all(self, grace_ms: int, tell: Callable[[list[list[int]]], None]) -> None:
+        """Kill every tree, those of forgotten children too, then end the keeper."""
+        self._stopping = True
         survivors: list[list[int]] = []
         open_jobs: set[int] = set()
 
@@ -362,8 +393,9 @@ class Keeper:
                 end()
 
         def end() -> None:
-            connection.send({"re": number, "survivors": survivors})
-            self.loop.after(0.02, self.loop.stop)
+            self.door.close()
+            tell(survivors)
+            self.loop.after(_LAST_WORDS_S, self.loop.stop)
 
         def counted(count: Count) -> None:
             ids = set(count.alive) | set(self.children)
@@ -384,4 +416,5 @@ class Keeper:
 
     def _look_around(self) -> None:
         self._end_if_useless()
+        self.door.restore()
         self.loop.after(_LOOK_AROUND_S, self._look_around)

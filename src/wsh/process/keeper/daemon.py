@@ -7,10 +7,11 @@ import gc
 import os
 import signal
 import sys
-import time
 
 from wsh.process.keeper import spawn
 from wsh.process.keeper.core import Keeper
+from wsh.process.keeper.door import Door
+from wsh.process.keeper.loop import Loop, complain
 
 _PR_SET_CHILD_SUBREAPER = 36
 _DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
@@ -33,7 +34,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
         _let_go(log_path, tell)
         limits = spawn.Limits()
         _become_reaper()
-        keeper = Keeper(socket_path, _make_secret(secret_path), float(linger_s), limits)
+        keeper = Keeper(Door(Loop(), socket_path, secret_path), float(linger_s), limits)
         os.write(tell, b"ready")
         os.close(tell)
     except BaseException as problem:
@@ -44,10 +45,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
     try:
         keeper.run()
     except BaseException:
-        import traceback
-
-        sys.stderr.write(time.strftime("%Y-%m-%dT%H:%M:%S keeper died\n"))
-        traceback.print_exc()
+        complain("everything")
         os._exit(1)
     os._exit(0)
 
@@ -81,13 +79,3 @@ def _become_reaper() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become the reaper of orphans")
-
-
-def _make_secret(path: str) -> bytes:
-    secret = os.urandom(32).hex().encode()
-    temporary = f"{path}.{os.getpid()}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    os.write(fd, secret)
-    os.close(fd)
-    os.replace(temporary, path)
-    return secret

@@ -8,7 +8,7 @@ import os
 import select
 
 from wsh.process.keeper import frame, layout
-from wsh.process.keeper.loop import Loop
+from wsh.process.keeper.loop import Loop, complain
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class Connection:
         try:
             while self.open and (message := self._decoder.pop()) is not None:
                 self.receive(self, message, self._decoder.take_fds(int(message.get("fds", 0))))
-        except (frame.FrameError, KeyError, TypeError, ValueError):
+        except Exception as problem:  # a broken server must not take the terminals with it
+            if not isinstance(problem, frame.FrameError):
+                complain("a message of the server")
             self.close()
 
     def _flush(self) -> None:
@@ -123,14 +125,17 @@ class Connection:
 class Door:
     """Listens, checks the peer's user and its proof, and hands over the connection of a proven server."""
 
-    def __init__(self, loop: Loop, path: str, secret: bytes, welcome: Callable[[Connection], None]) -> None:
-        self._loop = loop
+    def __init__(self, loop: Loop, path: str, secret_path: str) -> None:
+        self.loop = loop
+        self.welcome: Callable[[Connection], None] = lambda connection: connection.close()
         self._path = path
-        self._secret = secret
-        self._welcome = welcome
+        self._secret_path = secret_path
+        self._secret = os.urandom(32).hex().encode()
         self._strangers: set[Connection] = set()
         self._identity = (0, 0)
+        self._closed = False
         self._listen()
+        self._write_secret()
 
     def _listen(self) -> None:
         self._sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC, 0)
@@ -147,20 +152,48 @@ class Door:
         self._sock.listen(64)
         found = os.stat(self._path)
         self._identity = (found.st_dev, found.st_ino)
-        self._loop.watch(self._sock.fileno(), self._accept)
+        self.loop.watch(self._sock.fileno(), self._accept)
 
-    def is_in_place(self) -> bool:
-        """Whether the path still leads to us: cleaners remove sockets from temporary folders."""
+    def _write_secret(self) -> None:
+        temporary = f"{self._secret_path}.{os.getpid()}"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.write(fd, self._secret)
+        os.close(fd)
+        os.replace(temporary, self._secret_path)
+
+    def _found(self) -> tuple[int, int] | None:
         try:
             found = os.stat(self._path)
         except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._identity
+            return None
+        return found.st_dev, found.st_ino
+
+    def restore(self) -> None:
+        """Listen anew if a cleaner of temporary folders removed our socket. Another's socket is left alone."""
+        if self._closed or self._found() is not None:
+            return
+        try:
+            os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
+            old = self._sock
+            self._listen()
+            self._write_secret()
+            self.loop.unwatch(old.fileno())
+            old.close()
+        except OSError:
+            pass  # the next look tries again
 
     def close(self) -> None:
-        if self.is_in_place():
-            os.unlink(self._path)
-        self._loop.unwatch(self._sock.fileno())
+        """Take the socket and the secret away. Idempotent; a proven connection goes on."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._found() == self._identity:
+            for path in (self._path, self._secret_path):
+                try:
+                    os.unlink(path)
+                except FileNotFoundError:
+                    pass
+        self.loop.unwatch(self._sock.fileno())
         self._sock.close()
 
     def _accept(self, events: int) -> None:
@@ -175,10 +208,10 @@ class Door:
         if uid != os.getuid() or len(self._strangers) >= _MAX_STRANGERS:
             sock.close()
             return
-        stranger = Connection(self._loop, sock, self._prove, self._strangers.discard)
+        stranger = Connection(self.loop, sock, self._prove, self._strangers.discard)
         self._strangers.add(stranger)
         stranger.send({"keeper": os.getpid(), "protocols": [layout.PROTOCOL], "nonce": stranger.nonce.hex()})
-        self._loop.after(_PROOF_LIMIT_S, lambda: stranger.close() if stranger in self._strangers else None)
+        self.loop.after(_PROOF_LIMIT_S, lambda: stranger.close() if stranger in self._strangers else None)
 
     def _prove(self, stranger: Connection, message: dict[str, Any], fds: list[int]) -> None:
         for fd in fds:
@@ -193,4 +226,4 @@ class Door:
             stranger.close()
             return
         self._strangers.discard(stranger)
-        self._welcome(stranger)
+        self.welcome(stranger)

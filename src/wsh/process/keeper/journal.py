@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _record = Struct(layout.RECORD)
 _BATCH_S = 0.004
-_RETRY_S = 5.0
+_RETRY_S = 2.0
 _OPEN_FILES = 64
 
 
@@ -61,7 +61,7 @@ class Journal:
     def __init__(self, source: Stream, folder: bytes, segment_bytes: int, total_bytes: int) -> None:
         self.source = source
         self.folder = folder
-        self.segment_bytes = segment_bytes
+        self.segment_bytes = max(1, min(segment_bytes, total_bytes // 4))
         self.total_bytes = total_bytes
         self.state = layout.JOURNAL_OK
         self.done = 0
@@ -81,8 +81,6 @@ class Journal:
 
     def note(self, offset: int, time_us: int, kind: int, rows: int = 0, cols: int = 0, extra: int = 0) -> None:
         """Remember a record; the writer thread puts it on disk. Called by the pump."""
-        if kind == layout.KIND_SIZE:
-            self.size = (rows, cols)
         self.records.append(_record.pack(offset, time_us, kind, rows, cols, 0, extra))
 
     def flush(self) -> None:
@@ -98,24 +96,21 @@ class Journal:
             segment.raw_bytes += written
             self.done += written
         if self.records:
-            segment = self._segment()
-            count = len(self.records)
-            data = b"".join(self.records[:count])
-            written = os.pwrite(self.idx_fd, data, segment.idx_bytes)
-            if written < len(data):
-                raise OSError(28, "the sidecar could not be written whole")
-            segment.idx_bytes += written
-            del self.records[:count]
+            self._write_records(self._segment(), 1 << 63)
 
     def give_up(self) -> None:
         """The disk refused: count what is lost and try again later with a new segment."""
         head = self.source.head
         self.dropped += head - self.done
         self.done = head
-        self.records.clear()
+        self.skip_records()
         self.close()
         self.state = layout.JOURNAL_FULL
         self.retry_at = time.monotonic() + _RETRY_S
+
+    def skip_records(self) -> None:
+        """Records that cannot be written are lost too."""
+        self._let_go_of_records(len(self.records))
 
     def close(self) -> None:
         for fd in (self.raw_fd, self.idx_fd):
@@ -129,19 +124,60 @@ class Journal:
         gap = last is not None and last.start + last.raw_bytes != self.done
         full = last is not None and max(last.raw_bytes, last.idx_bytes) >= self.segment_bytes
         if last is None or gap or full:
-            self.close()
-            if last is None or last.start != self.done:
-                last = Segment(self.done)
-                self.segments.append(last)
-            else:  # nothing but records since: begin its sidecar anew rather than grow without end
-                last.idx_bytes = 0
-            self._open(last)
-            rows, cols = self.size
-            self.records.insert(0, _record.pack(self.done, time.time_ns() // 1000, layout.KIND_SIZE, rows, cols, 0, 0))
-            self._drop_oldest()
-        elif self.raw_fd < 0:
+            if last is not None and self.idx_fd >= 0:
+                self._write_records(last, self.done)
+            return self._begin_segment(last)
+        if self.raw_fd < 0:
             self._open(last)
         return last
+
+    def _begin_segment(self, last: Segment | None) -> Segment:
+        self.close()
+        if last is None or last.start != self.done:
+            last = Segment(self.done)
+            self.segments.append(last)
+        else:  # nothing but records since: begin its sidecar anew rather than grow without end
+            last.idx_bytes = 0
+        self._open(last)
+        rows, cols = self._size_at(self.done)
+        now_us = time.time_ns() // 1000
+        restated = _record.pack(self.done, now_us, layout.KIND_SIZE, rows, cols, layout.RESTATED, 0)
+        self._append(last, restated)
+        self._drop_oldest()
+        return last
+
+    def _write_records(self, segment: Segment, before: int) -> None:
+        """Put the waiting records of offsets below `before` into the sidecar of `segment`."""
+        count = 0
+        for record in list(self.records):
+            if int.from_bytes(record[:8], "little") >= before:
+                break
+            count += 1
+        if count:
+            self._append(segment, b"".join(self.records[:count]))
+            self._let_go_of_records(count)
+
+    def _append(self, segment: Segment, data: bytes) -> None:
+        if os.pwrite(self.idx_fd, data, segment.idx_bytes) < len(data):
+            raise OSError(28, "the sidecar could not be written whole")
+        segment.idx_bytes += len(data)
+
+    def _let_go_of_records(self, count: int) -> None:
+        """Forget the oldest waiting records, but remember the size that they end with."""
+        for record in self.records[:count]:
+            _, _, kind, rows, cols, _, _ = _record.unpack(record)
+            if kind == layout.KIND_SIZE:
+                self.size = (rows, cols)
+        del self.records[:count]
+
+    def _size_at(self, offset: int) -> tuple[int, int]:
+        """The size in force at `offset`, from what is on disk and what waits."""
+        size = self.size
+        for record in list(self.records):
+            at, _, kind, rows, cols, _, _ = _record.unpack(record)
+            if kind == layout.KIND_SIZE and at <= offset:
+                size = (rows, cols)
+        return size
 
     def _open(self, segment: Segment) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -236,7 +272,7 @@ class Scribe:
                 head = journal.source.head
                 journal.dropped += head - journal.done
                 journal.done = head
-                journal.records.clear()
+                journal.skip_records()
             else:
                 journal.flush()
                 journal.state = layout.JOURNAL_OK

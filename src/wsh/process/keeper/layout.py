@@ -46,12 +46,13 @@ JOURNAL_FULL = 2
 
 META_BYTES = 64 * 1024
 
-# sidecar records: offset, time, kind, rows, cols, spare, extra
+# sidecar records: offset, time, kind, rows, cols, note, extra
 RECORD = "<QQHHHHQ"
 RECORD_BYTES = 32
 KIND_OUTPUT = 1
 KIND_SIZE = 2
 KIND_EXIT = 3
+RESTATED = 1  # note of the size that each segment begins with: news only to who begins to read there
 
 MARK_BASE = 1 << 50
 

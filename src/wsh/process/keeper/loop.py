@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import select
+import sys
 import time
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
@@ -11,6 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Handler = Callable[[int], None]
+
+
+_MAX_FAILURES = 100
+
+
+def complain(where: str) -> None:
+    """Put the exception being handled into the log. The keeper goes on: terminals depend on it."""
+    import traceback
+
+    sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} keeper: {where} failed\n")
+    traceback.print_exc()
 
 
 class Timer:
@@ -34,6 +46,7 @@ class Loop:
         self._sequence = 0
         self._steps: list[Callable[[], bool]] = []
         self._running = True
+        self._failures: dict[int, int] = {}
 
     def watch(self, fd: int, handler: Handler, events: int = select.EPOLLIN) -> None:
         if fd in self._handlers:
@@ -62,19 +75,33 @@ class Loop:
     def run(self) -> None:
         handlers = self._handlers
         poll = self.epoll.poll
+        fd = -1
         while self._running:
-            for fd, events in poll(self._timeout(), 256):
-                handler = handlers.get(fd)
-                if handler is not None:  # an earlier handler of this turn may have closed it
-                    handler(events)
-            if self._timers:
-                self._run_timers()
-            if self._steps:
-                self._steps = [step for step in self._take_steps() if step()] + self._steps
+            try:
+                for fd, events in poll(self._timeout(), 256):
+                    handler = handlers.get(fd)
+                    if handler is not None:  # an earlier handler of this turn may have closed it
+                        handler(events)
+                if self._timers:
+                    self._run_timers()
+                if self._steps:
+                    self._run_steps()
+            except Exception:
+                self._failed(fd)
 
-    def _take_steps(self) -> list[Callable[[], bool]]:
+    def _failed(self, fd: int) -> None:
+        """One thing went wrong: say so, go on, and stop listening to a descriptor that fails again and again."""
+        complain(f"descriptor {fd}")
+        self._failures[fd] = self._failures.get(fd, 0) + 1
+        if self._failures[fd] >= _MAX_FAILURES:
+            del self._failures[fd]
+            self.unwatch(fd)
+
+    def _run_steps(self) -> None:
         steps, self._steps = self._steps, []
-        return steps
+        for step in steps:
+            if step():
+                self._steps.append(step)
 
     def _timeout(self) -> float:
         if self._steps:

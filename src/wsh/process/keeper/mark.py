@@ -12,7 +12,7 @@ import resource
 import time
 
 from wsh.process.keeper import layout
-from wsh.process.keeper.loop import Loop
+from wsh.process.keeper.loop import Loop, complain
 from wsh.process.keeper.spawn import RLIMIT_RTTIME
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
@@ -134,7 +134,10 @@ class Census:
         if self._waiting:
             self._begin()
         for answer in asked:
-            answer(count)
+            try:
+                answer(count)
+            except Exception:
+                complain("the answer of a census")
         return False
 
     def _visit(self, pid: int) -> None:

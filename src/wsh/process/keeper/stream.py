@@ -17,6 +17,8 @@ from wsh.process.keeper.loop import Loop
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wsh.process.keeper.child import Child
 
 _BUFFER_BYTES = 64 * 1024
@@ -40,16 +42,17 @@ class Stream:
         "journal",
         "noted_us",
         "paused",
+        "removed",
         "ring_fd",
         "size",
         "slot",
     )
 
-    def __init__(self, child: Child, slot: int, fd: int, size: int) -> None:
+    def __init__(self, child: Child, slot: int, size: int) -> None:
         self.child = child
         self.slot = slot
         self.base = slot * layout.WORDS_PER_SLOT
-        self.fd = fd
+        self.fd = -1
         self.size = size
         self.head = 0
         self.head_at_death = -1
@@ -59,6 +62,7 @@ class Stream:
         self.closed_by_others = False
         self.journal: Journal | None = None
         self.noted_us = 0
+        self.removed: Callable[[], None] | None = None
         self.ring_fd = os.memfd_create("wsh-ring", os.MFD_CLOEXEC)
         os.ftruncate(self.ring_fd, size + layout.META_BYTES)
 
@@ -78,43 +82,53 @@ class Pump:
         self.scribe = Scribe(self._journal_moved)
         loop.watch(self._bell_in, self._after_journal)
 
-    # slots
+    # streams
 
-    def take_slot(self) -> int:
-        if self._free_slots:
-            return self._free_slots.pop()
-        if len(self.slots) >= layout.MAX_SLOTS:
-            raise OSError(24, "no slot is free")
-        self.slots.append(None)
-        return len(self.slots) - 1
-
-    def give_slot(self, slot: int) -> None:
-        """Give back a slot that no stream uses."""
-        self.slots[slot] = None
-        self._free_slots.append(slot)
-
-    def add(self, stream: Stream) -> None:
-        """Begin to read `stream`."""
+    def make(self, child: Child, size: int) -> Stream:
+        """A stream with its ring and its slot; `add` gives it something to read."""
+        if not self._free_slots:
+            if len(self.slots) >= layout.MAX_SLOTS:
+                raise OSError(24, "no slot is free")
+            self.slots.append(None)
+            self._free_slots.append(len(self.slots) - 1)
+        stream = Stream(child, self._free_slots[-1], size)
+        self._free_slots.pop()
         self.slots[stream.slot] = stream
         words, base = self.control.words, stream.base
         words[base : base + layout.WORDS_PER_SLOT] = memoryview(bytes(layout.WORDS_PER_SLOT * 8)).cast("Q")
-        words[base + layout.RING_BYTES] = stream.size
-        words[base + layout.CHILD_ID] = stream.child.id
-        self._show_journal(stream)
-        self.loop.watch(stream.fd, partial(self.pump, stream))
+        words[base + layout.RING_BYTES] = size
+        words[base + layout.CHILD_ID] = child.id
+        return stream
 
-    def remove(self, stream: Stream) -> None:
-        """Forget `stream` and close what it has. A pipe that somebody still writes to is read into nothing: closing
-        it would kill that process."""
+    def unmake(self, stream: Stream) -> None:
+        os.close(stream.ring_fd)
+        self.slots[stream.slot] = None
+        self._free_slots.append(stream.slot)
+
+    def add(self, stream: Stream, fd: int) -> None:
+        """Begin to read `fd` into `stream`."""
+        stream.fd = fd
+        self._show_journal(stream)
+        self.loop.watch(fd, partial(self.pump, stream))
+
+    def remove(self, stream: Stream, done: Callable[[], None]) -> None:
+        """Forget `stream` and close what it has; `done` is called when its journal is closed too.
+
+        A pipe that somebody still writes to is read into nothing: closing it would kill that process.
+        """
         if stream.fd >= 0 and not stream.child.is_terminal and stream.child.ready:
             self.loop.watch(stream.fd, partial(self._discard, stream.fd))
             stream.fd = -1
         self.close_source(stream)
-        if stream.journal is not None:  # its thread has the last word, see _after_journal
-            stream.journal.closing = True
-            self.scribe.touch(stream.journal)
-        else:
-            self._retire(stream)
+        if stream.journal is None:
+            self.unmake(stream)
+            done()
+            return
+        stream.removed = done  # the journal's thread has the last word, see _after_journal
+        if not stream.child.ready:
+            stream.journal.records.clear()  # a program that never ran leaves no file behind
+        stream.journal.closing = True
+        self.scribe.touch(stream.journal)
 
     def _discard(self, fd: int, events: int) -> None:
         try:
@@ -126,10 +140,6 @@ class Pump:
             pass
         self.loop.unwatch(fd)
         os.close(fd)
-
-    def _retire(self, stream: Stream) -> None:
-        os.close(stream.ring_fd)
-        self.give_slot(stream.slot)
 
     def close_source(self, stream: Stream) -> None:
         if stream.fd >= 0:
@@ -319,7 +329,9 @@ class Pump:
             if stream.journal is not None and stream.journal.closed:
                 # The thread may ring again for a journal that was closed and retired meanwhile.
                 if self.slots[stream.slot] is stream:
-                    self._retire(stream)
+                    self.unmake(stream)
+                    if stream.removed is not None:
+                        stream.removed()
             else:
                 self._resume(stream)
 

@@ -1,0 +1,129 @@
+"""What the keeper knows of a child from the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.conftest import said, shell
+from wsh.process import Child, Keeper, ProcessState, SpawnSpec
+
+Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+ENV = {"PATH": os.environ["PATH"], "TERM": "xterm", "PS1": "ready> "}
+
+
+async def inspect_until(
+    keeper: Keeper, child: Child, wanted: Callable[[ProcessState], bool], *, jobs: bool = False
+) -> ProcessState:
+    deadline = time.monotonic() + 10
+    while True:
+        state = await keeper.inspect(child, jobs=jobs)
+        if wanted(state) or time.monotonic() > deadline:
+            return state
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["cat"],
+        ["bash", "--norc", "-i"],
+        [sys.executable, "-c", "input('ready> ')"],
+        [sys.executable, "-c", "import select; print('ready'); select.select([0], [], [])"],
+        [sys.executable, "-c", "import select; p = select.poll(); p.register(0, 1); p.poll()"],
+        [sys.executable, "-c", "import select; p = select.epoll(); p.register(0, 1); p.poll()"],
+        ["sh", "-c", "read x"],
+    ],
+    ids=["cat", "bash", "input", "select", "poll", "epoll", "read"],
+)
+def test_a_program_that_waits_for_a_key_is_known_to(run: Run, argv: list[str]) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(SpawnSpec(argv, "/", ENV))
+        state = await inspect_until(keeper, child, lambda state: state.reading == "yes")
+        assert state.reading == "yes"
+        assert state.foreground is not None and state.foreground.pid == child.pid
+        assert state.foreground_group == child.pid
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("script", "reading"),
+    [
+        ("exec sleep 300", "no"),
+        ("while :; do :; done", "no"),
+        ("exec sleep 300 < /dev/null", "no"),
+        (f"exec {sys.executable} -c 'import select; select.select([0], [], [], 300)'", "unknown"),
+    ],
+)
+def test_a_program_that_does_something_else_is_not_said_to_wait(run: Run, script: str, reading: str) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell(script))
+        state = await inspect_until(keeper, child, lambda state: state.reading == reading)
+        assert state.reading == reading
+
+    run(test)
+
+
+def test_the_foreground_program_its_folder_and_the_jobs_behind_it_are_named(run: Run, tmp_path: Path) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", ENV))
+        await said(child, b"ready>")
+        await child.write_all(f"cd {tmp_path}; sleep 301 & sleep 302\n".encode())
+        state = await inspect_until(
+            keeper, child, lambda s: s.foreground is not None and s.foreground.comm == "sleep", jobs=True
+        )
+        assert state.foreground is not None and state.foreground.argv == ("sleep", "302")
+        assert state.foreground_group == state.foreground.pid != child.pid
+        assert state.cwd == str(tmp_path)
+        assert [job.argv for job in state.jobs] == [("sleep", "301")]
+        assert state.reading == "no"
+
+    run(test)
+
+
+def test_a_hidden_prompt_is_told_from_a_line_editor(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        prompt = await keeper.spawn(shell("stty -echo; echo ready; read x; stty echo; exec sleep 300"))
+        await said(prompt, b"ready")
+        state = await inspect_until(keeper, prompt, lambda state: state.reading == "yes")
+        assert (state.echo, state.canonical, state.hidden_prompt) == (False, True, True)
+        await prompt.write_all(b"secret\n")
+        state = await inspect_until(keeper, prompt, lambda state: state.echo is True)
+        assert not state.hidden_prompt and b"secret" not in prompt.ring.peek()
+        editor = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", ENV))
+        await said(editor, b"ready>")
+        state = await inspect_until(keeper, editor, lambda state: state.reading == "yes")
+        assert (state.echo, state.canonical, state.hidden_prompt) == (False, False, False)
+
+    run(test)
+
+
+def test_a_child_that_has_ended_is_not_running(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("exit 0"))
+        await child.exited
+        assert await keeper.inspect(child) == ProcessState(running=False)
+
+    run(test)
+
+
+def test_asking_costs_little(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(SpawnSpec(["cat"], "/", ENV))
+        await inspect_until(keeper, child, lambda state: state.reading == "yes")
+        times = []
+        for _ in range(100):
+            began = time.perf_counter()
+            await keeper.inspect(child)
+            times.append(time.perf_counter() - began)
+        assert sorted(times)[50] < 0.005, sorted(times)
+
+    run(test)

@@ -1,0 +1,118 @@
+"""Rings: a full one pauses its child and nobody else, and the bells lose no news."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from tests.process.conftest import journal_in, said, shell, until
+from wsh.process import Child, Keeper, SpawnSpec
+
+Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+KIB = 1024
+
+
+def test_a_full_ring_pauses_its_child_and_no_other(run: Run, tmp_path: Path) -> None:
+    async def test(keeper: Keeper) -> None:
+        flood = await keeper.spawn(shell("yes", ring_bytes=64 * KIB, journal=journal_in(tmp_path / "j")))
+        await until(lambda: flood.ring.paused)
+        head = flood.ring.head
+        assert 60 * KIB <= head <= 64 * KIB
+        other = await keeper.spawn(shell("read x; echo got $x; seq 100"))
+        await other.write_all(b"it\n")
+        assert (await other.exited).code == 0
+        assert b"got it" in other.ring.peek()
+        assert flood.ring.head == head and flood.ring.paused and flood.running
+        flood.ring.consume(flood.ring.readable())
+        await until(lambda: flood.ring.head > head)
+
+    run(test)
+
+
+def test_every_byte_passes_whatever_the_portions(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        seen: dict[Child, list[bytes]] = {}
+
+        def dirty(children: list[Child]) -> None:
+            for child in children:
+                data = child.ring.peek(random.choice((1, 17, 4096, 1 << 20)))
+                child.ring.consume(len(data))
+                seen.setdefault(child, []).append(data)
+                if child.ring.readable():
+                    asyncio.get_running_loop().call_soon(dirty, [child])
+
+        keeper.on_dirty = dirty
+        children = [await keeper.spawn(shell("seq 30000", ring_bytes=size * KIB)) for size in (64, 65, 100, 1024)]
+        for child in children:
+            await child.exited
+            await until(lambda child=child: child.ring.eof and not child.ring.readable())  # type: ignore[misc]
+            assert b"".join(seen[child]) == b"".join(b"%d\r\n" % n for n in range(1, 30_001))
+
+    run(test)
+
+
+def test_no_news_is_missed_by_a_server_that_only_listens_to_the_bell(run: Run) -> None:
+    """A thousand round trips, each of which hangs for good if one bell is lost."""
+
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(SpawnSpec(["cat"], "/", {"PATH": os.environ["PATH"]}))
+        news = asyncio.Event()
+
+        def dirty(children: list[Child]) -> None:
+            child.ring.consume(child.ring.readable())
+            news.set()
+
+        keeper.on_dirty = dirty
+        echoed = 0
+        async with asyncio.timeout(30):
+            for number in range(1000):
+                line = b"%d\n" % number
+                echoed += 2 * (len(line) + 1)
+                child.write(line)
+                while child.ring.head < echoed:
+                    news.clear()
+                    if child.ring.head < echoed:
+                        await news.wait()
+
+    run(test)
+
+
+def test_an_echo_is_quick_while_others_flood(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        def dirty(children: list[Child]) -> None:
+            for child in children:
+                child.ring.consume(min(child.ring.readable(), 64 * KIB))
+                if child.ring.readable():
+                    asyncio.get_running_loop().call_soon(dirty, [child])
+
+        keeper.on_dirty = dirty
+        for _ in range(4):
+            await keeper.spawn(shell("yes"))
+        child = await keeper.spawn(SpawnSpec(["cat"], "/", {"PATH": os.environ["PATH"]}))
+        times = []
+        for _ in range(50):
+            head = child.ring.head
+            began = time.perf_counter()
+            child.write(b"x")
+            await until(lambda head=head: child.ring.head > head)  # type: ignore[misc]
+            times.append(time.perf_counter() - began)
+        times.sort()
+        assert times[25] < 0.1, times
+
+    run(test)
+
+
+def test_input_that_the_child_does_not_read_waits_and_does_not_block(run: Run) -> None:
+    async def test(keeper: Keeper) -> None:
+        child = await keeper.spawn(shell("stty raw -echo; echo ready; sleep 0.3; head -c 300000 | wc -c"))
+        await said(child, b"ready")
+        await asyncio.wait_for(child.write_all(b"y" * 300_000), 20)
+        await child.exited
+        assert b"300000" in child.ring.peek()
+
+    run(test)
