@@ -16,9 +16,11 @@ import pytest
 from tests.process.conftest import OPTIONS, journal_in, opened, read_journal, said, shell, until
 from wsh.process import Child, Keeper, KeeperOptions
 from wsh.process.keeper import frame, layout
+from wsh.process.keeper.door import Door
+from wsh.process.keeper.loop import Loop
 from wsh.process.keeper.mark import is_alive
 from wsh.process.launch import _MAIN
-from wsh.wire.error import KeeperGone, KeeperIncompatible
+from wsh.wire.error import InvalidRequest, KeeperGone, KeeperIncompatible
 from wsh.wire.place import Places
 
 # programs that print for as long as servers are being killed
@@ -321,3 +323,76 @@ def test_the_keeper_imports_the_standard_library_alone() -> None:
     }
     assert {name.split(".")[0] for name in names} - {"wsh", "__main__"} <= set(sys.stdlib_module_names)
     assert "asyncio" not in names and "typing" not in names
+
+
+def test_sigterm_ends_the_keeper_with_everything_in_it(places: Places) -> None:
+    async def test() -> None:
+        keeper = await Keeper.open(places, OPTIONS)
+        child = await keeper.spawn(shell("setsid sleep 300 & echo $!; wait"))
+        await said(child, b"\r\n")
+        pid = int(child.ring.peek())
+        os.kill(keeper.pid, 15)
+        await until(lambda: not is_alive(keeper.pid))
+        assert not is_alive(pid) and not is_alive(child.pid)
+        assert not places.keeper_socket.exists() and not places.keeper_secret.exists()
+        await keeper.aclose()
+
+    asyncio.run(test())
+
+
+def test_a_child_signalled_before_its_exec_does_not_end_the_keeper(places: Places) -> None:
+    async def test() -> None:
+        async with opened(places) as keeper:
+            for _ in range(30):
+                spawning = asyncio.ensure_future(keeper.spawn(shell("sleep 300")))
+                await asyncio.sleep(random.random() * 0.003)
+                spawning.cancel()
+                try:
+                    child = await spawning
+                except asyncio.CancelledError:
+                    continue
+                await keeper.kill_tree(child)
+                await child.exited
+                await keeper.forget(child)
+            assert (await keeper.ping())["children"] == 0
+
+    asyncio.run(test())
+
+
+def test_a_message_that_makes_no_sense_costs_the_connection_and_not_the_keeper(places: Places) -> None:
+    async def test() -> None:
+        async with opened(places) as keeper:
+            child = await keeper.spawn(shell("read x; exit 3"))
+            for nonsense in ({"do": "spawn"}, {"do": "kill", "child": child.id}, {"do": "spawn", "terminal": 1}):
+                broken = await Keeper.open(places, OPTIONS)
+                with pytest.raises(KeeperGone):
+                    await broken._link.ask(nonsense)
+                await broken.aclose()
+            last = await Keeper.open(places, OPTIONS)
+            with pytest.raises(InvalidRequest, match="unknown request"):
+                await last._ask({"do": "dance"})
+            with pytest.raises(InvalidRequest, match="no such child"):
+                await last._ask({"do": "inspect", "child": 999})
+            await last.children[child.id].write_all(b"\n")
+            assert (await last.children[child.id].exited).code == 3
+            await last.aclose()
+
+    asyncio.run(test())
+
+
+def test_a_socket_that_was_cleaned_away_comes_back(places: Places) -> None:
+    async def test() -> None:
+        loop = Loop()
+        door = Door(loop, str(places.keeper_socket), str(places.keeper_secret))
+        places.keeper_socket.unlink()
+        places.keeper_secret.unlink()
+        door.restore()
+        assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
+        door.close()
+        assert not places.keeper_socket.exists()
+        places.keeper_socket.write_text("somebody else's")
+        door.restore()
+        assert places.keeper_socket.read_text() == "somebody else's"
+
+    places.runtime.mkdir(mode=0o700)
+    asyncio.run(test())
