@@ -11,6 +11,7 @@ import os
 import pty
 import random
 import re
+import signal
 import struct
 import termios
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def run_plain(shell: str, text: str, rows: int, cols: int, env: dict[str, str]) 
     if pid == 0:  # pragma: no cover
         try:
             os.chdir("/")
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and children would too
             os.execvpe(PLAIN[shell][0], [*PLAIN[shell], text], env)
         finally:
             os._exit(126)
@@ -211,7 +213,7 @@ _SIMPLE: tuple[Callable[[random.Random, str], str], ...] = (
         f'sh -c "kill -{dice.choice((1, 9, 15))} \\$\\$"; echo $?\' 2>/dev/null'
     ),
     lambda dice, shell: "sh -c '(sleep 0.01; :) & echo started'",
-    lambda dice, shell: "cd /tmp && pwd && cd /",
+    lambda dice, shell: "sh -c 'cd /tmp && pwd'",
     lambda dice, shell: "ls /nonexistent-folder 2>&1 | wc -l",
 )
 

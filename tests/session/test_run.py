@@ -170,6 +170,12 @@ def test_background_jobs_that_live_on_are_reported(places: Places) -> None:
         assert quiet.jobs == ()
         daemon = await run(session, "sh -c 'sleep 56 >/dev/null 2>&1 & exit 0'")
         assert (daemon.finished_by, daemon.exit_code, text_of(daemon)) == ("command", 0, "")
+        assert [list(job.argv) for job in daemon.jobs] == [["sleep", "56"]]
+        away = await run(session, "setsid -f sleep 57 >/dev/null 2>&1 </dev/null")
+        assert away.finished_by == "command" and ("sleep", "57") in [job.argv for job in away.jobs]
+        assert ("sleep", "57") in [job.argv for job in (await session.look()).jobs]
+        gone = await run(session, "pkill -f 'sleep 5[67]$'; sleep 0.1")
+        assert gone.jobs == ()
 
     with_shell(places, "bash", work)
 

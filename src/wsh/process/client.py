@@ -16,6 +16,7 @@ from wsh.process import launch
 from wsh.process.child import Child
 from wsh.process.keeper import layout
 from wsh.process.link import Link
+from wsh.process.orphan import list_orphans
 from wsh.process.program import check_env, find_program
 from wsh.process.ring import Board, Ring
 from wsh.process.spec import KeeperOptions, KillReport, ProcessInfo, ProcessState, SpawnSpec
@@ -119,6 +120,11 @@ class Keeper:
         """What the kernel knows of the child now. `jobs` also lists background processes, at the price of a walk."""
         answer = await self._ask({"do": "inspect", "child": child.id, "jobs": jobs})
         return _state_of(answer["state"])
+
+    def list_orphans(self, child: Child) -> tuple[ProcessInfo, ...]:
+        """Programs of that child which left its session and live on. Reads a few files of /proc."""
+        leaders = {known.pid for known in self.children.values()}
+        return list_orphans(self.pid, leaders, self.mark_base + child.id)
 
     async def update_meta(self, child: Child, meta: dict[str, Any]) -> None:
         """Replace what a successor of this server will find in `child.meta`."""

@@ -17,11 +17,12 @@ from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, Spaw
 from wsh.session.command import CommandLog
 from wsh.session.event import Listeners
 from wsh.session.housekeeping import Housekeeping
+from wsh.session.loginpath import LoginPath
 from wsh.session.pump import Pump
 from wsh.session.restore import restore_all
 from wsh.session.session import InputLimits, Session
 from wsh.session.shell import NONCE_FD, Injection, ShellName, plan_injection
-from wsh.session.spec import Launch, SessionSpec, prepare
+from wsh.session.spec import Launch, SessionSpec, add_login_path, prepare
 from wsh.session.store import SessionFolder
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import MaxSessionsReached, SessionNameTaken, SessionNotFound, ShuttingDown
@@ -81,6 +82,7 @@ class SessionRegistry:
         self._reserved: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._housekeeping = Housekeeping(self, settings)
+        self._login_path = LoginPath()
         self._closing = False
 
     @classmethod
@@ -128,6 +130,7 @@ class SessionRegistry:
         """Start a session. Raises before anything exists if the spec cannot be; nothing is left half-made."""
         if self._closing:
             raise ShuttingDown
+        spec = await add_login_path(spec, self.settings, self._login_path)
         launch = prepare(spec, self.settings)
         marks = self._plan_marks(spec, launch)
         limit = self.settings.get_int("server.max_sessions")
@@ -295,6 +298,7 @@ class SessionRegistry:
         if self._closing:
             return
         self._closing = True
+        await self._login_path.aclose()
         await self._housekeeping.aclose()
         for session in self._by_name.values():
             await session.settle()
@@ -309,6 +313,7 @@ class SessionRegistry:
     async def stop(self) -> None:
         """End every session and the keeper."""
         self._closing = True
+        await self._login_path.aclose()
         await self._housekeeping.aclose(snapshots=False)
         self.pump.close()
         for session in self._by_name.values():

@@ -95,6 +95,7 @@ async def _rebuild(
             rows=rows,
             cols=cols,
             tags=tuple(meta.get("tags", ())),
+            agent_defaults=dict(meta.get("agent_defaults") or {}),
         ),
         terminal=terminal,
         folder=folder,

@@ -408,12 +408,17 @@ class _Run:
 
     async def _jobs(self) -> tuple[ProcessInfo, ...]:
         session = self._session
-        if not session.running or not _has_children(session.pid):
+        if not session.running:
             return ()
+        orphans = session.list_orphans()
+        if not _has_children(session.pid):
+            return orphans
         try:
-            return (await session.inspect(jobs=True)).jobs
+            jobs = (await session.inspect(jobs=True)).jobs
         except SessionExited:
-            return ()
+            return orphans
+        known = {job.pid for job in jobs}
+        return (*jobs, *(orphan for orphan in orphans if orphan.pid not in known))
 
     async def _timeout(self) -> WaitTimeout:
         session, log = self._session, self._log

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wsh.process import Child, InputClosed, Keeper, ProcessState
+from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
@@ -90,6 +90,7 @@ class Session:
         self.listeners: Listeners[SessionEvent] = Listeners()
         self.lock = asyncio.Lock()
         """Held by one `run_command` at a time."""
+        self._agent_defaults = launch.agent_defaults
         self.commands = commands
         """What the shell's marks tell; None for a program without them."""
         self.snapshot_offset = offset
@@ -133,6 +134,11 @@ class Session:
     def journal_state(self) -> str:
         return self.child.ring.journal_state if self.child is not None else self._journal_state
 
+    @property
+    def agent_defaults(self) -> dict[str, str]:
+        """Variables that were set to keep programs from waiting for a person; none for a person's session."""
+        return self._agent_defaults
+
     def describe(self) -> dict[str, Any]:
         """What the keeper and the folder remember of it, enough to restore it."""
         return {
@@ -153,6 +159,7 @@ class Session:
             "exit_signal": self.exit_signal,
             "ended": self.ended,
             "first_size": list(self.first_size),
+            "agent_defaults": self._agent_defaults,
             "marks": None if self.commands is None else [self.commands.shell, self.commands.nonce],
         }
 
@@ -381,6 +388,10 @@ class Session:
         if not self.running or self.child is None:
             raise SessionExited(self.name, self.exit_code)
         return await self._keeper.inspect(self.child, jobs=jobs)
+
+    def list_orphans(self) -> tuple[ProcessInfo, ...]:
+        """Programs that a command left behind outside of the terminal's session, such as daemons."""
+        return self._keeper.list_orphans(self.child) if self.child is not None else ()
 
     async def look(self, *, jobs: bool = True) -> SessionState:
         """What it waits for: see `state`."""

@@ -6,9 +6,10 @@ import os
 import pwd
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wsh.session.event import SERVER, Actor
+from wsh.session.loginpath import LoginPath
 from wsh.session.word import split_literal
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidRequest, ProgramNotFound
 from wsh.wire.name import check_session_name, check_size, check_tag
@@ -62,6 +63,17 @@ class Launch:
     rows: int
     cols: int
     tags: tuple[str, ...]
+    agent_defaults: dict[str, str] = field(default_factory=dict)
+    """What was added to the environment for an agent's sake."""
+
+
+async def add_login_path(spec: SessionSpec, settings: Settings, login_path: LoginPath) -> SessionSpec:
+    """For an agent's session, unless it names a PATH itself: the spec with the user's login PATH."""
+    if not spec.agent_defaults or "PATH" in spec.env:
+        return spec
+    base = make_environment(replace(spec, env={}))
+    path = await login_path.extend(default_shell(settings, base), base)
+    return spec if path is None else replace(spec, base_env={**base, "PATH": path})
 
 
 def prepare(spec: SessionSpec, settings: Settings) -> Launch:
@@ -76,7 +88,18 @@ def prepare(spec: SessionSpec, settings: Settings) -> Launch:
     env = make_environment(spec)
     cwd = check_cwd(spec.cwd)
     argv, command = _argv(spec, settings, env)
-    return Launch(command, argv, find_program(argv[0], env, cwd), cwd, env, rows, cols, tags)
+    defaults = {key: value for key, value in _AGENT_DEFAULTS.items() if env.get(key) == value}
+    return Launch(
+        command,
+        argv,
+        find_program(argv[0], env, cwd),
+        cwd,
+        env,
+        rows,
+        cols,
+        tags,
+        defaults if spec.agent_defaults else {},
+    )
 
 
 def make_environment(spec: SessionSpec) -> dict[str, str]:

@@ -7,7 +7,8 @@ when somebody asks, when output pauses and around input; nothing is polled.
 from __future__ import annotations
 
 import termios
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
@@ -40,7 +41,9 @@ class SessionState:
     cwd: str | None = None
     """Of the foreground program."""
     jobs: tuple[ProcessInfo, ...] = ()
-    """Other programs of the session that are alive in the background."""
+    """Other programs of the session that are alive in the background, daemons included."""
+    agent_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Variables set for an agent's sake; empty for a person's session."""
 
     def to_wire(self) -> dict[str, Any]:
         """As every door tells it."""
@@ -55,6 +58,7 @@ class SessionState:
             "foreground": None if self.foreground is None else describe_process(self.foreground),
             "cwd": self.cwd,
             "jobs": [describe_process(job) for job in self.jobs],
+            "agent_defaults": dict(self.agent_defaults),
         }
 
 
@@ -76,6 +80,8 @@ async def look(session: Session, *, jobs: bool = True) -> SessionState:
     if not session.running:
         return SessionState(False, "no", "no", "no", alt, integration, command_id)
     seen = await session.inspect(jobs=jobs)
+    known = {job.pid for job in seen.jobs}
+    orphans = tuple(p for p in session.list_orphans() if p.pid not in known) if jobs else ()
     return SessionState(
         session.running,
         _at_prompt(session, seen),
@@ -86,7 +92,8 @@ async def look(session: Session, *, jobs: bool = True) -> SessionState:
         command_id,
         seen.foreground,
         seen.cwd,
-        seen.jobs,
+        (*seen.jobs, *orphans),
+        session.agent_defaults,
     )
 
 
