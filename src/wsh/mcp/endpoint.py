@@ -21,6 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import Identity, Surroundings
+from wsh.mcp.hook import CANCEL_ANSWER
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, parse_toolsets
 from wsh.mcp.resource import ResourceShelf
@@ -77,7 +78,7 @@ class McpEndpoint:
         identity = self._identify(scope)
         user = AuthenticatedUser(AccessToken(token="-", client_id=identity.name, scopes=[]))
         scope = {**scope, "headers": headers, IDENTITY_KEY: identity, "user": user}
-        send = _escaping(send)
+        send = _polished(send)
         if scope["path"].rstrip("/").endswith("/stdio"):
             await self._serve_stdio(scope, identity, receive, send)
         elif scope["method"] == "POST" and dict(headers).get(b"content-type", b"").startswith(b"application/json"):
@@ -194,15 +195,18 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _escaping(send: Send) -> Send:
-    async def escaped(message: Message) -> None:
+def _polished(send: Send) -> Send:
+    """What goes out as events: separators escaped, and no answer to a call that the client took back."""
+
+    async def polished(message: Message) -> None:
         body = message.get("body")
         # With a length announced, the bytes must stay as many; such answers are read whole, not by lines.
         if body and b"data:" in body[:64]:
-            message = {**message, "body": jsonrpc.escape_separators(body)}
+            body = b": cancelled\r\n\r\n" if CANCEL_ANSWER.search(body[:512]) else jsonrpc.escape_separators(body)
+            message = {**message, "body": body}
         await send(message)
 
-    return escaped
+    return polished
 
 
 async def _refuse(status: int, bad: jsonrpc.BadMessage, scope: Scope, receive: Receive, send: Send) -> None:

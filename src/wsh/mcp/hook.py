@@ -6,6 +6,7 @@ If a new SDK breaks us, it breaks here. The tests look at the wire, never at the
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -23,6 +24,10 @@ from wsh.wire import jsonrpc, tool
 from wsh.wire.error import WshError
 
 log = logging.getLogger(__name__)
+
+# On HTTP with sessions the SDK ends the stream of a call that was cancelled by `notifications/cancelled` with an error
+# of this code. MCP wants no answer at all; the stream ends just as well without one.
+CANCEL_ANSWER = re.compile(rb'data: ?\{"jsonrpc":"2\.0","id":[^{}]{1,200},"error":\{"code":-32800,')
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -106,6 +111,7 @@ class CancelParams(types.NotificationParams):
 
 
 __all__ = [
+    "CANCEL_ANSWER",
     "CancelParams",
     "Context",
     "WshServer",
