@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wsh import process
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
 from wsh.contract.alias import CANONICAL_TOOL, Tool
 from wsh.contract.caller import Caller
@@ -20,7 +19,9 @@ from wsh.contract.gate import Gate
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
+from wsh.contract.policy_book import PolicyBook
 from wsh.contract.runner import OnOutput, Runner, Started
+from wsh.headless import HeadlessRunner
 from wsh.policy import Mode, Policy
 from wsh.policy.policy import allow_rules
 from wsh.process import Keeper, KeeperOptions
@@ -36,17 +37,6 @@ class NothingRuns:
 
     async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Started:
         raise AssertionError(f"{argv} was started")
-
-
-@dataclass
-class KeeperRunner:
-    keeper: Keeper
-
-    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Started:
-        base = {"PATH": os.environ["PATH"], "HOME": cwd, "LANG": "C.UTF-8"}
-        return await process.start(
-            self.keeper, argv, cwd=cwd, env={**base, **env}, on_output=on_output, max_output_bytes=65_536
-        )
 
 
 @dataclass
@@ -120,8 +110,17 @@ async def opened(
     info = folder / "desktop" / "interactive-terminal.json"
     base = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
     fixed, trail, registry = FixedPolicy(policy or make_policy()), Trail(), IdentityRegistry()
-    gate = Gate(fixed, trail, home="/home/nobody")
-    pool = AdapterPool(PoolOptions(info, base_environ=base, bundled_path=bundled_path, listed_binaries=listed_binaries))
+    book = PolicyBook(fixed)
+    gate = Gate(book, trail, home="/home/nobody")
+    pool = AdapterPool(
+        PoolOptions(
+            info,
+            base_environ=base,
+            bundled_path=bundled_path,
+            listed_binaries=listed_binaries,
+            on_policy=book.learn,
+        )
+    )
     by_policy = HeadlessRoute(gate, runner or NothingRuns(), registry, headless)
     by_person = InteractiveRoute(gate, pool, registry, by_policy, interactive)
     contract = Contract(registry, by_policy, by_person)
@@ -133,10 +132,10 @@ async def opened(
 
 
 @asynccontextmanager
-async def with_keeper(places: Places) -> AsyncIterator[KeeperRunner]:
+async def with_keeper(places: Places) -> AsyncIterator[HeadlessRunner]:
     keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
     try:
-        yield KeeperRunner(keeper)
+        yield HeadlessRunner(keeper, os.environ, max_output_bytes=65_536)
     finally:
         await keeper.stop(grace_ms=0)
         await keeper.aclose()

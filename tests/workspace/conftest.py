@@ -113,16 +113,16 @@ class Tools:
         self.runner = runner
         self.progress: list[tuple[str, str]] = []
 
-    def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
-        return self.runner.run(self.call(name, arguments))
+    def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        return self.runner.run(self.call(tool, arguments))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         context = ToolContext(str(self.cwd), lambda message, phase: self.progress.append((message, phase)))
         return await call_tool(self.service, name, arguments, context)
 
-    def refused(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         with pytest.raises(ToolError) as caught:
-            self(name, **arguments)
+            self(tool, **arguments)
         return caught.value.to_payload()
 
     def names(self, **arguments: Any) -> list[str | None]:

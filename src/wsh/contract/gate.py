@@ -6,16 +6,19 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from wsh.contract.caller import Caller
+from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault
 from wsh.policy import Policy, Request, Risk, Verdict, decide
+from wsh.policy.audit import describe_decision
 
 log = logging.getLogger("wsh.contract")
 
 
 class PolicySource(Protocol):
-    """Where the policy comes from; asked anew for each decision."""
+    """Where the policy comes from; asked anew for each decision, on behalf of a connection."""
 
-    def current(self) -> Policy: ...
+    def current(self, environ: Mapping[str, str]) -> Policy: ...
 
 
 class Trail(Protocol):
@@ -33,17 +36,32 @@ class Gate:
         self.home = home
         self._lifetime_ms = lifetime_ms
 
-    def decide(self, question: Request) -> Verdict:
-        return decide(question, self.source.current())
+    def weigh(self, question: Request, caller: Caller) -> Verdict:
+        """What the policy says; leaves no trail, so nothing may run because of it."""
+        return decide(question, self.source.current(caller.environ))
 
-    def lifetime_ms(self) -> int:
+    def decide(self, question: Request, caller: Caller, ids: Correlated, session_id: str) -> Verdict:
+        """The verdict, recorded before anything runs: a decision that leaves no trail is no decision."""
+        policy = self.source.current(caller.environ)
+        verdict = decide(question, policy)
+        self.trail.append(
+            describe_decision(
+                question,
+                verdict,
+                trace_id=ids.trace_id,
+                tool="contract",
+                policy_digest=policy.digest,
+                request_id=ids.request_id,
+                session_id=session_id,
+                role=caller.actor,
+                client=caller.client,
+            )
+        )
+        return verdict
+
+    def lifetime_ms(self, caller: Caller) -> int:
         """Longest life of a command."""
-        return self.source.current().lifetime_ms or self._lifetime_ms
-
-    def record_decision(self, entry: Mapping[str, Any]) -> None:
-        """What was decided, before anything runs: a decision that leaves no trail is no decision."""
-        digest = self.source.current().digest[:16]
-        self.trail.append({**entry, "policy": digest} if digest else entry)
+        return self.source.current(caller.environ).lifetime_ms or self._lifetime_ms
 
     def record(self, entry: Mapping[str, Any]) -> None:
         """What happened afterwards. A trail that cannot be written is told in the log; it undoes nothing."""

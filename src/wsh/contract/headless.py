@@ -15,18 +15,18 @@ from typing import Any
 
 from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated, make_id
-from wsh.contract.fault import bad_field
+from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked
 from wsh.contract.identity import Identity, IdentityRegistry
 from wsh.contract.model import Execution, Request
 from wsh.contract.output import OutputLog
-from wsh.contract.question import decision_entry, find_cwd, make_question, no_cwd, result_entry, speak
+from wsh.contract.question import find_cwd, make_question, no_cwd, result_entry, speak
 from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.runner import Runner, Started
 from wsh.contract.shield import finish
 from wsh.policy import Action, Effect, Verdict
-from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound
+from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
 
 log = logging.getLogger("wsh.contract")
 
@@ -57,16 +57,16 @@ class HeadlessRoute:
     def ask(self, request: Request, caller: Caller) -> Verdict:
         """What the policy says to running this headless; runs nothing."""
         cwd = find_cwd(request, caller)
-        return self.gate.decide(make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home))
+        question = make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
+        return self.gate.weigh(question, caller)
 
     async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
         execution = request.execution
         assert execution is not None and execution.command is not None
         cwd = find_cwd(request, caller)
         question = make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
-        verdict = self.gate.decide(question)
         session_id = self.new_id("sess")
-        self.gate.record_decision(decision_entry(question, verdict, caller, ids, session_id))
+        verdict = self.gate.decide(question, caller, ids, session_id)
         if verdict.effect is not Effect.ALLOW or len(verdict.argv) != 1:
             raise blocked(verdict)
         identity = Identity(
@@ -77,6 +77,7 @@ class HeadlessRoute:
             workspace_id=request.runtime.workspace_id,
             caller_surface=request.compat.caller_surface,
             command=speak(execution),
+            argv=verdict.argv[0],
             cwd=cwd,
             trace_id=ids.trace_id,
             started=time.time(),
@@ -114,6 +115,9 @@ class HeadlessRoute:
             ) from None
         except CwdNotFound:
             raise no_cwd(cwd) from None
+        except Refused as problem:
+            message = problem.message
+            raise ContractFault("PM_TERM_BLOCKED_DESTRUCTIVE", message, reason="refused", **problem.facts) from None
         except InvalidEnvironment as problem:
             raise bad_field("execution.env", problem.message, reason="invalid_env") from None
         identity.handle = started
@@ -125,7 +129,7 @@ class HeadlessRoute:
     ) -> None:
         """Follow a command to its end, whoever still waits for it."""
         began = time.monotonic()
-        limit = self.gate.lifetime_ms()
+        limit = self.gate.lifetime_ms(caller)
         try:
             if not await started.wait(limit or None):
                 identity.warning = f"Ended by the policy's lifetime limit of {limit} ms."

@@ -29,6 +29,7 @@ class Identity:
     workspace_id: str | None
     caller_surface: str | None
     command: str | None
+    argv: tuple[str, ...]
     cwd: str | None
     trace_id: str
     started: float

@@ -27,7 +27,7 @@ from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable,
 from wsh.contract.identity import Identity, IdentityRegistry, not_found
 from wsh.contract.model import Request, Target
 from wsh.contract.output import OutputLog
-from wsh.contract.question import decision_entry, find_cwd, make_question, result_entry, speak
+from wsh.contract.question import find_cwd, make_question, result_entry, speak
 from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.shield import finish
@@ -150,9 +150,8 @@ class InteractiveRoute:
     ) -> Outcome:
         cwd = None if kind == "send" else _find_cwd(request, caller)
         question = make_question(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
-        verdict = self.gate.decide(question)
         identity = into or self._new_identity(request, caller, ids, cwd)
-        self.gate.record_decision(decision_entry(question, verdict, caller, ids, identity.session_id))
+        verdict = self.gate.decide(question, caller, ids, identity.session_id)
         if verdict.effect is Effect.DENY or is_irrecoverable(verdict):
             raise blocked(verdict)
         adapter = await self._adapter_for(request, caller, ids, into)
@@ -198,6 +197,7 @@ class InteractiveRoute:
             workspace_id=request.runtime.workspace_id,
             caller_surface=request.compat.caller_surface,
             command=speak(request.execution) if request.execution and request.execution.command else None,
+            argv=(),
             cwd=cwd,
             trace_id=ids.trace_id,
             started=time.time(),
@@ -262,6 +262,8 @@ class InteractiveRoute:
             log.warning("a cancelled request could not be taken back: %s (trace %s)", fault.message, ids.trace_id)
 
     def _note_approval(self, identity: Identity, decision: Decision, verdict: Verdict) -> None:
+        if decision.evidence is not None and not identity.argv:
+            identity.argv = tuple(decision.evidence.argv)
         identity.facts["approved_by"] = decision.by
         identity.facts["approval_scope"] = decision.scope
         if decision.edited and decision.evidence is not None:

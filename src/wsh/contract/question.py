@@ -12,6 +12,7 @@ from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.identity import Identity
 from wsh.contract.model import Execution, Mode, Request
+from wsh.policy.audit import describe_result
 
 _MODES = {"headless": policy.Mode.HEADLESS, "interactive": policy.Mode.INTERACTIVE}
 
@@ -42,49 +43,21 @@ def make_question(
     )
 
 
-def decision_entry(
-    question: policy.Request, verdict: policy.Verdict, caller: Caller, ids: Correlated, session_id: str
-) -> dict[str, Any]:
-    """Who asked for what, and what was ruled. Names of variables, never their values."""
-    return {
-        "kind": "decision",
-        "tool": "contract",
-        "trace_id": ids.trace_id,
-        "request_id": ids.request_id,
-        "session_id": session_id,
-        "actor": caller.id,
-        "role": caller.actor,
-        "client": caller.client,
-        "action": question.action.value,
-        "mode": question.mode.value,
-        "effect": verdict.effect.value,
-        "risk": verdict.risk.value,
-        "reason": verdict.reason.value,
-        "rule": verdict.rule,
-        "argv": list(question.argv) if question.argv is not None else [list(words) for words in verdict.argv],
-        "command": question.command,
-        "cwd": question.cwd,
-        "workspace": question.workspace,
-        "caller_surface": question.caller_surface,
-        "env_names": sorted(question.env),
-    }
-
-
 def result_entry(identity: Identity, caller: Caller, ids: Correlated, duration_ms: int) -> dict[str, Any]:
-    """How a command that was decided on ended."""
-    return {
-        "kind": "result",
-        "tool": "contract",
-        "trace_id": ids.trace_id,
-        "request_id": ids.request_id,
-        "session_id": identity.session_id,
-        "actor": caller.id,
-        "mode": identity.mode,
-        "cwd": identity.cwd,
-        "exit_code": identity.exit_code,
-        "duration_ms": duration_ms,
-        "terminated": identity.terminated,
-    }
+    """How a command that was decided on ended, for the audit."""
+    return describe_result(
+        trace_id=ids.trace_id,
+        tool="contract",
+        argv=identity.argv,
+        cwd=identity.cwd,
+        exit_code=identity.exit_code,
+        duration_ms=duration_ms,
+        request_id=ids.request_id,
+        session_id=identity.session_id,
+        actor=caller.id,
+        mode=identity.mode,
+        terminated=identity.terminated,
+    )
 
 
 def find_cwd(request: Request, caller: Caller) -> str:

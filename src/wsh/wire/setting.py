@@ -155,6 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("approvals.web", False, "Let the web page answer approvals, with the owner's token."),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),
+    Setting("bridge.binaries", [], "Absolute paths of desktop programs that a request may choose."),
     Setting("bridge.heartbeat_s", 10.0, "Between heartbeats on the bridge.", 0.05, 3600),
     # workspace
     Setting("index.max_file_bytes", 2 * MIB, "Files larger than this are not indexed.", KIB, GIB),

@@ -118,9 +118,9 @@ class SessionTranscripts:
 
     async def refresh(self) -> None:
         """Put what changed since the last time. Quick when nothing has."""
-        if not self._commands and not self._stretches:
-            return
-        async with self._lock:
+        async with self._lock:  # also to wait for a flush that is under way
+            if not self._commands and not self._stretches:
+                return
             commands, self._commands = self._commands, {}
             stretches, self._stretches = self._stretches, {}
             documents: list[Transcript] = []
@@ -161,7 +161,7 @@ class SessionTranscripts:
 
     async def _ends(self, session: Session, start: int, end: int, rows: int, cols: int) -> str:
         """Beginning and end of a long output; the middle is not worth reading a journal of megabytes for."""
-        journal = Journal(session.folder.path)
+        journal = await _journal_up_to(session, end)
         parts = []
         for first, last in ((start, start + _HALF), (end - _HALF, end)):
             data, _ = await asyncio.to_thread(journal.read_bytes, first, last)
@@ -170,8 +170,8 @@ class SessionTranscripts:
 
     async def _stretch_documents(self, session: Session, since: int) -> list[Transcript]:
         """The output of a program without marks, cut at multiples of STRETCH_BYTES."""
-        journal = Journal(session.folder.path)
         end = session.generation
+        journal = await _journal_up_to(session, end)
         documents = []
         for start in range(max(since, end - 64 * STRETCH_BYTES) // STRETCH_BYTES * STRETCH_BYTES, end, STRETCH_BYTES):
             data, _ = await asyncio.to_thread(journal.read_bytes, start, min(start + STRETCH_BYTES, end))
@@ -194,6 +194,16 @@ class SessionTranscripts:
                 )
             )
         return documents
+
+
+async def _journal_up_to(session: Session, end: int) -> Journal:
+    """The journal, once the keeper has written it up to `end`, which happens a little after the bytes are parsed."""
+    until = time.monotonic() + 1.0
+    while session.child is not None and session.journal_state == "ok" and time.monotonic() < until:
+        if session.child.ring.journaled >= end:
+            break
+        await asyncio.sleep(0.005)
+    return Journal(session.folder.path)
 
 
 def _key(session: Session, command: Command) -> str:

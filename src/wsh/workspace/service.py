@@ -400,7 +400,7 @@ class WorkspaceService:
 
     async def check_status(self) -> dict[str, Any]:
         machine = await asyncio.to_thread(status.describe_machine, self.settings)
-        policy = self._around.describe_policy()
+        policy = await self._around.describe_policy()
         if policy.get("state") == "strict":
             machine["warnings"].append({"code": "POLICY_STRICT", "message": str(policy.get("problem") or "Strict.")})
         if not self._can_transcribe():

@@ -17,7 +17,7 @@ class Surroundings(Protocol):
         """Calls under way and the limit: `{"active": 0, "limit": 256}`."""
         ...
 
-    def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> dict[str, Any]:
         """State of the policy: `{"state": "ok" | "strict" | "unknown", …}`."""
         ...
 
@@ -47,7 +47,7 @@ class Alone:
     def describe_queue(self) -> dict[str, Any]:
         return {"active": 0, "limit": None}
 
-    def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> dict[str, Any]:
         return {"state": "unknown"}
 
     def list_sessions(self) -> list[dict[str, Any]]:

@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from wsh.bridge.frame import MAX_FRAME_BYTES, Policy
 from wsh.contract.adapters.base import ConnectInput, RuntimeAdapter
 from wsh.contract.adapters.container_bridge import ContainerBridgeAdapter
 from wsh.contract.adapters.discover import discover
-from wsh.contract.adapters.inputs import read_bridge_inputs, read_trace
+from wsh.contract.adapters.inputs import BridgeInputs, read_bridge_inputs, read_trace
 from wsh.contract.adapters.local import BundledAdapter, LocalAdapter
 from wsh.contract.adapters.mode import resolve_mode
 from wsh.contract.correlation import make_id
@@ -29,7 +30,7 @@ class PoolOptions:
     listed_binaries: tuple[str, ...] = ()
     name: str = "wsh"
     max_frame_bytes: int = MAX_FRAME_BYTES
-    on_policy: Callable[[Policy], None] | None = None
+    on_policy: Callable[[BridgeInputs, Policy], None] | None = None
     """Hears the policy of a desktop across a container's bridge."""
 
 
@@ -74,7 +75,7 @@ class AdapterPool:
                 self.runtime_session_id,
                 name=options.name,
                 max_frame_bytes=options.max_frame_bytes,
-                on_policy=options.on_policy,
+                on_policy=partial(options.on_policy, inputs) if options.on_policy is not None else None,
             )
         candidates = discover(
             resolved.mode,

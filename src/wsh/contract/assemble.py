@@ -1,0 +1,64 @@
+"""The contract put together for a server: settings become limits, the plugs find their sockets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from wsh.contract.adapters.discover import PROGRAM
+from wsh.contract.adapters.pool import AdapterPool, PoolOptions
+from wsh.contract.dispatch import Contract
+from wsh.contract.gate import Gate, Trail
+from wsh.contract.headless import HeadlessOptions, HeadlessRoute
+from wsh.contract.identity import IdentityRegistry
+from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
+from wsh.contract.policy_book import PolicyBook, PolicyFile
+from wsh.contract.runner import Runner
+from wsh.wire.place import Places
+from wsh.wire.setting import Settings
+from wsh.wire.version import VERSION
+
+
+def make_contract(
+    settings: Settings,
+    places: Places,
+    *,
+    runner: Runner,
+    policy: PolicyFile,
+    trail: Trail,
+    environ: Mapping[str, str],
+) -> Contract:
+    """`environ` is the server's own: what a started desktop inherits, and whose HOME must not be wiped.
+
+    The caller owns the result and calls its `aclose`.
+    """
+    book = PolicyBook(policy)
+    gate = Gate(book, trail, home=environ.get("HOME"), lifetime_ms=settings.get_int("exec.lifetime_ms"))
+    registry = IdentityRegistry(
+        retention_s=settings.get_int("session.retention_s"), max_active=settings.get_int("server.max_sessions")
+    )
+    pool = AdapterPool(
+        PoolOptions(
+            info=places.desktop_info,
+            base_environ=dict(environ),
+            bundled_path=find_bundled(),
+            listed_binaries=tuple(settings.get_list("bridge.binaries")),
+            name=f"wsh {VERSION}",
+            max_frame_bytes=settings.get_int("bridge.max_frame_bytes"),
+            on_policy=book.learn,
+        )
+    )
+    headless = HeadlessRoute(
+        gate, runner, registry, HeadlessOptions(max_output_bytes=settings.get_int("exec.max_output_bytes"))
+    )
+    interactive = InteractiveRoute(
+        gate, pool, registry, headless, InteractiveOptions(max_approval_ms=settings.get_int("approvals.timeout_ms"))
+    )
+    return Contract(registry, headless, interactive)
+
+
+def find_bundled() -> str | None:
+    """The desktop program that was installed together with this server."""
+    path = Path(sys.executable).parent / PROGRAM
+    return str(path) if path.exists() else None

@@ -1,0 +1,175 @@
+"""The contract's tools and its HTTP handler, as the doors mount them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.bridge.scripted import ScriptedDesktop, listening
+from tests.contract.harness import HEADLESS, INTERACTIVE, World, opened, with_keeper
+from tests.contract.test_alias import LEGACY
+from tests.contract.test_validate import ACCEPTED
+from wsh.bridge.endpoint import write_endpoint
+from wsh.contract.alias import STAGES, Stage
+from wsh.contract.endpoint import STATUS, handle_terminal
+from wsh.contract.tool import make_tools
+from wsh.mcp.call import CallDesk
+from wsh.mcp.caller import Caller as Connection
+from wsh.mcp.registry import Registry
+from wsh.wire.place import Places
+from wsh.wire.tool import ToolOutcome, ToolSpec
+
+
+def tools(world: World, stage: Stage = "compat") -> dict[str, ToolSpec]:
+    return {spec.name: spec for spec in make_tools(world.contract, stage)}
+
+
+async def call(world: World, name: str, arguments: dict[str, Any], request_id: object = 1) -> ToolOutcome:
+    """Through the MCP door's own call desk."""
+    registry = Registry(make_tools(world.contract))
+    tool = registry.find_tool(name)
+    assert tool is not None
+    connection = Connection("owner-1", "agent", "test client", world.caller.cwd, world.caller.environ)
+
+    async def emit(*_: object) -> None:
+        return None
+
+    desk = CallDesk(queue_size=64, progress_per_second=4)
+    return await desk.serve(tool, arguments, connection, request_id, {}, emit)
+
+
+def test_the_list_has_the_canonical_tool_and_two_adapters_until_the_strict_stage(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as world:
+            for stage in ("compat", "warn"):
+                names = list(tools(world, stage))
+                assert names == ["memory_terminal_interactive", "memory_terminal", "memory_terminal_vscode"]
+            assert list(tools(world, "strict")) == ["memory_terminal_interactive"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_schemas_are_schemas_and_refuse_unknown_fields_at_every_level(stage: Stage, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as world:
+            for spec in tools(world, stage).values():
+                for schema in (spec.input_schema, spec.output_schema):
+                    assert schema is not None
+                    jsonschema.Draft202012Validator.check_schema(dict(schema))
+                assert spec.input_schema["additionalProperties"] is False
+                for part in ("invocation", "correlation", "runtime", "execution", "target", "compat"):
+                    assert spec.input_schema["properties"][part]["additionalProperties"] is False
+                assert spec.schema_version == 1 and spec.family == "contract" and len(spec.description) > 100
+
+    asyncio.run(scenario())
+
+
+def test_what_the_contract_accepts_fits_the_schema(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as world:
+            schema = dict(tools(world)["memory_terminal_interactive"].input_schema)
+            for request in [*ACCEPTED.values(), *LEGACY.values()]:
+                jsonschema.validate(request, schema)
+            strict = dict(tools(world, "strict")["memory_terminal_interactive"].input_schema)
+            for legacy in ("run", "create"):
+                with pytest.raises(jsonschema.ValidationError):
+                    jsonschema.validate(LEGACY[legacy], strict)
+
+    asyncio.run(scenario())
+
+
+def test_bad_arguments_get_the_contracts_own_answer_through_the_mcp_door(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as world:
+            cases: list[tuple[dict[str, Any], str]] = [
+                ({}, "PM_TERM_INVALID_PAYLOAD"),
+                ({"action": 7}, "PM_TERM_INVALID_PAYLOAD"),
+                ({"action": "dance"}, "PM_TERM_INVALID_ACTION"),
+                ({"action": "list", "invocation": {"mode": "both"}}, "PM_TERM_INVALID_MODE"),
+                ({"action": "list", "colour": "red"}, "PM_TERM_INVALID_PAYLOAD"),
+                ({"action": "list", "runtime": {"timeout_ms": "x"}}, "PM_TERM_INVALID_PAYLOAD"),
+            ]
+            for arguments, code in cases:
+                outcome = await call(world, "memory_terminal_interactive", arguments)
+                assert outcome.is_error and isinstance(outcome.structured, dict)
+                assert outcome.structured["error"]["code"] == code
+                assert outcome.structured["fallback"]["strategy"]
+
+    asyncio.run(scenario())
+
+
+def test_every_answer_fits_the_output_schema(places: Places, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        desktop = ScriptedDesktop()
+        async with with_keeper(places) as runner, opened(tmp_path, runner=runner) as world:
+            schema = dict(tools(world)["memory_terminal_interactive"].output_schema or {})
+            unavailable = await world.interactive("ls", adapter_override="bundled")
+            async with listening(desktop) as (_, endpoint):
+                write_endpoint(world.info, endpoint)
+                answers = [
+                    unavailable,
+                    await world.headless("echo hi"),
+                    await world.headless("sleep", "100", timeout_ms=1),
+                    await world.headless("rm -rf /"),
+                    await world.interactive("echo hi"),
+                    await world.ask({"action": "list"}),
+                    await world.ask({"action": "dance"}),
+                    await world.ask({"action": "read_output", "target": {"session_id": "none"}}),
+                ]
+                answers.append(await world.follow("terminate", answers[2]))
+            for answer in answers:
+                jsonschema.validate(answer, schema)
+            assert {answer["status"] for answer in answers} == {"accepted", "completed", "failed"}
+
+    asyncio.run(scenario())
+
+
+def test_a_tool_call_runs_in_the_callers_folder_and_belongs_to_the_caller(places: Places, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with with_keeper(places) as runner, opened(tmp_path, runner=runner) as world:
+            outcome = await call(
+                world,
+                "memory_terminal_interactive",
+                {"action": "execute", "invocation": HEADLESS, "execution": {"command": "pwd"}},
+            )
+            assert not outcome.is_error and isinstance(outcome.structured, dict)
+            assert outcome.structured["result"]["stdout"] == f"{tmp_path}\n"
+            target = outcome.structured["identity"]
+            theirs = await call(world, "memory_terminal_interactive", {"action": "read_output", "target": target})
+            assert not theirs.is_error
+            mine = await world.ask({"action": "read_output", "target": target})
+            assert mine["error"]["code"] == "PM_TERM_NOT_FOUND"
+            legacy = await call(world, "memory_terminal", {"action": "run", "command": "echo", "args": ["old"]})
+            assert isinstance(legacy.structured, dict) and legacy.structured["result"]["stdout"] == "old\n"
+
+    asyncio.run(scenario())
+
+
+def test_over_http_each_code_has_one_status_and_accepted_is_202(places: Places, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with with_keeper(places) as runner, opened(tmp_path, runner=runner) as world:
+
+            async def post(body: object) -> tuple[int, dict[str, Any]]:
+                return await handle_terminal(world.contract, body, world.caller)
+
+            status, answer = await post({"action": "execute", "invocation": HEADLESS, "execution": {"command": "true"}})
+            assert (status, answer["status"]) == (200, "completed")
+            sleep = {"command": "sleep", "args": ["9"]}
+            status, answer = await post(
+                {"action": "execute", "invocation": HEADLESS, "execution": sleep, "runtime": {"timeout_ms": 1}}
+            )
+            assert (status, answer["status"]) == (202, "accepted")
+            bodies: list[object] = [[], {}, {"action": "x"}, {"action": "read_output", "target": {"session_id": "s"}}]
+            for body in bodies:
+                status, answer = await post(body)
+                assert status == STATUS[answer["error"]["code"]] >= 400
+            interactive = {"action": "execute", "invocation": INTERACTIVE, "execution": {"command": "ls"}}
+            status, answer = await post(interactive)
+            assert (status, answer["error"]["code"]) == (503, "PM_TERM_GUI_UNAVAILABLE")
+
+    asyncio.run(scenario())
