@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
 from wsh.wire.place import Places, ensure_private
@@ -23,9 +23,16 @@ from wsh.wire.setting import SettingError, Settings
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
+    from wsh.contract.dispatch import Contract
     from wsh.http.gateway import Access, Gateway
     from wsh.http.lifetime import Holding, Lifetime
+    from wsh.http.rooms import Rooms
+    from wsh.mcp.call import CallDesk
+    from wsh.mcp.endpoint import McpEndpoint
+    from wsh.policy.store import PolicyStore
     from wsh.session.registry import SessionRegistry
+    from wsh.visual.stages import Stages
+    from wsh.workspace.service import WorkspaceService
 
 log = logging.getLogger("wsh.app")
 
@@ -89,8 +96,6 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
     try:
         await app.open()
         app.announce()
-        gc.collect()
-        gc.freeze()
         notify_systemd("READY=1")
         lifetime.look()
         await lifetime.stopping.wait()
@@ -98,7 +103,7 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
         notify_systemd("STOPPING=1")
         lifetime.close()
         app.gateway.closing = True
-        await asyncio.gather(tcp.aclose(GRACE_S), unix.aclose(GRACE_S))
+        await asyncio.gather(tcp.aclose(GRACE_S), unix.aclose(GRACE_S), app.late.aclose())
         await app.aclose(keep_sessions=lifetime.keep_sessions)
 
 
@@ -108,7 +113,8 @@ class App:
     def __init__(self, doors: Doors, settings: Settings, options: ServerOptions, lifetime: Lifetime) -> None:
         from wsh.http import server_route
         from wsh.http.auth import Authority
-        from wsh.http.gateway import Gateway
+        from wsh.http.gateway import Gateway, Mount
+        from wsh.http.late import serve_late
         from wsh.http.route import Table
         from wsh.wire.token import TokenFile
 
@@ -137,6 +143,8 @@ class App:
         self.gateway: Gateway = Gateway(
             self.table, _Opening(self.facts), authority, make_access(doors, settings, prefix)
         )
+        self.late = LateRooms(self)
+        self.gateway.mounts.append(Mount("/mcp", serve_late(self.late.mcp)))
         self._registry: SessionRegistry | None = None
         self._closers: list[Callable[[], None]] = []
 
@@ -147,22 +155,32 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.http import element_route, record_route, session_route, socket_route
+        from wsh.http import command_route, contract_route, element_route, record_route, session_route, socket_route
         from wsh.http.clients import Clients
         from wsh.http.rooms import Rooms
         from wsh.session.registry import SessionRegistry
         from wsh.visual.stages import Stages
 
-        for route in (*session_route.ROUTES, *element_route.ROUTES, *record_route.ROUTES, *socket_route.ROUTES):
-            self.table.add(route)
+        for module in (session_route, command_route, element_route, record_route, socket_route, contract_route):
+            for route in module.ROUTES:
+                self.table.add(route)
         registry = self._registry = await SessionRegistry.open(self.places, self.settings)
-        self.stages = Stages(self.settings)
-        clients = Clients(self.settings.get_int("server.max_viewers"))
-        self.rooms = Rooms(self.settings, self.places, self.facts, clients, self.stages, registry)
+        self.stages: Stages = Stages(self.settings)
+        self.rooms: Rooms = Rooms(
+            self.settings,
+            self.places,
+            self.facts,
+            Clients(self.settings.get_int("server.max_viewers")),
+            self.stages,
+            registry,
+            self.late.contract,
+            self.late.workspace,
+        )
         self.gateway.rooms = self.rooms
         self.lifetime.sessions = self._holding
         self._closers.append(registry.lifecycle.add(lambda event: self.lifetime.look()))
         self.gateway.ready.set()
+        self.late.start()
 
     def _holding(self) -> Holding:
         """Which sessions hold an ephemeral server."""
@@ -201,6 +219,126 @@ class App:
         auth = '"headers": {"Authorization": "Bearer TOKEN"}'
         say(f'    {{"mcpServers": {{"wsh": {{"type": "http", "url": "{mcp}", {auth}}}}}}}')
         say("Ctrl+C ends the server and keeps the sessions; `wsh stop` ends both.")
+
+
+class LateRooms:
+    """The rooms that take long to import: policy, contract, workspace, MCP. They open beside the first requests."""
+
+    def __init__(self, app: App) -> None:
+        from wsh.http.late import Late
+
+        self.contract: Late[Contract] = Late()
+        self.workspace: Late[WorkspaceService] = Late()
+        self.mcp: Late[McpEndpoint] = Late()
+        self._app = app
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+
+    def start(self) -> None:
+        self._task = asyncio.ensure_future(self._run())
+
+    async def aclose(self) -> None:
+        """End calls and streams under way, then the rooms. Idempotent."""
+        self._stopping.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        for late in (self.contract, self.workspace, self.mcp):
+            late.close()
+
+    async def _run(self) -> None:
+        # In a thread: the loop goes on serving between two of its imports.
+        await asyncio.to_thread(_import_late)
+        if self._stopping.is_set():
+            return
+        try:
+            await self._serve()
+        except Exception as problem:
+            log.exception("the late rooms could not be opened")
+            for late in (self.contract, self.workspace, self.mcp):
+                late.fail(problem)
+
+    async def _serve(self) -> None:
+        from wsh.contract.alias import parse_stage
+        from wsh.contract.assemble import make_contract
+        from wsh.contract.execute_command import ExecuteCommand
+        from wsh.contract.tool import make_tools
+        from wsh.headless import HeadlessRunner
+        from wsh.mcp.endpoint import open_door
+        from wsh.mcp.tool.rooms import TerminalRooms
+        from wsh.policy.audit import Audit
+        from wsh.policy.store import PolicyStore
+        from wsh.workspace.feed import SessionTranscripts
+        from wsh.workspace.service import WorkspaceService
+        from wsh.workspace.tool import list_tools
+
+        app, settings, places = self._app, self._app.settings, self._app.places
+        output_bytes = settings.get_int("exec.max_output_bytes")
+        runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes)
+        trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
+        policy = PolicyStore(places.policy_file)
+        contract = make_contract(settings, places, runner=runner, policy=policy, trail=trail, environ=dict(os.environ))
+        execute = ExecuteCommand(
+            runner,
+            trail,
+            timeout_ms=settings.get_int("exec.timeout_ms"),
+            max_output_bytes=output_bytes,
+            home=os.environ.get("HOME"),
+        )
+        around = _Around(app, policy)
+        workspace = WorkspaceService(places, settings, around)
+        transcripts = SessionTranscripts(
+            app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
+        )
+        workspace.use_transcripts(transcripts)
+        workspace.start_watching()
+        await transcripts.start()
+        terminal = TerminalRooms(app.registry, app.stages, settings, app.rooms.clients.detach, app.rooms.clients.count)
+        tools = [*make_tools(contract, parse_stage(os.environ)), execute.make_tool(), *list_tools(workspace)]
+        endpoint = open_door(terminal, settings, tools)
+        endpoint.door.farewell.append(app.stages.end_leases)
+        around.desk = endpoint.door.desk
+        try:
+            async with endpoint.run():
+                self.contract.set(contract)
+                self.workspace.set(workspace)
+                self.mcp.set(endpoint)
+                gc.collect()
+                gc.freeze()
+                await self._stopping.wait()
+        finally:
+            await contract.aclose()
+            await transcripts.aclose()
+            await workspace.aclose()
+
+
+def _import_late() -> None:
+    import wsh.contract.assemble
+    import wsh.contract.execute_command
+    import wsh.headless
+    import wsh.mcp.endpoint
+    import wsh.workspace.feed
+    import wsh.workspace.tool  # noqa: F401
+
+
+class _Around:
+    """What the workspace room shows of the rest of the server."""
+
+    def __init__(self, app: App, policy: PolicyStore) -> None:
+        self._app = app
+        self._policy = policy
+        self.desk: CallDesk | None = None
+
+    def describe_queue(self) -> dict[str, Any]:
+        active = self.desk.under_way if self.desk is not None else 0
+        return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
+
+    def describe_policy(self) -> dict[str, Any]:
+        warning = self._policy.warning
+        return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
+
+    def list_sessions(self) -> list[dict[str, Any]]:
+        sessions = self._app.registry.list_sessions()
+        return [{"name": s.name, "cwd": s.cwd, "running": s.running} for s in sessions]
 
 
 @dataclass

@@ -82,7 +82,8 @@ def decode(frames: bytes) -> list[dict[str, Any]]:
 
 
 def make_rooms(program: Program) -> tuple[Rooms, Session]:
-    rooms = Rooms(Settings(), cast(Any, None), cast(Any, None), cast(Any, None), Stages(Settings()), cast(Any, None))
+    nobody = cast(Any, None)
+    rooms = Rooms(Settings(), nobody, nobody, nobody, Stages(Settings()), nobody, nobody, nobody)
     return rooms, cast(Session, program)
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from wsh.wire.error import Blame, InternalError, InvalidRequest, WshError
+from wsh.wire.tool import ToolFailure
 
 log = logging.getLogger("wsh.http")
 
@@ -164,6 +165,28 @@ class SessionRequired(InvalidRequest):
 
     def __init__(self) -> None:
         super().__init__("This method needs a session.", hint='Give the name as "session" beside "method".')
+
+
+_TOOL_CODES = {
+    "INVALID_REQUEST": "invalid_request",
+    "NOT_FOUND": "not_found",
+    "NO_INDEX": "conflict",
+    "CAPABILITY_MISSING": "capability_missing",
+    "QUEUE_OVERLOADED": "resource_limit_reached",
+    "TOOL_TIMEOUT": "request_timeout",
+    "FORBIDDEN": "forbidden",
+    "ARCHIVE_UNSAFE": "invalid_request",
+    "ARCHIVE_TOO_LARGE": "too_large",
+    "DOWNLOAD_VERIFY_FAILED": "invalid_request",
+}
+
+
+class ToolRefused(WshError):
+    """A tool's failure on this wire; `details.tool_code` keeps the tool's own code."""
+
+    def __init__(self, failure: ToolFailure) -> None:
+        super().__init__(failure.message, hint=failure.hint, tool_code=failure.code, **failure.details)
+        self.code = _TOOL_CODES.get(failure.code, "internal_error")  # type: ignore[misc]  # one class for all of them
 
 
 def from_validation(problem: ValidationError, cls: type[InvalidRequest] = InvalidRequest) -> InvalidRequest:

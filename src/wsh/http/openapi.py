@@ -140,9 +140,12 @@ def _responses(route: Route) -> dict[str, Any]:
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(codes):
         by_status.setdefault(STATUS[code], []).append(code)
+    for status in route.own_statuses:
+        by_status.setdefault(status, [])
     for status, names in sorted(by_status.items()):
+        schema: dict[str, Any] = {} if status in route.own_statuses else _reference(ErrorAnswer)
         responses[str(status)] = {
-            "description": ", ".join(sorted(names)),
-            "content": {"application/json": {"schema": _reference(ErrorAnswer)}},
+            "description": ", ".join(sorted(names)) or "See the handler's own documentation.",
+            "content": {"application/json": {"schema": schema}},
         }
     return dict(sorted(responses.items()))

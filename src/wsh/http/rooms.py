@@ -19,9 +19,12 @@ from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 
 if TYPE_CHECKING:
+    from wsh.contract.dispatch import Contract
     from wsh.http.feed import Feeds
+    from wsh.http.late import Late
     from wsh.http.server_route import ServerFacts
     from wsh.session.registry import SessionRegistry
+    from wsh.workspace.service import WorkspaceService
 
 
 @dataclass
@@ -32,6 +35,8 @@ class Rooms:
     clients: Clients
     stages: Stages
     registry: SessionRegistry
+    contract: Late[Contract]
+    workspace: Late[WorkspaceService]
     _feeds: Feeds | None = None
 
     @property

@@ -78,6 +78,8 @@ class Route:
     waits: bool = False
     """The handler may take long; it is cancelled when the client hangs up."""
     invalid: type[InvalidRequest] = InvalidRequest
+    own_statuses: tuple[int, ...] = ()
+    """Statuses whose body is the handler's own, not the one error shape."""
     media_type: str = "application/json"
     description: str = ""
 

@@ -117,7 +117,7 @@ async def get_openapi_yaml(call: Call[Any]) -> Answer:
 
 
 def _static(name: str) -> bytes:
-    return (resources.files("wsh.http") / "static" / name).read_bytes()
+    return (resources.files("wsh.http") / "page" / name).read_bytes()
 
 
 async def get_docs(call: Call[Any]) -> Answer:

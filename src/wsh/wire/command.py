@@ -1,0 +1,79 @@
+"""Commands of an integrated shell on the wire, and what a session waits for (pydantic)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from wsh.wire.model import Format, Model, Shown
+from wsh.wire.screen import Line, Screen
+
+Truth: TypeAlias = Literal["yes", "no", "unknown"]
+
+
+class RunRequest(Model):
+    """Type `input`, and Enter unless it ends in one, and wait for what comes of it."""
+
+    input: Annotated[str, Field(max_length=1_048_576)]
+    enter: bool = True
+    timeout_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 2000
+    max_wait_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 30_000
+    max_output_bytes: Annotated[int, Field(ge=0, le=64 * 1024 * 1024)] | None = None
+    format: Format = "styled"
+
+
+class RunAnswer(Shown):
+    """What is not known is left out."""
+
+    screen: Screen
+    generation: int
+    finished_by: str
+    exit_code: int | None = None
+    output: str | None = None
+    duration_ms: float | None = None
+    pipestatus: list[int] | None = None
+    command_id: int | None = None
+    commands: list[int] | None = None
+    background: list[dict[str, Any]] | None = None
+    truncated: dict[str, Any] | None = None
+
+
+class CommandInfo(Shown):
+    id: int
+    command: str
+    cwd: str | None
+    state: str
+    started: float | None
+    duration_ms: float | None
+    exit_code: int | None
+    pipestatus: list[int] | None
+    first_line: int
+    last_line: int | None
+    output_bytes: int | None
+
+
+class CommandOutput(Shown):
+    """Lines of a command's output; with a search, those that match and where they are."""
+
+    lines: list[Line]
+    offset: int
+    total: int
+    numbers: list[int] | None = None
+    matches: int | None = None
+    missing_bytes: int = 0
+
+
+class StateAnswer(Shown):
+    running: bool
+    at_prompt: Truth
+    input_wanted: Truth
+    hidden_prompt: Truth
+    alt_screen: Truth
+    integration: str
+    command_id: int | None
+    foreground: dict[str, Any] | None
+    cwd: str | None
+    jobs: list[dict[str, Any]]
+    taken_by: str | None
+    last_input: dict[str, Any] | None
