@@ -332,7 +332,7 @@ class _Around:
         active = self.desk.under_way if self.desk is not None else 0
         return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
 
-    def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> dict[str, Any]:
         warning = self._policy.warning
         return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
 

@@ -209,7 +209,12 @@ def test_keys_are_pressed_by_name(server: RunningServer, open_session: Open) -> 
     name = open_session()
     settle(server, name)
     type_in(server, name, "sleep 100\r")
-    settle(server, name)
+
+    def sleeps() -> bool:
+        front = server.get(f"/sessions/{name}/state")["foreground"]
+        return front is not None and front["name"] == "sleep"
+
+    wait_for(sleeps, "the program in front")
     assert server.request("POST", f"/sessions/{name}/keys", {"keys": ["ctrl+c", "h", "i", "enter"]}).status == 204
     wait_for_text(server, name, "^C")
     wait_for_text(server, name, "hi: command not found")

@@ -1,23 +1,44 @@
 """The C library behind typed functions: everything of cffi that the rest of this room may touch.
 
-`pyghostty` carries libghostty-vt and loads it in cffi's ABI mode, so every call here crosses a slow border (some
+`pyghostty` carries libghostty-vt; it is loaded in cffi's ABI mode, so every call here crosses a slow border (some
 0.3 µs): callers fetch a screen in one piece and never a cell at a time. All functions expect one thread.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
-from pyghostty._ffi import ffi as _ffi
-from pyghostty._ffi import lib as _lib
-from pyghostty._ffi import union_fn as _union_fn
-
+from wsh.terminal.abi import ffi as _ffi
 from wsh.wire.error import WshError
 
+
+def _find_library() -> str:
+    """The shared library inside the package `pyghostty`, which is not imported: parsing its declarations takes long."""
+    given = os.environ.get("PYGHOSTTY_LIB")
+    if given:
+        return given
+    spec = find_spec("pyghostty")
+    for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+        for suffix in (".so", ".dylib", ".dll"):
+            path = Path(folder) / "_lib" / f"libghostty-vt{suffix}"
+            if path.exists():
+                return str(path)
+    raise OSError("libghostty-vt is not installed; reinstall the package pyghostty")
+
+
 ffi: Final[Any] = _ffi
+_lib: Final[Any] = _ffi.dlopen(_find_library())
 lib: Final[Any] = _lib
 NULL: Final[Any] = _ffi.NULL
+
+
+def _union_fn(name: str, signature: str) -> Any:
+    """A function that takes a union by value, seen as one that takes the struct of the same layout."""
+    return _ffi.cast(signature, _ffi.addressof(_lib, name))
 
 
 class EngineError(WshError):
@@ -34,7 +55,7 @@ def check(result: int, call: str) -> None:
         raise EngineError(call, result)
 
 
-# cffi cannot pass unions by value; pyghostty's layout-identical twin struct can be.
+# cffi cannot pass unions by value; our layout-identical twin struct can be.
 grid_ref_at: Final[Any] = _union_fn(
     "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
 )

@@ -14,8 +14,6 @@ import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import pyghostty
-
 from wsh.terminal.limit import TerminalLimits
 from wsh.terminal.native import NULL, EngineError, check, ffi, lib, take_allocated
 from wsh.terminal.number import LineNumbers
@@ -30,10 +28,13 @@ _HEADER = struct.Struct("<8sII")
 
 @lru_cache(maxsize=1)
 def engine_version() -> str:
+    from importlib.metadata import version
+
+    package = f"pyghostty {version('pyghostty')}"
     text = ffi.new("GhosttyString*")
     if lib.ghostty_build_info(lib.GHOSTTY_BUILD_INFO_VERSION_STRING, text) or not text.len:
-        return f"pyghostty {pyghostty.__version__}"
-    return f"pyghostty {pyghostty.__version__} {bytes(ffi.buffer(text.ptr, text.len)).decode()}"
+        return package
+    return f"{package} {bytes(ffi.buffer(text.ptr, text.len)).decode()}"
 
 
 def _facts(terminal: Terminal) -> dict[str, Any]:
