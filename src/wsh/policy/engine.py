@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import posixpath
 
-from wsh.policy.hygiene import find_argv_fault, find_fault
+from wsh.policy.hygiene import MAX_ARGUMENTS, find_argv_fault, find_fault, readable
 from wsh.policy.lexer import Broken, Literal, NotLiteral, lex
 from wsh.policy.policy import Policy
 from wsh.policy.request import Action, Mode, Request
 from wsh.policy.risk import Assessment, Setting, assess_argv, assess_text
 from wsh.policy.rule import Rule, RuleEffect, fits, forbids, is_within
 from wsh.policy.shell import TooComplicated, parse, read_literal
-from wsh.policy.verdict import Effect, Reason, Risk, RiskReason, Verdict
+from wsh.policy.verdict import Effect, Kind, Reason, Risk, RiskReason, Verdict
 
 _NO_ASSESSMENT = Assessment()
 
@@ -41,19 +41,27 @@ class _Understanding:
             else:
                 self.fault = "there is no command"
         except TooComplicated as problem:
-            self.segments, self.operators, self.fault = (), (), f"{problem.what}; that is too much to be understood"
+            self._give_up(f"{problem.what}; that is too much to be understood")
         except RecursionError:
-            self.segments, self.operators, self.fault = (), (), "it is nested too deeply to be understood"
+            self._give_up("it is nested too deeply to be understood")
+
+    def _give_up(self, fault: str) -> None:
+        self.segments, self.operators, self.fault = (), (), self.fault or fault
+        unknown = RiskReason(Risk.DESTRUCTIVE, Kind.UNKNOWN, "what it does cannot be found out")
+        self.assessment = Assessment([*self.assessment.reasons, unknown])
 
     def _read_argv(self, argv: tuple[str, ...], setting: Setting) -> None:
         self.fault = find_argv_fault(argv)
         if self.fault is None:
             self.segments = (argv,)
             self.assessment = assess_argv(argv, setting)
+        elif argv and len(argv) <= MAX_ARGUMENTS:
+            self.assessment = assess_argv([readable(word) for word in argv], setting)
 
     def _read_text(self, text: str, setting: Setting) -> None:
         self.fault = find_fault(text)
         if self.fault is not None:
+            self.assessment = assess_text(readable(text), setting)
             return
         literal: Literal | None = None
         try:

@@ -57,3 +57,11 @@ def find_argv_fault(argv: tuple[str, ...]) -> str | None:
         if fault:
             return f"argument {index}: {fault}"
     return None
+
+
+_UNREADABLE = re.compile("[\x00\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff]")
+
+
+def readable(text: str) -> str:
+    """`text` as far as it can be parsed at all, for a look at what it tries; it is refused whatever that shows."""
+    return _UNREADABLE.sub("?", text[: MAX_COMMAND_BYTES // 8])

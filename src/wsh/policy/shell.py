@@ -258,7 +258,7 @@ class _Reader:
         if depth > _MAX_DEPTH:
             raise TooComplicated("it has too deeply nested commands")
         if kind in ("word", "number", "variable_name", "special_variable_name", "test_operator"):
-            return mark_unquoted(text_of(node), at_start)
+            return mark_unquoted(text_of(node).lstrip(" \t\n"), at_start)
         if kind == "raw_string":
             return text_of(node)[1:-1]
         if kind == "ansi_c_string":
@@ -351,7 +351,15 @@ class _Reader:
         words: list[str] = []
         assignments: list[tuple[str, str]] = []
         found = _Redirects()
+        raw, end = node.text or b"", node.start_byte
         for child in node.children:
+            between = raw[end - node.start_byte : child.start_byte - node.start_byte]
+            end = child.end_byte
+            begins = (child.text or b"")[:1] == b"\n"
+            if (begins or b"\n" in between.replace(b"\\\n", b"")) and words:
+                # The grammar takes a line that begins with a backslash for more arguments; a shell does not.
+                self._emit(tuple(words), (*around.redirects, *found.redirects), tuple(assignments), around.stdin)
+                words, assignments = [], []
             if child.type == "variable_assignment":
                 assignments += self._assignments(child, depth)
             elif child.type in _REDIRECTS:
