@@ -33,7 +33,7 @@ Report = Callable[[str, int, int], None]
 RACY_NS = 2_000_000_000
 _PARALLEL_FROM_FILES = 48
 _BATCH = 8
-_COMPACT_FROM_BYTES = 8 * 1024 * 1024
+_COMPACT_FROM_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
         _stamp(connection, wanted, by, texts.end, partial=bool(paths))
         connection.execute("COMMIT")
         result = _result(connection, plan, tally, by)
-        connection.close()
+        store.finish(connection)
         home.publish(path)
     except BaseException:
         connection.close()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+from collections.abc import Coroutine, Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from wsh.workspace.child import kill_group, python_module
 from wsh.workspace.error import IndexBroken, ToolError
 from wsh.workspace.filter import Filter
 from wsh.workspace.scan import FileMatch, ScanResult, Span
 from wsh.workspace.transcript import TranscriptFilter
+
+T = TypeVar("T")
 
 SCANNERS = 2
 _IDLE_S = 60.0
@@ -44,13 +48,9 @@ class Scanners:
         parts = 1 if match == "literal" else self._count
         base = {"kind": "files", "path": path, "match": match, "query": query, "fts": fts, "filter": asdict(narrowing)}
         async with asyncio.timeout(seconds):
-            async with asyncio.TaskGroup() as group:
-                asked = [
-                    group.create_task(self._ask(base | {"seconds": seconds, "part": [n, parts]})) for n in range(parts)
-                ]
+            replies = await _all(self._ask(base | {"seconds": seconds, "part": [n, parts]}) for n in range(parts))
         total = ScanResult()
-        for task in asked:
-            reply = task.result()
+        for reply in replies:
             total.files += [FileMatch(f, count, [(s, e) for s, e in spans]) for f, count, spans in reply["files"]]
             total.candidates += reply["candidates"]
             total.complete = total.complete and reply["complete"]
@@ -74,7 +74,7 @@ class Scanners:
                 await process.stdin.drain()
                 line = await process.stdout.readline()
                 if not line:
-                    raise ToolError("The scanner ended unexpectedly.", hint="Try again; the log has more.")
+                    raise await _why_it_ended(process)
                 reply: dict[str, Any] = json.loads(line)
                 finished = True
             finally:
@@ -115,3 +115,20 @@ class Scanners:
             task = asyncio.ensure_future(kill_group(process))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results; the first failure, or a cancellation, ends the others before it is passed on."""
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        return [await task for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _why_it_ended(process: asyncio.subprocess.Process) -> ToolError:
+    if await process.wait() == -signal.SIGBUS:  # the mapped texts were cut short under it
+        return IndexBroken("corrupt", "texts are missing")
+    return ToolError("The scanner ended unexpectedly.", hint="Try again; if it happens again, build the index anew.")

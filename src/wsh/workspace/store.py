@@ -55,6 +55,12 @@ def create(path: Path, root: str, text_name: str) -> sqlite3.Connection:
     return connection
 
 
+def finish(connection: sqlite3.Connection) -> None:
+    """Close a file that was filled. From here on it is written through a log; whoever opens it finds that settled."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+
+
 def open_index(path: Path, *, write: bool = False) -> sqlite3.Connection:
     """The index file, checked. Raises IndexBroken when it is corrupt or of another format."""
     try:
@@ -66,7 +72,6 @@ def open_index(path: Path, *, write: bool = False) -> sqlite3.Connection:
                 raise IndexBroken("corrupt", "not an index of wsh")
             if found != FORMAT:
                 raise IndexBroken("version", f"format {found}, this program writes {FORMAT}")
-            connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute("PRAGMA cache_size=-32768")
             if not write:
