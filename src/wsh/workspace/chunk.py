@@ -90,7 +90,7 @@ def _fill(
         if below <= above:
             continue
         _gap(data, start, above, line, symbol.start_row, kind, name, scope, chunks)
-        if symbol.children:
+        if symbol.children and all(child.start_row > symbol.start_row for child in symbol.children):
             _fill(
                 data,
                 symbol.children,

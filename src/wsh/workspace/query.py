@@ -71,7 +71,7 @@ def _tokens(query: str) -> Iterator[_Token]:
         elif char in "()":
             yield _Token("open" if char == "(" else "close", char, at)
             at += 1
-        elif char == "-" and at + 1 < len(query) and not query[at + 1].isspace() and query[at + 1] != "-":
+        elif char == "-" and (query[at + 1 : at + 2].isalnum() or query[at + 1 : at + 2] in ('"', "(", "_")):
             yield _Token("not", char, at)
             at += 1
         else:

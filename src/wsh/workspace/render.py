@@ -16,6 +16,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~]|$)|\x9b[0-?]*[ -/
 _CONTROLS = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 _MOVES = re.compile(r"[\r\b]|\x1b\[[012]?K")
 _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|[#=\->█▏▎▍▌▋▊▉░▒▓━╸╺⠀-⣿|/\\.·]+|\s+")
+_LEFT_OVER = dict.fromkeys((0x1B, 0x9B, 0x9C, 0x90))
 MIN_RUN = 3
 
 
@@ -48,7 +49,7 @@ def _line(line: str) -> str:
         elif part:
             cells[at : at + len(part)] = part
             at += len(part)
-    return "".join(cells).rstrip()
+    return "".join(cells).translate(_LEFT_OVER).rstrip()
 
 
 def collapse_progress(lines: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,10 +31,10 @@ from wsh.workspace.error import (
 )
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import decode_id, iso_time
-from wsh.workspace.reader import Readers
+from wsh.workspace.reader import Index, Readers
 from wsh.workspace.scanner import Scanners
 from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
-from wsh.workspace.show import Wanted, resolve_inside, show
+from wsh.workspace.show import Wanted, locate, resolve_inside, show
 from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
 from wsh.workspace.transcript import TranscriptStore
 from wsh.workspace.watch import Watcher
@@ -227,10 +228,13 @@ class WorkspaceService:
         return described | {"stale": status.describe_staleness(connection, root)}
 
     async def _read(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._read_index(path, lambda index: work(index.connection))
+
+    async def _read_index(self, path: Path, work: Callable[[Index], T]) -> T:
         def body() -> T:
             try:
                 with self._readers.borrow(path) as index:
-                    return work(index.connection)
+                    return work(index)
             except sqlite3.DatabaseError as problem:
                 if store.is_corruption(problem):
                     raise IndexBroken("corrupt", str(problem)) from None
@@ -349,21 +353,12 @@ class WorkspaceService:
         if kind == "t":
             return await asyncio.to_thread(self._show_transcript, root, id, uid, start_line, end_line, max_bytes)
         current = home.find_current()
-        chunk = None if current is None else await self._read(current, lambda c: _find_chunk(c, uid))
+        chunk = None if current is None else await self._read_index(current, lambda index: _find_chunk(index, uid))
         if chunk is None:
             raise NothingThere(
                 f"The index of {root} has no hit {id}.", hint="The text has changed since; search again.", id=id
             )
-        chunk_path, first, last = chunk
-        wanted = Wanted(
-            start_line or first, end_line if end_line is not None else max(last, start_line or 0), max_bytes
-        )
-        try:
-            shown = await asyncio.to_thread(show, root, chunk_path, wanted)
-        except ToolError as problem:
-            if start_line is not None or not isinstance(problem, InvalidArguments):
-                raise
-            shown = await asyncio.to_thread(show, root, chunk_path, Wanted(1, end_line, max_bytes))
+        shown = await asyncio.to_thread(_show_chunk, root, chunk, start_line, end_line, max_bytes)
         return await self._finish_shown(shown, root, home, id)
 
     async def _finish_shown(
@@ -460,11 +455,45 @@ def _no_transcripts() -> CapabilityMissing:
     )
 
 
-def _find_chunk(connection: sqlite3.Connection, uid: int) -> tuple[str, int, int] | None:
-    row: tuple[str, int, int] | None = connection.execute(
-        "SELECT f.path, c.start_line, c.end_line FROM chunk c JOIN file f ON f.id = c.file WHERE c.uid = ?", (uid,)
+@dataclass(frozen=True)
+class _Chunk:
+    path: str
+    first: int
+    last: int
+    sha256: str
+    text: bytes
+
+
+def _find_chunk(index: Index, uid: int) -> _Chunk | None:
+    row = index.connection.execute(
+        "SELECT f.id, f.path, c.start_line, c.end_line, f.sha256, c.start_byte, c.end_byte "
+        "FROM chunk c JOIN file f ON f.id = c.file WHERE c.uid = ?",
+        (uid,),
     ).fetchone()
-    return row
+    if row is None:
+        return None
+    file_id, path, first, last, sha256, start, end = row
+    return _Chunk(path, first, last, sha256, index.read_text(file_id)[start:end])
+
+
+def _show_chunk(root: str, chunk: _Chunk, start: int | None, end: int | None, max_bytes: int) -> dict[str, Any]:
+    """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now."""
+
+    def wanted(first: int, last: int) -> Wanted:
+        return Wanted(start or first, end if end is not None else max(last, start or 0), max_bytes)
+
+    try:
+        shown = show(root, chunk.path, wanted(chunk.first, chunk.last))
+    except InvalidArguments:
+        if start is not None:
+            raise
+        shown = show(root, chunk.path, Wanted(1, end, max_bytes))
+    if shown["sha256"] == chunk.sha256 or start is not None or end is not None:
+        return shown
+    moved = locate(root, chunk.path, chunk.text)
+    if moved is None:
+        return shown
+    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first))
 
 
 def _find_sha256(connection: sqlite3.Connection, path: str) -> str | None:

@@ -73,6 +73,17 @@ def show(root: str, path: str, wanted: Wanted) -> dict[str, Any]:
     )
 
 
+def locate(root: str, path: str, text: bytes) -> int | None:
+    """The line (from 1) at which `text` begins in a file now, if it is still there."""
+    try:
+        with open(resolve_inside(root, path), "rb") as file:
+            decoded = decode(file.read(_WHOLE_LIMIT))
+    except OSError:
+        return None
+    at = -1 if decoded is None else decoded[0].find(text)
+    return None if at < 0 or decoded is None else decoded[0].count(b"\n", 0, at) + 1
+
+
 def _read(fd: int, size: int, wanted: Wanted) -> dict[str, Any]:
     first = os.pread(fd, 8192, 0)
     digest = hashlib.sha256()

@@ -236,8 +236,9 @@ def _html_sections(root: Node) -> list[Symbol]:
             if name is not None and _text(name).lower() in _HTML_HEADINGS:
                 title = " ".join(_text(child) for child in node.named_children[1:-1])
                 if title:
-                    point = node.start_point[0]
-                    found.append(Symbol("heading", title[:_MAX_NAME], node.start_byte, node.end_byte, point, point))
+                    row, column = node.start_point[0], node.start_point[1]
+                    start = node.start_byte - column
+                    found.append(Symbol("heading", title[:_MAX_NAME], start, node.end_byte, row, row))
                 continue
         if node.type in ("document", "element", "ERROR"):
             todo.extend(reversed(node.named_children))

@@ -26,6 +26,7 @@ MAX_ROOTS = 8
 MAX_FOLDERS = 20_000
 _DEBOUNCE_MS = 400
 _LEAST_PAUSE_S = 1.0
+_CATCH_UP_S = 0.5
 
 Build = Callable[[str], Awaitable[object]]
 
@@ -90,15 +91,26 @@ class Watcher:
             yield_on_timeout=False,
             ignore_permission_denied=True,
         )
-        async for _ in changes:
-            began = time.monotonic()
-            try:
-                await self._build(root)
-            except ToolError as problem:
-                log.info("the index of %s was not refreshed: %s", root, problem.message)
-            if set(await asyncio.to_thread(self._folders, root)) != known:
-                return
-            await asyncio.sleep(max(_LEAST_PAUSE_S, 4 * (time.monotonic() - began)))
+        # What changed before the watches stood is not told; one build a moment later catches it.
+        catch_up = asyncio.ensure_future(self._refresh_after(root, _CATCH_UP_S))
+        try:
+            async for _ in changes:
+                await asyncio.wait([catch_up])
+                began = time.monotonic()
+                await self._refresh_after(root, 0.0)
+                if set(await asyncio.to_thread(self._folders, root)) != known:
+                    return
+                await asyncio.sleep(max(_LEAST_PAUSE_S, 4 * (time.monotonic() - began)))
+        finally:
+            catch_up.cancel()
+            await asyncio.gather(catch_up, return_exceptions=True)
+
+    async def _refresh_after(self, root: str, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        try:
+            await self._build(root)
+        except ToolError as problem:
+            log.info("the index of %s was not refreshed: %s", root, problem.message)
 
     def _folders(self, root: str) -> list[str]:
         """The folders of the indexed files, and all those above them."""
