@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -347,7 +348,7 @@ class WorkspaceService:
         if id is None:
             assert path is not None
             wanted = Wanted(start_line or 1, end_line, max_bytes)
-            shown = await asyncio.to_thread(show, root, path, wanted)
+            shown = await _stoppable(lambda stop: show(root, path, wanted, stop))
             return await self._finish_shown(shown, root, home, None)
         kind, uid = decode_id(id)
         if kind == "t":
@@ -358,7 +359,7 @@ class WorkspaceService:
             raise NothingThere(
                 f"The index of {root} has no hit {id}.", hint="The text has changed since; search again.", id=id
             )
-        shown = await asyncio.to_thread(_show_chunk, root, chunk, start_line, end_line, max_bytes)
+        shown = await _stoppable(lambda stop: _show_chunk(root, chunk, start_line, end_line, max_bytes, stop))
         return await self._finish_shown(shown, root, home, id)
 
     async def _finish_shown(
@@ -476,24 +477,35 @@ def _find_chunk(index: Index, uid: int) -> _Chunk | None:
     return _Chunk(path, first, last, sha256, index.read_text(file_id)[start:end])
 
 
-def _show_chunk(root: str, chunk: _Chunk, start: int | None, end: int | None, max_bytes: int) -> dict[str, Any]:
+async def _stoppable(work: Callable[[threading.Event], T]) -> T:
+    """`work` on a thread, told to stop when the caller is cancelled."""
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(work, stop)
+    finally:
+        stop.set()
+
+
+def _show_chunk(
+    root: str, chunk: _Chunk, start: int | None, end: int | None, max_bytes: int, stop: threading.Event
+) -> dict[str, Any]:
     """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now."""
 
     def wanted(first: int, last: int) -> Wanted:
         return Wanted(start or first, end if end is not None else max(last, start or 0), max_bytes)
 
     try:
-        shown = show(root, chunk.path, wanted(chunk.first, chunk.last))
+        shown = show(root, chunk.path, wanted(chunk.first, chunk.last), stop)
     except InvalidArguments:
         if start is not None:
             raise
-        shown = show(root, chunk.path, Wanted(1, end, max_bytes))
+        shown = show(root, chunk.path, Wanted(1, end, max_bytes), stop)
     if shown["sha256"] == chunk.sha256 or start is not None or end is not None:
         return shown
     moved = locate(root, chunk.path, chunk.text)
     if moved is None:
         return shown
-    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first))
+    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first), stop)
 
 
 def _find_sha256(connection: sqlite3.Connection, path: str) -> str | None:

@@ -10,6 +10,8 @@ import hashlib
 import mimetypes
 import os
 import stat
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +45,8 @@ def resolve_inside(root: str, path: str) -> str:
     return real
 
 
-def show(root: str, path: str, wanted: Wanted) -> dict[str, Any]:
-    """Facts and text of a file. Raises NothingThere, Forbidden or InvalidArguments."""
+def show(root: str, path: str, wanted: Wanted, stop: threading.Event) -> dict[str, Any]:
+    """Facts and text of a file. Raises NothingThere, Forbidden or InvalidArguments, and TimeoutError after `stop`."""
     real = resolve_inside(root, path)
     try:
         fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -61,7 +63,7 @@ def show(root: str, path: str, wanted: Wanted) -> dict[str, Any]:
             raise InvalidArguments(f"{path} is a folder.", hint="Name a file in it.", path=path)
         if not stat.S_ISREG(info.st_mode):
             raise InvalidArguments(f"{path} is not a regular file.", hint="Devices and pipes are not shown.")
-        shown = _read(fd, info.st_size, wanted)
+        shown = _read(fd, info.st_size, wanted, stop)
     finally:
         os.close(fd)
     relative = os.path.relpath(real, os.path.realpath(root))
@@ -84,7 +86,7 @@ def locate(root: str, path: str, text: bytes) -> int | None:
     return None if at < 0 or decoded is None else decoded[0].count(b"\n", 0, at) + 1
 
 
-def _read(fd: int, size: int, wanted: Wanted) -> dict[str, Any]:
+def _read(fd: int, size: int, wanted: Wanted, stop: threading.Event) -> dict[str, Any]:
     first = os.pread(fd, 8192, 0)
     digest = hashlib.sha256()
     if first.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) and size <= _WHOLE_LIMIT:
@@ -98,14 +100,21 @@ def _read(fd: int, size: int, wanted: Wanted) -> dict[str, Any]:
         taker.feed(data)
         return taker.finish(digest.hexdigest(), encoding)
     if b"\0" in first or decode(first[: len(first) - 3] if len(first) == 8192 else first) is None:
-        while part := os.read(fd, _PART):
+        for part in _parts(fd, stop):
             digest.update(part)
         return _binary(digest.hexdigest(), first)
     taker = _Taker(wanted)
-    while part := os.read(fd, _PART):
+    for part in _parts(fd, stop):
         digest.update(part)
         taker.feed(part)
     return taker.finish(digest.hexdigest(), None)
+
+
+def _parts(fd: int, stop: threading.Event) -> Iterator[bytes]:
+    while part := os.read(fd, _PART):
+        if stop.is_set():
+            raise TimeoutError
+        yield part
 
 
 def _binary(sha256: str, head: bytes) -> dict[str, Any]:

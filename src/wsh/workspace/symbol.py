@@ -82,7 +82,9 @@ _JS = (
     "interface:interface_declaration type:type_alias_declaration enum:enum_declaration "
     "namespace:internal_module,module variable:lexical_declaration,variable_declaration"
 )
-_JS_THROUGH = "class_body interface_body object_type statement_block ambient_declaration if_statement"
+_JS_THROUGH = (
+    "expression_statement class_body interface_body object_type statement_block ambient_declaration if_statement"
+)
 _C = (
     "function:function_definition,declaration struct:struct_specifier,union_specifier enum:enum_specifier "
     "type:type_definition,alias_declaration,concept_definition macro:preproc_def,preproc_function_def "
