@@ -120,6 +120,7 @@ BASHRC = {
     "prompt command that fails": "PROMPT_COMMAND='false; (exit 9)'",
     "prompt command with a comment": "PROMPT_COMMAND='true # comment'",
     "nounset and errexit": "set -u",
+    "prompt with words and stars": "PS1='a  * b \\$ '; cd /tmp",
     "prompt of several lines": "PS1='\\n\\[\\e[32m\\]\\u@\\h\\[\\e[0m\\]\\n$? \\$ '",
     "prompt made anew each time": 'p() { local s=$?; PS1="[$s] $(date +%s)\\$ "; }; PROMPT_COMMAND=p',
     "debug trap": "trap 'echo TRAP \"$BASH_COMMAND\" >>~/trap' DEBUG",
@@ -153,6 +154,8 @@ def test_bash_keeps_its_marks_whatever_the_startup_file_does(places: Places, nam
         assert text_of(await run(session, "echo $MINE")) == "yes"
         assert text_of(await run(session, "clear; echo cleared")) == "cleared"
         assert text_of(await run(session, "(echo sub; exit 3)")) == "sub"
+        if name == "prompt with words and stars":
+            assert "a  * b # (echo sub; exit 3)" in (await screen(session)).replace("b $", "b #")
 
     with_shell(places, "bash", work, home)
 
@@ -293,8 +296,13 @@ def test_arguments_about_startup_files_are_kept(places: Places) -> None:
     async def body(registry: SessionRegistry) -> None:
         other = await open_shell(registry, f"bash --rcfile {home}/.other", home)
         assert text_of(await run(other, "echo $RC")) == "other"
-        none = await open_shell(registry, "bash --norc", home)
-        assert text_of(await run(none, "echo ${RC-none}")) == "none"
+        none = await open_shell(registry, "bash --norc", home, {"PS1": "mine$ "})
+        await check_marks(none)
+        assert (
+            text_of(await run(none, "echo ${RC-none} ${ENV-none}; set -o | grep posix"))
+            == "none none\nposix          \toff".expandtabs()
+        )
+        assert any(str(line).startswith("mine$ echo") for line in none.terminal.screen(styled=False).lines)
 
     run_with_registry(places, body)
 

@@ -93,6 +93,11 @@ def _bash(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
         start, file = "login", "" if profile else "-"
         changed["ENV"] = script
         new = (argv[0], "--posix", *long, *(["-l"] if not argv[0].startswith("-") else []), *_without_login(short))
+    elif rcfile == "-":
+        # With --rcfile a bash of Debian's would read the system's file, which --norc forbids as well.
+        start, file = "posix", "-"
+        changed["ENV"] = script
+        new = (argv[0], "--posix", *long, *short)
     else:
         start, file = "rc", rcfile
         new = (argv[0], "--rcfile", script, *long, *short)

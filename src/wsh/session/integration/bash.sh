@@ -1,7 +1,7 @@
 # Marks of prompts and commands for bash 4.4 and later, loaded by wsh in place of the first startup file.
 #
-# Descriptor 9 holds, separated by NUL: four numbers (the nonce is the xor of each pair), how bash was started ("rc" or
-# "login"), the startup file ("" for the usual one, "-" for none), and the user's ENV ("-" if unset, else "+" and value).
+# Descriptor 9 holds, separated by NUL: four numbers (the nonce is the xor of each pair), how bash was started ("rc",
+# "login" or "posix"), the startup file ("" for the usual one, "-" for none), and the user's ENV ("-" if unset, else "+" and value).
 # The user's own startup files run from here, at top level. Functions are defined before that, so that no alias or
 # function of theirs can get into ours. State lives in one array, because bash never exports arrays: a nested shell
 # that inherits PS0 or PS1 finds the array missing, and prints no mark.
@@ -27,7 +27,7 @@ __wsh_ended() {
 } 2>/dev/null
 
 __wsh_ready() {
-  builtin local ps=${PS1-}
+  builtin local "ps=${PS1-}"
   if [[ ${PS1@a} == *r* ]]; then
     builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
       "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${PWD@Q}" >/dev/tty
@@ -41,7 +41,7 @@ __wsh_ready() {
   fi
   if [[ $PWD != "${__wsh[6]}" ]]; then
     __wsh[6]=$PWD
-    builtin local url=$PWD
+    builtin local "url=$PWD"
     if [[ $url == *[!a-zA-Z0-9/._~-]* ]]; then
       builtin local LC_ALL=C i c
       url=''
@@ -85,8 +85,8 @@ IFS= read -r -d '' -u 9 __wsh_env
 exec 9<&-
 __wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';'
 
-if [[ $__wsh_start == login ]]; then
-  # bash was started with --posix, for that alone makes a login shell read the file named by ENV.
+if [[ $__wsh_start != rc ]]; then
+  # bash was started with --posix, for that alone makes it read the file named by ENV and no other.
   set +o posix
   if [[ $__wsh_env == +* ]]; then ENV=${__wsh_env#+}; else unset ENV; fi
   [[ ${HISTFILE-} == ~/.sh_history ]] && HISTFILE=~/.bash_history
