@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import select
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvloop
 from tests.session.randoms import compare
@@ -36,7 +38,7 @@ _ENV = {"LC_CTYPE": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor
 
 
 def run() -> list[Row]:
-    return [*_latency(), *_starts(), *_random()]
+    return [*_latency(), *_over_mcp(), *_starts(), *_random()]
 
 
 def _with_registry(work: Callable[[SessionRegistry, str], Awaitable[Result]]) -> Result:
@@ -112,6 +114,61 @@ def _time_tmux() -> list[float]:
             took.append((time.perf_counter() - began) * 1000)
     finally:
         subprocess.run([*tmux, "kill-server"], check=False)
+    return took
+
+
+def _over_mcp() -> list[Row]:
+    """The whole way of an agent: a line on stdin of `wsh mcp`, the server, the keeper, the shell, and back."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {**os.environ, "HOME": home}
+        for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME"):
+            folder = Path(home) / name
+            folder.mkdir(mode=0o700)
+            env[f"XDG_{name}"] = str(folder)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wsh.cli.main", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
+        )
+        try:
+            took = _call_mcp(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(20)
+            subprocess.run([sys.executable, "-m", "wsh.cli.main", "stop"], env=env, check=False, capture_output=True)
+    group = "command truth"
+    return [
+        at_most(group, 'run_command("true") over MCP on stdio, p50', statistics.median(took), 5, "ms"),
+        at_most(group, 'run_command("true") over MCP on stdio, p99', percentile(took, 0.99), 25, "ms"),
+    ]
+
+
+def _call_mcp(process: subprocess.Popen[bytes]) -> list[float]:
+    assert process.stdin is not None and process.stdout is not None
+    number = 0
+
+    def call(method: str, **params: object) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        assert process.stdin is not None and process.stdout is not None
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        while True:
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+            if answer.get("id") == number:
+                return answer
+
+    call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bench", "version": "1"})
+    process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+    call("tools/call", name="wsh_create_session", arguments={"name": "bench", "command": "bash --norc"})
+    took = []
+    for turn in range(ROUNDS // 2):
+        began = time.perf_counter()
+        answer = call("tools/call", name="wsh_run_command", arguments={"session": "bench", "input": "true"})
+        if turn >= 10:
+            took.append((time.perf_counter() - began) * 1000)
+        assert answer["result"]["structuredContent"]["exit_code"] == 0, answer
+    call("tools/call", name="wsh_manage_session", arguments={"session": "bench", "action": "kill"})
     return took
 
 

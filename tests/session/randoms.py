@@ -225,7 +225,7 @@ def _block(dice: random.Random, shell: str) -> str:
             (
                 f"for i in 1 2 3\n  {body}\n  echo $i\nend",
                 f"if true\n  {body}\nelse\n  echo no\nend",
-                f"begin\n  {body}\nend | cat",
+                f"begin\n  {body}\nend 2>&1 | cat",
                 f"switch x\ncase x\n {body}\nend",
             )
         )
