@@ -90,6 +90,15 @@ def test_a_replay_can_be_limited_and_is_whole_without_scrollback() -> None:
         assert other.screen(False).lines == ["47", "48", "49", ""]
 
 
+def test_a_replay_names_title_and_directory_cleanly() -> None:
+    with Terminal(4, 20) as terminal:
+        terminal.feed(b"\x1b]2;a title\x07\x1b]7;file:///tmp\x07")
+        replay = terminal.replay()
+        assert b"\x1b]2;a title\x1b\\" in replay
+        assert b"\x1b]7;file:///tmp\x1b\\" in replay
+        assert b"\0" not in replay
+
+
 def test_a_replay_lets_the_other_side_reflow_what_had_wrapped() -> None:
     with Terminal(6, 20) as terminal, Terminal(6, 20) as other:
         terminal.feed(b"abcdefghij" * 5 + b"\r\n\x1b[42m" + b"klmnopqrst" * 3 + b"\x1b[0m\r\nq")

@@ -2,7 +2,8 @@
 
 The keeper rings one doorbell for all rings. A turn of the pump serves the rings with the smallest backlog first and stops when
 its time is up, so that eight floods cannot make a keystroke wait; what is left goes on after the loop has looked at
-everything else.
+everything else. How many bytes a source gets at once follows what its bytes cost: nine of them can ask the terminal to
+print 65,535 characters.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ log = logging.getLogger(__name__)
 
 TURN_S = 0.003
 SLICE_BYTES = 64 * 1024
+FIRST_SLICE_BYTES = 8 * 1024
+LEAST_SLICE_BYTES = 256
 
 
 class Source(Protocol):
@@ -34,6 +37,7 @@ class Pump:
         self._loop = loop
         self._turn_s = turn_s
         self._slice = slice_bytes
+        self._slices: dict[Source, int] = {}
         self._waiting: dict[Source, None] = {}
         self._scheduled = False
         self._closed = False
@@ -47,10 +51,12 @@ class Pump:
 
     def forget(self, source: Source) -> None:
         self._waiting.pop(source, None)
+        self._slices.pop(source, None)
 
     def close(self) -> None:
         self._closed = True
         self._waiting.clear()
+        self._slices.clear()
 
     def _turn(self) -> None:
         self._scheduled = False
@@ -63,16 +69,27 @@ class Pump:
         for source in waiting:
             # Take it off first: output that comes while it is served puts it back.
             del self._waiting[source]
+            slice_bytes = self._slices.get(source, min(FIRST_SLICE_BYTES, self._slice))
+            started = time.perf_counter()
             try:
-                source.pump(self._slice)
+                taken = source.pump(slice_bytes)
                 left = source.backlog()
             except Exception:
                 log.exception("parsing the output of %r failed", source)
                 continue
+            now = time.perf_counter()
             if left:
                 self._waiting[source] = None
-            if time.perf_counter() >= end:
+            self._learn(source, slice_bytes, taken, now - started)
+            if now >= end:
                 break
         if self._waiting:
             self._scheduled = True
             self._loop.call_soon(self._turn)
+
+    def _learn(self, source: Source, slice_bytes: int, taken: int, took_s: float) -> None:
+        """More at once next time for a source whose bytes are cheap, less for one that overran the turn."""
+        if took_s > self._turn_s:
+            self._slices[source] = max(LEAST_SLICE_BYTES, int(slice_bytes * self._turn_s / took_s / 2))
+        elif taken >= slice_bytes < self._slice and took_s < self._turn_s / 4:
+            self._slices[source] = min(self._slice, slice_bytes * 2)

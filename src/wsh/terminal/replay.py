@@ -154,6 +154,7 @@ def _state(terminal: Terminal) -> list[bytes]:
     rest = _state_after(
         terminal, ("style", "hyperlink", "protection", "kitty_keyboard", "charsets"), ("keyboard", "pwd")
     )
+    rest = rest.replace(b"\0", b"")  # the library prints the end mark of the directory's name too
     if ORIGIN in modes:
         place = _relative(place, margins)
     title = _TITLE_UNSAFE.sub("", terminal.title)

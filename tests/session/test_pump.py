@@ -1,0 +1,60 @@
+"""Who is served when many print at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from wsh.session.pump import Pump
+from wsh.terminal import Terminal
+
+
+class Printer:
+    """Output that waits for a terminal."""
+
+    def __init__(self, piece: bytes, size: int) -> None:
+        self.terminal = Terminal()
+        self.data = piece * (size // len(piece))
+        self.at = 0
+        self.longest_s = 0.0
+        self.turns = 0
+
+    def backlog(self) -> int:
+        return len(self.data) - self.at
+
+    def pump(self, limit: int) -> int:
+        started = time.perf_counter()
+        piece = self.data[self.at : self.at + limit]
+        self.terminal.feed(piece)
+        self.at += len(piece)
+        self.turns += 1
+        if self.turns > 1:  # what its bytes cost is not known before the first
+            self.longest_s = max(self.longest_s, time.perf_counter() - started)
+        return len(piece)
+
+
+async def _until_done(printer: Printer) -> None:
+    loop = asyncio.get_running_loop()
+    pump = Pump(loop)
+    pump.wake([printer])
+    deadline = loop.time() + 60
+    while printer.backlog():
+        assert loop.time() < deadline
+        await asyncio.sleep(0)
+    pump.close()
+
+
+def test_bytes_that_cost_much_are_taken_few_at_a_time() -> None:
+    costly = Printer(b"x\x1b[65535b", 24_000)
+    asyncio.run(_until_done(costly))
+    # the whole of it takes some 0.4 s; no turn but the first may take long
+    assert costly.turns > 10
+    assert costly.longest_s < 0.1
+    costly.terminal.close()
+
+
+def test_bytes_that_cost_little_are_taken_many_at_a_time() -> None:
+    cheap = Printer(b"plain text\r\n", 8_000_000)
+    asyncio.run(_until_done(cheap))
+    assert cheap.turns < 400
+    cheap.terminal.close()
