@@ -155,13 +155,30 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.http import command_route, contract_route, element_route, record_route, session_route, socket_route
+        from wsh.http import (
+            command_route,
+            contract_route,
+            element_route,
+            record_route,
+            session_route,
+            socket_route,
+            workspace_route,
+        )
         from wsh.http.clients import Clients
         from wsh.http.rooms import Rooms
         from wsh.session.registry import SessionRegistry
         from wsh.visual.stages import Stages
 
-        for module in (session_route, command_route, element_route, record_route, socket_route, contract_route):
+        modules = (
+            session_route,
+            command_route,
+            element_route,
+            record_route,
+            socket_route,
+            contract_route,
+            workspace_route,
+        )
+        for module in modules:
             for route in module.ROUTES:
                 self.table.add(route)
         registry = self._registry = await SessionRegistry.open(self.places, self.settings)

@@ -324,7 +324,7 @@ class Around:
 
     async def describe_policy(self) -> dict[str, Any]:
         await asyncio.sleep(self.delay_s)
-        return {"state": "strict", "problem": "line 3 is wrong"}
+        return {"state": "strict", "warning": "line 3 is wrong"}
 
     def list_sessions(self) -> list[dict[str, Any]]:
         return [

@@ -398,7 +398,7 @@ class WorkspaceService:
         machine = await asyncio.to_thread(status.describe_machine, self.settings)
         policy = await self._around.describe_policy()
         if policy.get("state") == "strict":
-            machine["warnings"].append({"code": "POLICY_STRICT", "message": str(policy.get("problem") or "Strict.")})
+            machine["warnings"].append({"code": "POLICY_STRICT", "message": str(policy.get("warning") or "Strict.")})
         if not self._can_transcribe():
             machine["warnings"].append(
                 {"code": "TRANSCRIPTS_OFF", "message": "Journaling is off, so there are no transcripts to search."}
