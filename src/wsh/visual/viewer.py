@@ -180,7 +180,8 @@ class Viewers:
 
     def _fit(self) -> None:
         """Give the session the size that the policy says."""
-        typing = [v for v in self._viewers.values() if not v.read_only] or list(self._viewers.values())
+        # Whoever only looks takes the picture as it is.
+        typing = [v for v in self._viewers.values() if not v.read_only]
         if self.policy == "fixed" or not typing or not self.session.running:
             return
         if self.policy == "latest":

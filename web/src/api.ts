@@ -1,0 +1,120 @@
+// The server's API as this page uses it. Errors of the server are thrown as ApiError, with its own words.
+
+export interface SessionInfo {
+  name: string;
+  server: string;
+  pid: number | null;
+  command: string;
+  rows: number;
+  cols: number;
+  clients: number;
+  tags: string[];
+  last_activity_ms: number;
+  running: boolean;
+  exit_code: number | null;
+  title: string;
+  cwd: string;
+}
+
+export interface Span {
+  text: string;
+  fg?: Color;
+  bg?: Color;
+  bold?: boolean;
+  faint?: boolean;
+  italic?: boolean;
+  underline?: boolean;
+  inverse?: boolean;
+}
+export type Color = { indexed: number } | { rgb: { r: number; g: number; b: number } };
+
+export interface Screen {
+  lines: Span[][];
+  rows: number;
+  cols: number;
+  cursor: { row: number; col: number; visible: boolean };
+}
+
+export interface Command {
+  id: number;
+  command: string;
+  cwd: string;
+  started: number | string | null;
+  duration_ms: number | null;
+  exit_code: number | null;
+  running?: boolean;
+  first_line: number | null;
+  output_bytes: number | null;
+}
+
+export type Truth = "yes" | "no" | "unknown";
+
+export interface SessionState {
+  foreground: { pid: number; argv: string[]; comm?: string } | null;
+  reading?: Truth;
+  input_wanted?: Truth;
+  hidden_prompt: Truth;
+  at_prompt: Truth;
+  alternate_screen?: Truth;
+  taken_by?: string | null;
+  last_input?: { by: string; kind: string; seconds_ago?: number } | null;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Everything before `/ui`, so that the page works under any prefix. */
+export const prefix = location.pathname.replace(/\/ui(\/.*)?$/, "");
+
+async function call(method: string, path: string, body?: unknown): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(prefix + path, {
+      method,
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+  } catch {
+    throw new ApiError(0, "unreachable", "The server does not answer.", "It may be restarting; this page tries again.");
+  }
+  if (!response.ok) {
+    const text = await response.text();
+    let error: { code?: string; message?: string; hint?: string } = {};
+    try {
+      error = (JSON.parse(text) as { error: typeof error }).error;
+    } catch {
+      // not ours: a proxy between us and the server
+    }
+    throw new ApiError(response.status, error.code ?? "unknown", error.message ?? `Status ${response.status}`, error.hint);
+  }
+  return response;
+}
+
+export async function get<T>(path: string): Promise<T> {
+  return (await call("GET", path)).json() as Promise<T>;
+}
+
+export async function getText(path: string): Promise<string> {
+  return (await call("GET", path)).text();
+}
+
+export async function send<T = void>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+  const response = await call(method, path, body);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+export const sessionPath = (name: string, rest = ""): string => `/sessions/${encodeURIComponent(name)}${rest}`;
+
+export function webSocketUrl(path: string): string {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  return `${scheme}//${location.host}${prefix}${path}`;
+}

@@ -1,0 +1,152 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, getText, send, sessionPath, type Command } from "./api";
+import { attempt, commandTick, current, inspector, tell } from "./store";
+import { emulators } from "./terminal";
+
+export function Inspector() {
+  const entry = current.value;
+  if (!entry) return null;
+  return (
+    <aside class="inspector" aria-label="Commands and details">
+      <div class="tabs" role="tablist">
+        {(["commands", "details"] as const).map((tab) => (
+          <button key={tab} role="tab" aria-selected={inspector.value === tab} onClick={() => (inspector.value = tab)}>
+            {tab === "commands" ? "Commands" : "Details"}
+          </button>
+        ))}
+        <span class="push" />
+        <button title="Hide (Alt+I)" aria-label="Hide" onClick={() => (inspector.value = null)}>
+          ×
+        </button>
+      </div>
+      {inspector.value === "commands" ? <Timeline key={entry.info.name} name={entry.info.name} /> : <Details />}
+    </aside>
+  );
+}
+
+function Timeline(props: { name: string }) {
+  const [commands, setCommands] = useState<Command[] | null>(null);
+  const tick = commandTick.value;
+  useEffect(() => {
+    get<Command[] | { commands: Command[] }>(sessionPath(props.name, "/commands"))
+      .then((found) => setCommands(Array.isArray(found) ? found : found.commands))
+      .catch(() => setCommands([]));
+  }, [props.name, tick]);
+  if (commands === null) return <p class="soft pad">Loading…</p>;
+  if (commands.length === 0) {
+    return <p class="soft pad">No commands known. They appear for bash, zsh and fish that wsh started.</p>;
+  }
+  return (
+    <ol class="timeline">
+      {[...commands].reverse().map((command) => (
+        <Item key={command.id} name={props.name} command={command} />
+      ))}
+    </ol>
+  );
+}
+
+function Item(props: { name: string; command: Command }) {
+  const [output, setOutput] = useState<string | null>(null);
+  const { command, name } = props;
+  const load = async (): Promise<string | undefined> =>
+    attempt(async () => {
+      const body = await getText(sessionPath(name, `/commands/${command.id}/output`));
+      let text = body;
+      try {
+        const parsed = JSON.parse(body) as { output?: string; text?: string; lines?: string[] };
+        text = parsed.output ?? parsed.text ?? parsed.lines?.join("\n") ?? body;
+      } catch {
+        // plain text
+      }
+      setOutput(text);
+      return text;
+    });
+  const running = command.exit_code === null && command.duration_ms === null;
+  return (
+    <li class={running ? "running" : command.exit_code === 0 ? "good" : "bad"}>
+      <details onToggle={(event) => event.currentTarget.open && output === null && void load()}>
+        <summary>
+          <span class="code">{running ? "…" : (command.exit_code ?? "?")}</span>
+          <code>
+            <bdi>{command.command}</bdi>
+          </code>
+          <span class="soft time">{duration(command.duration_ms)}</span>
+        </summary>
+        <div class="actions">
+          <button onClick={() => jump(name, command)}>Show in terminal</button>
+          <button
+            onClick={() =>
+              void (async () => {
+                const text = output ?? (await load());
+                if (text !== undefined) {
+                  await attempt(() => navigator.clipboard.writeText(text));
+                  tell("Output copied.");
+                }
+              })()
+            }
+          >
+            Copy output
+          </button>
+          <button onClick={() => void attempt(() => send("POST", sessionPath(name, "/run"), { input: command.command, max_wait_ms: 1 })).catch(() => undefined)}>
+            Run again
+          </button>
+        </div>
+        <pre class="output">{output ?? "Loading…"}</pre>
+      </details>
+    </li>
+  );
+}
+
+function jump(name: string, command: Command): void {
+  const terminal = emulators.get(name);
+  if (!terminal) return;
+  const needle = command.command.split("\n")[0] ?? "";
+  const buffer = terminal.buffer.active;
+  for (let line = buffer.length - 1; line >= 0; line--) {
+    if (buffer.getLine(line)?.translateToString(true).includes(needle)) {
+      terminal.scrollToLine(line);
+      terminal.selectLines(line, line);
+      return;
+    }
+  }
+  tell("That command has scrolled out of this window.", "Its output is kept in the timeline.");
+}
+
+function duration(ms: number | null): string {
+  if (ms === null) return "";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  return s < 60 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+}
+
+function Details() {
+  const entry = current.value;
+  if (!entry) return null;
+  const { info, state } = entry;
+  const rows: [string, string][] = [
+    ["command", info.command],
+    ["folder", info.cwd],
+    ["process", String(info.pid ?? "none")],
+    ["size", `${info.rows} × ${info.cols}`],
+    ["clients", String(info.clients)],
+    ["title", info.title || "none"],
+    ["tags", info.tags.join(" ") || "none"],
+    ["foreground", state?.foreground?.argv.join(" ") ?? "unknown"],
+    ["waits for input", state?.input_wanted ?? state?.reading ?? "unknown"],
+    ["hidden prompt", state?.hidden_prompt ?? "unknown"],
+    ["at its prompt", state?.at_prompt ?? "unknown"],
+    ["taken over by", state?.taken_by ?? "nobody"],
+  ];
+  return (
+    <dl class="details">
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="mono">
+            <bdi>{value}</bdi>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

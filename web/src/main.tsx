@@ -1,0 +1,21 @@
+import "@xterm/xterm/css/xterm.css";
+import "./tokens.css";
+import "./style.css";
+import { render } from "preact";
+import { App } from "./app";
+import { selected, start } from "./store";
+import { shownText } from "./terminal";
+import { followTheme } from "./theme";
+import { listenToKeys } from "./shortcut";
+
+followTheme();
+listenToKeys();
+start();
+render(<App />, document.getElementById("app") as HTMLElement);
+
+declare global {
+  interface Window {
+    wshText: () => string;
+  }
+}
+window.wshText = () => (selected.value === null ? "" : shownText(selected.value));

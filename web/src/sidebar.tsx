@@ -1,0 +1,85 @@
+import { StateMark } from "./state";
+import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
+import { Thumbnail } from "./thumbnail";
+
+function Place(props: { to: View; label: string; keys: string; count?: number }) {
+  return (
+    <button
+      class={`place${view.value === props.to ? " on" : ""}`}
+      title={`${props.label} (${props.keys})`}
+      onClick={() => {
+        view.value = props.to;
+        sidebarOpen.value = false;
+      }}
+    >
+      {props.label}
+      {props.count ? <span class="count">{props.count}</span> : null}
+    </button>
+  );
+}
+
+export function Sidebar() {
+  return (
+    <nav class="sidebar" aria-label="Sessions">
+      <header>
+        <strong>wsh</strong>
+        <button class="quiet" title="Command palette (Ctrl+K)" onClick={() => (paletteOpen.value = true)}>
+          Ctrl+K
+        </button>
+        <button class="primary" title="New session (Alt+N)" onClick={() => (creating.value = true)}>
+          New
+        </button>
+      </header>
+      <div class="places">
+        <Place to="single" label="Single" keys="click a session" />
+        <Place to="grid" label="Grid" keys="Alt+G" />
+        <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length} />
+        <Place to="search" label="Search" keys="Alt+S" />
+        <Place to="admin" label="Server" keys="palette" />
+      </div>
+      <input
+        type="search"
+        class="filter"
+        placeholder="Filter by name, command, tag"
+        aria-label="Filter sessions"
+        value={filter.value}
+        onInput={(event) => (filter.value = event.currentTarget.value)}
+      />
+      <ul class="sessions">
+        {shown.value.map((entry) => (
+          <li key={entry.info.name}>
+            <button
+              class={`session ${visible(entry)}${entry.info.name === selected.value ? " on" : ""}`}
+              aria-current={entry.info.name === selected.value ? "true" : undefined}
+              onClick={() => choose(entry.info.name)}
+            >
+              <Thumbnail name={entry.info.name} />
+              <span class="about">
+                <span class="name">
+                  <StateMark entry={entry} />
+                  <bdi>{entry.info.name}</bdi>
+                </span>
+                <span class="soft mono">
+                  <bdi>{entry.info.title || entry.info.command}</bdi>
+                </span>
+                {entry.info.tags.length > 0 && (
+                  <span class="tags">
+                    {entry.info.tags.map((tag) => (
+                      <i key={tag}>{tag}</i>
+                    ))}
+                  </span>
+                )}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {shown.value.length === 0 && (
+        <p class="soft empty">
+          {filter.value ? "No session matches." : "No sessions yet. Begin here with New, or in a terminal:"}
+          {!filter.value && <code>wsh new</code>}
+        </p>
+      )}
+    </nav>
+  );
+}

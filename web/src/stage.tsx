@@ -1,0 +1,212 @@
+import { useState } from "preact/hooks";
+import { StateMark } from "./state";
+import {
+  attempt,
+  choose,
+  creating,
+  current,
+  detach,
+  handBack,
+  inspector,
+  kill,
+  rename,
+  retag,
+  selected,
+  shown,
+  sidebarOpen,
+  takeOver,
+  view,
+  wanting,
+  type Entry,
+} from "./store";
+import { searches, TerminalView, type Remote } from "./terminal";
+import { zoom } from "./theme";
+
+function Menu(props: { entry: Entry }) {
+  const { name, tags } = props.entry.info;
+  const edit = async (event: Event): Promise<void> => {
+    const details = (event.currentTarget as HTMLElement).closest("details");
+    details?.removeAttribute("open");
+  };
+  return (
+    <details class="menu" onClick={(event) => event.target instanceof HTMLButtonElement && void edit(event as unknown as Event)}>
+      <summary title="More">⋯</summary>
+      <div>
+        <button
+          onClick={() => {
+            const to = prompt("New name", name);
+            if (to && to !== name) void rename(name, to);
+          }}
+        >
+          Rename…
+        </button>
+        <button
+          onClick={() => {
+            const words = prompt("Tags, separated by blanks", tags.join(" "));
+            if (words === null) return;
+            const wanted = words.split(/\s+/).filter(Boolean);
+            void retag(name, wanted.filter((t) => !tags.includes(t)), tags.filter((t) => !wanted.includes(t)));
+          }}
+        >
+          Tags…
+        </button>
+        <button onClick={() => void detach(name)}>Detach every viewer</button>
+        <button onClick={() => (view.value = "replay")}>Replay</button>
+        <button onClick={() => zoom(1)}>Larger type</button>
+        <button onClick={() => zoom(-1)}>Smaller type</button>
+        <button
+          class="danger"
+          onClick={() => {
+            if (confirm(`Kill ${name} and everything it started?`)) void kill(name);
+          }}
+        >
+          Kill…
+        </button>
+      </div>
+    </details>
+  );
+}
+
+function FindBar(props: { name: string; close: () => void }) {
+  const [text, setText] = useState("");
+  const find = (back: boolean): void => {
+    const search = searches.get(props.name);
+    if (text) void (back ? search?.findPrevious(text) : search?.findNext(text));
+  };
+  return (
+    <form
+      class="find"
+      onSubmit={(event) => {
+        event.preventDefault();
+        find(true);
+      }}
+    >
+      <input
+        autofocus
+        type="search"
+        aria-label="Find in this terminal"
+        placeholder="Find"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Escape" && props.close()}
+      />
+      <button type="button" title="Older match" onClick={() => find(true)}>
+        ↑
+      </button>
+      <button type="button" title="Newer match" onClick={() => find(false)}>
+        ↓
+      </button>
+      <button type="button" onClick={props.close}>
+        Close
+      </button>
+    </form>
+  );
+}
+
+export function Single() {
+  const entry = current.value;
+  const [remote, setRemote] = useState<Remote | null>(null);
+  const [finding, setFinding] = useState(false);
+  if (!entry) return <Empty />;
+  const { info, state } = entry;
+  const taken = remote?.taken ?? state?.taken_by ?? null;
+  return (
+    <section class="single">
+      <header class="bar">
+        <button class="only-phone" aria-label="Sessions" onClick={(e) => (e.stopPropagation(), (sidebarOpen.value = true))}>
+          ☰
+        </button>
+        <StateMark entry={entry} word />
+        <h1>
+          <bdi>{info.name}</bdi>
+        </h1>
+        <span class="soft mono path" title={info.cwd}>
+          <bdi>{info.cwd}</bdi>
+        </span>
+        <span class="push" />
+        {state?.last_input && <span class="soft who">typed by {state.last_input.by}</span>}
+        <button title="Find in this terminal" onClick={() => setFinding(!finding)}>
+          Find
+        </button>
+        {info.running &&
+          (taken ? (
+            <button class="primary" onClick={() => void handBack(info.name)}>
+              Hand back
+            </button>
+          ) : (
+            <button title="Agents cannot type until you hand it back" onClick={() => void takeOver(info.name)}>
+              Take over
+            </button>
+          ))}
+        <button title="Commands and details (Alt+I)" onClick={() => (inspector.value = inspector.value ? null : "commands")}>
+          Commands
+        </button>
+        <Menu entry={entry} />
+      </header>
+      {finding && <FindBar name={info.name} close={() => setFinding(false)} />}
+      <TerminalView key={info.name} name={info.name} onRemote={setRemote} />
+    </section>
+  );
+}
+
+export function Grid() {
+  return (
+    <section class="grid" aria-label="All sessions">
+      {shown.value.map((entry) => (
+        <article key={entry.info.name} class="tile">
+          <header>
+            <StateMark entry={entry} />
+            <button class="link" onClick={() => choose(entry.info.name)}>
+              <bdi>{entry.info.name}</bdi>
+            </button>
+            <span class="soft mono">
+              <bdi>{entry.info.title || entry.info.command}</bdi>
+            </span>
+          </header>
+          <TerminalView name={entry.info.name} readOnly focus={false} />
+        </article>
+      ))}
+      {shown.value.length === 0 && <Empty />}
+    </section>
+  );
+}
+
+export function Queue() {
+  return (
+    <section class="queue">
+      <h1>What wants attention</h1>
+      {wanting.value.length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
+      <ul>
+        {wanting.value.map((entry) => (
+          <li key={entry.info.name}>
+            <button class="row" onClick={() => choose(entry.info.name)}>
+              <StateMark entry={entry} word />
+              <bdi>{entry.info.name}</bdi>
+              <span class="soft mono">
+                <bdi>{entry.info.command}</bdi>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Empty() {
+  return (
+    <section class="empty-stage">
+      <h1>{selected.value ? "This session is gone" : "No session is open"}</h1>
+      <p>Open one here, from a terminal, or let an agent do it.</p>
+      <button class="primary" onClick={() => (creating.value = true)}>
+        New session
+      </button>
+      <pre
+        title="Copy"
+        onClick={() => void attempt(() => navigator.clipboard.writeText("wsh new --name work"))}
+      >
+        wsh new --name work
+      </pre>
+    </section>
+  );
+}

@@ -1,0 +1,244 @@
+// What the page knows: one place, kept fresh by one WebSocket; components read signals and call actions.
+import { computed, signal } from "@preact/signals";
+import { ApiError, get, send, sessionPath, type SessionInfo, type SessionState } from "./api";
+import { Channel } from "./channel";
+
+export type View = "single" | "grid" | "queue" | "search" | "admin" | "replay";
+export type Connection = "connecting" | "connected" | "lost" | "signed-out";
+export type Visible = "running" | "waiting" | "hidden" | "attention" | "exited" | "failed";
+
+export interface Entry {
+  info: SessionInfo;
+  state: SessionState | null;
+  /** When it last printed, by this page's clock. */
+  active: number;
+  /** It went quiet while nobody looked at it. */
+  attention: boolean;
+}
+
+export const entries = signal<ReadonlyMap<string, Entry>>(new Map());
+export const selected = signal<string | null>(null);
+export const view = signal<View>("single");
+export const filter = signal("");
+export const connection = signal<Connection>("connecting");
+export const inspector = signal<"commands" | "details" | "approvals" | null>(window.innerWidth > 1200 ? "commands" : null);
+export const paletteOpen = signal(false);
+export const sidebarOpen = signal(false);
+export const creating = signal(false);
+export const toasts = signal<readonly Toast[]>([]);
+export const commandTick = signal(0);
+
+export interface Toast {
+  id: number;
+  text: string;
+  hint?: string;
+  bad: boolean;
+}
+
+export const shown = computed(() => {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  return [...entries.value.values()].filter((entry) => {
+    const text = [entry.info.name, entry.info.command, entry.info.title, ...entry.info.tags].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+});
+
+export const wanting = computed(() => shown.value.filter((entry) => entry.attention || visible(entry) !== "running"));
+
+export const current = computed(() => (selected.value === null ? undefined : entries.value.get(selected.value)));
+
+export function visible(entry: Entry): Visible {
+  if (!entry.info.running) return entry.info.exit_code === 0 ? "exited" : "failed";
+  if (entry.state?.hidden_prompt === "yes") return "hidden";
+  const wants = entry.state?.input_wanted ?? entry.state?.reading;
+  if (wants === "yes" && entry.state?.at_prompt !== "yes") return "waiting";
+  return entry.attention ? "attention" : "running";
+}
+
+let toastId = 0;
+export function tell(text: string, hint?: string, bad = false): void {
+  const toast = { id: ++toastId, text, hint, bad };
+  toasts.value = [...toasts.value.slice(-3), toast];
+  setTimeout(() => dismiss(toast.id), bad ? 9000 : 4000);
+}
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}
+
+/** Run an action; what goes wrong is told, never swallowed. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (problem) {
+    if (problem instanceof ApiError && (problem.status === 401 || (problem.status === 403 && problem.code.startsWith("auth")))) {
+      connection.value = "signed-out";
+    } else if (problem instanceof ApiError) {
+      tell(problem.message, problem.hint, true);
+    } else {
+      tell(String(problem), undefined, true);
+    }
+    return undefined;
+  }
+}
+
+function change(name: string, update: (entry: Entry) => Entry | undefined): void {
+  const entry = entries.value.get(name);
+  if (!entry) return;
+  const next = new Map(entries.value);
+  const changed = update(entry);
+  if (changed) next.set(changed.info.name, changed);
+  else next.delete(name);
+  entries.value = next;
+}
+
+function put(info: SessionInfo): void {
+  const next = new Map(entries.value);
+  const old = next.get(info.name);
+  next.set(info.name, {
+    info,
+    state: old?.state ?? null,
+    active: old?.active ?? performance.now() - info.last_activity_ms,
+    attention: old?.attention ?? false,
+  });
+  entries.value = next;
+}
+
+export const channel = new Channel("/ws/json");
+
+async function reload(): Promise<void> {
+  const list = await attempt(() => get<SessionInfo[]>("/sessions"));
+  if (!list) return;
+  const next = new Map<string, Entry>();
+  for (const info of list) {
+    const old = entries.value.get(info.name);
+    next.set(info.name, {
+      info,
+      state: old?.state ?? null,
+      active: performance.now() - info.last_activity_ms,
+      attention: old?.attention ?? false,
+    });
+  }
+  entries.value = next;
+  if (selected.value === null || !next.has(selected.value)) selected.value = list[0]?.name ?? null;
+  for (const info of list) {
+    follow(info.name);
+    void lookAt(info.name);
+  }
+}
+
+function follow(name: string): void {
+  void channel
+    .request("subscribe", { events: ["activity", "exit", "mode"], idle_timeout_ms: 1500, interval_ms: 500 }, name)
+    .catch(() => undefined);
+}
+
+/** What its program waits for, from the kernel; asked when it falls silent, never in a loop. */
+export async function lookAt(name: string): Promise<void> {
+  try {
+    const state = await get<SessionState>(sessionPath(name, "/state"));
+    change(name, (entry) => ({ ...entry, state }));
+  } catch {
+    change(name, (entry) => ({ ...entry, state: null }));
+  }
+}
+
+async function refresh(name: string): Promise<void> {
+  try {
+    put(await get<SessionInfo>(sessionPath(name)));
+  } catch {
+    // gone meanwhile; its end is told by an event of its own
+  }
+}
+
+export function start(): void {
+  channel.onOpen = () => {
+    connection.value = "connected";
+    void reload();
+  };
+  channel.onLost = (refused) => {
+    connection.value = refused ? "signed-out" : "lost";
+  };
+  channel.onEvent = (event) => {
+    const name = String(event.session ?? event.name ?? "");
+    switch (event.event) {
+      case "session_created":
+        put(event.info as SessionInfo);
+        follow(name);
+        if (selected.value === null) selected.value = name;
+        void lookAt(name);
+        break;
+      case "session_renamed": {
+        const [old, now] = [String(event.old_name), String(event.new_name)];
+        change(old, () => undefined);
+        if (selected.value === old) selected.value = now;
+        void refresh(now);
+        follow(now);
+        break;
+      }
+      case "session_destroyed":
+        change(name, () => undefined);
+        if (selected.value === name) selected.value = entries.value.keys().next().value ?? null;
+        break;
+      case "session_tags_changed":
+        change(name, (entry) => ({ ...entry, info: { ...entry.info, tags: event.tags as string[] } }));
+        break;
+      case "running":
+        change(name, (entry) => ({ ...entry, active: performance.now(), attention: false }));
+        break;
+      case "idle":
+        change(name, (entry) => ({ ...entry, attention: looked(name) ? false : entry.info.running }));
+        void lookAt(name);
+        void refresh(name);
+        if (name === selected.value) commandTick.value++;
+        break;
+      case "command_finished":
+      case "command_started":
+        if (name === selected.value) commandTick.value++;
+        break;
+      case "exit":
+        change(name, (entry) => ({
+          ...entry,
+          info: { ...entry.info, running: false, exit_code: event.exit_code as number },
+          attention: !looked(name),
+        }));
+        break;
+    }
+  };
+  channel.open();
+}
+
+const looked = (name: string): boolean => name === selected.value && view.value === "single" && document.hasFocus();
+
+export function choose(name: string, how: View = "single"): void {
+  selected.value = name;
+  view.value = how;
+  sidebarOpen.value = false;
+  change(name, (entry) => ({ ...entry, attention: false }));
+}
+
+// actions
+
+export async function create(wanted: Record<string, unknown>): Promise<void> {
+  const made = await attempt(() => send<SessionInfo>("POST", "/sessions", wanted));
+  if (made) {
+    put(made);
+    choose(made.name);
+    creating.value = false;
+  }
+}
+export const rename = (name: string, to: string): Promise<unknown> =>
+  attempt(() => send("PATCH", sessionPath(name), { name: to }));
+export const retag = (name: string, add: string[], remove: string[]): Promise<unknown> =>
+  attempt(() => send("PATCH", sessionPath(name), { add_tags: add, remove_tags: remove }));
+export const kill = (name: string): Promise<unknown> => attempt(() => send("DELETE", sessionPath(name)));
+export const detach = (name: string): Promise<unknown> => attempt(() => send("POST", sessionPath(name, "/detach")));
+export const takeOver = (name: string): Promise<unknown> =>
+  attempt(async () => {
+    await send("POST", sessionPath(name, "/take_over"));
+    await lookAt(name);
+  });
+export const handBack = (name: string): Promise<unknown> =>
+  attempt(async () => {
+    await send("POST", sessionPath(name, "/hand_back"));
+    await lookAt(name);
+  });

@@ -1,0 +1,238 @@
+// A session in an emulator: pictures come from the server composed, keys go back as they are.
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+import { effect } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { sessionPath, webSocketUrl } from "./api";
+import { tell } from "./store";
+import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
+
+const ASK_FIRST_BYTES = 256 * 1024;
+export const searches = new Map<string, SearchAddon>();
+export const emulators = new Map<string, Terminal>();
+
+/** What the terminal in front shows, as text: for tests and for assistive scripts. */
+export function shownText(name: string): string {
+  const buffer = emulators.get(name)?.buffer.active;
+  if (!buffer) return "";
+  const lines: string[] = [];
+  for (let line = 0; line < buffer.length; line++) lines.push(buffer.getLine(line)?.translateToString(true) ?? "");
+  return lines.join("\n");
+}
+
+export interface Remote {
+  owner: string | null;
+  taken: string | null;
+  exit: number | null | undefined;
+  lost: boolean;
+}
+
+/** The connection of one viewer; comes back by itself, and the first thing after that is a whole picture. */
+class Viewer {
+  private socket: WebSocket | null = null;
+  private pause = 200;
+  private closed = false;
+  private readonly encoder = new TextEncoder();
+
+  constructor(
+    private readonly name: string,
+    private readonly terminal: Terminal,
+    private readonly readOnly: boolean,
+    private readonly tellRemote: (change: Partial<Remote>) => void,
+    private readonly onSize: (rows: number, cols: number) => void,
+  ) {
+    this.open();
+  }
+
+  private open(): void {
+    const query = new URLSearchParams({ rows: String(this.terminal.rows), cols: String(this.terminal.cols) });
+    if (this.readOnly) query.set("read_only", "true");
+    const socket = new WebSocket(webSocketUrl(`${sessionPath(this.name, "/ws/view")}?${query}`));
+    socket.binaryType = "arraybuffer";
+    this.socket = socket;
+    socket.onopen = () => {
+      this.pause = 200;
+      this.tellRemote({ lost: false });
+    };
+    socket.onmessage = (message) => {
+      if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
+      else this.terminal.write(new Uint8Array(message.data as ArrayBuffer));
+    };
+    socket.onclose = () => {
+      if (this.closed) return;
+      this.tellRemote({ lost: true });
+      setTimeout(() => {
+        if (!this.closed) this.open();
+      }, this.pause);
+      this.pause = Math.min(this.pause * 1.7, 4000);
+    };
+  }
+
+  private hear(said: Record<string, unknown>): void {
+    switch (said.type) {
+      case "size":
+        this.onSize(Number(said.rows), Number(said.cols));
+        break;
+      case "input_mode":
+        this.tellRemote({ owner: (said.owner as string | null) ?? null });
+        break;
+      case "taken":
+        this.tellRemote({ taken: (said.by as string | null) ?? null });
+        break;
+      case "exit":
+        this.tellRemote({ exit: said.exit_code as number | null });
+        break;
+      case "error":
+        tell(String(said.message), said.hint as string | undefined, true);
+        break;
+      case "dismissed":
+        this.close();
+        this.tellRemote({ lost: true });
+        break;
+    }
+  }
+
+  type(data: string): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(this.encoder.encode(data));
+  }
+
+  typeBinary(data: string): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(Uint8Array.from(data, (c) => c.charCodeAt(0)));
+  }
+
+  resize(rows: number, cols: number): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ type: "resize", rows, cols }));
+  }
+
+  close(): void {
+    this.closed = true;
+    this.socket?.close();
+  }
+}
+
+export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
+  const holder = useRef<HTMLDivElement>(null);
+  const [remote, setRemote] = useState<Remote>({ owner: null, taken: null, exit: undefined, lost: false });
+
+  useEffect(() => {
+    const element = holder.current as HTMLDivElement;
+    const terminal = new Terminal({
+      allowProposedApi: true,
+      fontFamily: terminalFont(),
+      fontSize: fontSize.peek(),
+      lineHeight: 1.15,
+      scrollback: 5000,
+      theme: terminalTheme(),
+      disableStdin: props.readOnly === true,
+      macOptionIsMeta: true,
+      screenReaderMode: false,
+    });
+    const fit = new FitAddon();
+    const search = new SearchAddon();
+    terminal.loadAddon(fit);
+    terminal.loadAddon(search);
+    terminal.loadAddon(new WebLinksAddon((event, link) => {
+      if (event.ctrlKey || event.metaKey) window.open(link, "_blank", "noopener,noreferrer");
+    }));
+    terminal.loadAddon(new UnicodeGraphemesAddon());
+    terminal.unicode.activeVersion = "15-graphemes";
+    terminal.open(element);
+    if (props.readOnly !== true) void loadRenderer(terminal);
+    // Whoever only looks takes the session's size and is drawn smaller; whoever types gives the session theirs.
+    const looksOnly = props.readOnly === true;
+    const place = (): void => {
+      if (!looksOnly) fit.fit();
+      else shrink(element, terminal);
+    };
+    place();
+    const viewer = new Viewer(
+      props.name,
+      terminal,
+      looksOnly,
+      (change) => setRemote((old) => ({ ...old, ...change })),
+      (rows, cols) => {
+        if (looksOnly && (rows !== terminal.rows || cols !== terminal.cols)) terminal.resize(cols, rows);
+        if (looksOnly) requestAnimationFrame(place);
+      },
+    );
+    const stops = [
+      terminal.onData((data) => viewer.type(data)),
+      terminal.onBinary((data) => viewer.typeBinary(data)),
+      terminal.onResize(({ rows, cols }) => viewer.resize(rows, cols)),
+    ];
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth > 0) place();
+    });
+    observer.observe(element);
+    const unfollow = effect(() => {
+      void themeTick.value;
+      terminal.options.theme = terminalTheme();
+      terminal.options.fontSize = fontSize.value;
+      place();
+    });
+    const ask = (event: ClipboardEvent): void => {
+      const text = event.clipboardData?.getData("text") ?? "";
+      if (text.length > ASK_FIRST_BYTES && !window.confirm(`Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`)) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    };
+    element.addEventListener("paste", ask, true);
+    searches.set(props.name, search);
+    emulators.set(props.name, terminal);
+    if (props.focus !== false) terminal.focus();
+    return () => {
+      unfollow();
+      observer.disconnect();
+      element.removeEventListener("paste", ask, true);
+      for (const stop of stops) stop.dispose();
+      if (searches.get(props.name) === search) searches.delete(props.name);
+      if (emulators.get(props.name) === terminal) emulators.delete(props.name);
+      viewer.close();
+      terminal.dispose();
+    };
+  }, [props.name, props.readOnly]);
+
+  useEffect(() => props.onRemote?.(remote), [remote]);
+
+  return (
+    <div class={`terminal${remote.owner ? " captured" : ""}`} data-session={props.name}>
+      {remote.owner && (
+        <div class="capture" role="status">
+          Keys captured by {remote.owner}. Press Ctrl+\ to take them back.
+        </div>
+      )}
+      {remote.lost && (
+        <div class="lost" role="status">
+          Connection lost. Trying again…
+        </div>
+      )}
+      <div class="emulator" ref={holder} />
+    </div>
+  );
+}
+
+/** Scale the emulator to fit its tile. */
+function shrink(element: HTMLElement, terminal: Terminal): void {
+  const screen = element.querySelector<HTMLElement>(".xterm-screen");
+  if (!screen || !terminal.element || screen.offsetWidth === 0) return;
+  const scale = Math.min(1, (element.clientWidth - 16) / screen.offsetWidth, (element.clientHeight - 12) / screen.offsetHeight);
+  terminal.element.style.transformOrigin = "0 0";
+  terminal.element.style.transform = `scale(${scale})`;
+}
+
+/** The quick renderer where the machine has one; the page works without. */
+async function loadRenderer(terminal: Terminal): Promise<void> {
+  if (!document.createElement("canvas").getContext("webgl2")) return;
+  const { WebglAddon } = await import("@xterm/addon-webgl");
+  try {
+    const addon = new WebglAddon();
+    addon.onContextLoss(() => addon.dispose());
+    terminal.loadAddon(addon);
+  } catch {
+    // no context to be had: the plain renderer goes on
+  }
+}
