@@ -52,7 +52,7 @@ async def ended_afterwards(world: World) -> AsyncIterator[None]:
         yield
     finally:
         endpoint = find_endpoint(world.info)
-        if endpoint is not None and endpoint.pid is not None:
+        if endpoint is not None and endpoint.pid is not None and not gone(endpoint.pid):
             os.kill(endpoint.pid, signal.SIGTERM)
             await until(lambda: gone(endpoint.pid or 0), "the desktop to end")
             try:
@@ -142,7 +142,7 @@ def test_nothing_to_start_is_gui_unavailable_with_every_source_attempted(tmp_pat
                 "bundled",
                 "path",
             ]
-            assert details(answer)["spawn_errors"] == [] and details(answer)["next_step"]
+            assert details(answer)["spawn_errors"] == [] and details(answer)["next_recommended_action"]
             assert details(answer)["headless_verdict"]["effect"] == "allow"
             assert answer["fallback"]["strategy"] == "fallback_to_headless_if_allowed"
             assert answer["fallback"]["recommended_mode"] == "headless"
@@ -323,7 +323,7 @@ def test_nothing_listening_is_gui_unavailable_with_alias_and_port(tmp_path: Path
                 ("no-such-host.invalid", endpoint.port),
                 ("127.0.0.1", endpoint.port),
             ]
-            assert all(entry["error"] for entry in attempted) and details(answer)["next_step"]
+            assert all(entry["error"] for entry in attempted) and details(answer)["next_recommended_action"]
 
     asyncio.run(whole())
 

@@ -119,7 +119,8 @@ BASHRC = {
     "prompt command as array": "PROMPT_COMMAND=('true' 'printf \"\\e]0;title\\a\"')",
     "prompt command that fails": "PROMPT_COMMAND='false; (exit 9)'",
     "prompt command with a comment": "PROMPT_COMMAND='true # comment'",
-    "nounset and errexit": "set -u",
+    "nounset": "set -u",
+    "readonly PS0": "readonly PS0=",
     "prompt with words and stars": "PS1='a  * b \\$ '; cd /tmp",
     "prompt of several lines": "PS1='\\n\\[\\e[32m\\]\\u@\\h\\[\\e[0m\\]\\n$? \\$ '",
     "prompt made anew each time": 'p() { local s=$?; PS1="[$s] $(date +%s)\\$ "; }; PROMPT_COMMAND=p',
@@ -151,6 +152,8 @@ def test_bash_keeps_its_marks_whatever_the_startup_file_does(places: Places, nam
 
     async def work(session: Session) -> None:
         await check_marks(session)
+        assert name == "readonly PS0" or session.get_command(1).command.startswith("echo out-0; sh")
+        assert session.cwd == ("/tmp" if "stars" in name else "/")
         assert text_of(await run(session, "echo $MINE")) == "yes"
         assert text_of(await run(session, "clear; echo cleared")) == "cleared"
         assert text_of(await run(session, "(echo sub; exit 3)")) == "sub"

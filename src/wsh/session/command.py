@@ -181,6 +181,10 @@ class CommandLog:
             case "A":
                 if self.current is not None:  # its end was not told: a hook of ours was removed
                     self._end(mark, place, told, live, lost=True)
+                elif self.phase == "prompt" and self.shell == "bash":
+                    self._end_without_begin(
+                        mark, place, told, live
+                    )  # history expansion failed: bash asks again at once
                 self.phase = "prompting"
                 self._cwd = mark.fields.get("d") or mark.fields.get("v") or self._cwd
                 self._history_number = mark.fields.get("h", "")
@@ -287,8 +291,9 @@ class CommandLog:
         command = self.current
         self._end(mark, place, told, live)
         command.pipestatus = None
-        if self.shell == "zsh":
-            command.exit_code = 1  # zsh leaves the status of the command before
+        sure = mark.status == 2 or mark.fields.get("c") in ("1", "2")
+        if self.shell == "zsh" or (self.shell == "bash" and not sure):
+            command.exit_code = 1  # the shell left the status of the command before
         command.duration_ms = 0.0
         self.refused_line = mark.fields.get("e") == "1"
 

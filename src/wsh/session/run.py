@@ -158,6 +158,7 @@ class _Run:
         self._at_prompt = False
         self._empty_before = 0
         self._prompts_before = 0
+        self._running_before = 0
         self._stop = session.listeners.add(self._hear)
         if self._log is not None:
             self._log.holders += 1
@@ -184,6 +185,9 @@ class _Run:
             await self._wait_until_ready(log)
             self._at_prompt = log.phase in ("prompt", "prompting")
             self._empty_before, self._prompts_before = log.empty_lines, log.prompts
+            self._running_before = log.current.id if log.current is not None else 0
+            if self._at_prompt and b"\t" in self._data:
+                self._data = _quote_tabs(self._data, log.shell)
         self._sent = time.monotonic()
         if log is None or log.current is not None:
             self._generation = await session.send_input(self._data, self._actor)
@@ -373,6 +377,9 @@ class _Run:
         return RunOutcome(by, session.generation, command_id=running.id if running is not None else None)
 
     async def _output(self) -> OutputText:
+        new = [(command, capture) for command, capture in self._ended if command.id > self._running_before]
+        if new and not self._at_prompt:
+            self._ended, self._at_prompt = new, True  # what was running ended, and then the shell ran the input
         if len(self._ended) > 1 and self._at_prompt and all(c is not None and c.complete for _, c in self._ended):
             # As one stream: a line that one command left open goes on with the next.
             raw = b"".join(_FISH_PROLOGUE.sub(b"", c.newest) for _, c in self._ended if c is not None)
@@ -450,6 +457,13 @@ class _Run:
             ),
             **facts,
         )
+
+
+def _quote_tabs(data: bytes, shell: str) -> bytes:
+    """A tab in a command is a tab, not a wish for completion."""
+    if shell == "fish":
+        return data.replace(b"\t", b"\x1b[5179~")  # bound by our script: fish has no key to quote the next one
+    return data.replace(b"\x16\t", b"\t").replace(b"\t", b"\x16\t")
 
 
 def _has_children(pid: int) -> bool:

@@ -26,7 +26,7 @@ from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
-from wsh.terminal.terminal import Terminal, buffer_of
+from wsh.terminal import Terminal, buffer_of
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.name import check_size, check_tag
 
