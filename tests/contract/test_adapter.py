@@ -209,6 +209,34 @@ def test_a_transient_failure_is_not_tried_a_third_time(tmp_path: Path) -> None:
     assert (tmp_path / "starts").read_text() == "x\nx\n"
 
 
+def test_a_program_of_another_version_is_a_disconnect_and_is_ended(tmp_path: Path) -> None:
+    info = tmp_path / "desktop" / "interactive-terminal.json"
+    code = f"""
+import json, os, pathlib, socket
+listener = socket.create_server(("127.0.0.1", 0))
+path = pathlib.Path({str(info)!r})
+path.touch(mode=0o600)
+facts = {{"host": "127.0.0.1", "port": listener.getsockname()[1], "token": "t", "pid": os.getpid()}}
+path.write_text(json.dumps(facts))
+pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
+while True:
+    peer, _ = listener.accept()
+    peer.recv(65536)
+    peer.sendall(b'{{"type":"error","code":"unsupported_version","message":"too old","fatal":true}}\\n')
+"""
+    (tmp_path / "other.py").write_text(code)
+    program = script(tmp_path / "other", f'exec "{sys.executable}" {tmp_path}/other.py')
+
+    async def scenario(world: World) -> None:
+        answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=20_000)
+        assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
+        assert details(answer)["attempted_candidates"][0]["outcome"] == "refused"
+        assert "too old" in details(answer)["spawn_errors"][0]["error"]
+        assert gone(int((tmp_path / "pid").read_text()))
+
+    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
+
+
 def test_a_file_that_cannot_be_executed_is_said_once(tmp_path: Path) -> None:
     program = tmp_path / "broken"
     program.write_bytes(b"\x7fELF nonsense")
