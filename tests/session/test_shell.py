@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,21 @@ def test_a_shell_that_lost_our_hooks_falls_back_and_says_so(places: Places) -> N
         assert "hi" in (await screen(session)).split("\n")
 
     with_shell(places, "bash", work)
+
+
+def test_a_startup_file_that_becomes_another_shell_costs_the_marks_and_nothing_else(places: Places) -> None:
+    home = make_home(places.state.parent, bashrc="exec sh\n")
+
+    async def work(session: Session) -> None:
+        first = await run(session, "echo one")
+        assert first.finished_by == "prompt" and first.exit_code is None
+        assert (await session.look()).integration == "waiting"
+        began = time.monotonic()
+        assert (await run(session, "echo two", timeout_ms=100)).finished_by == "prompt"
+        assert time.monotonic() - began < 2
+        assert "two" in (await screen(session)).split("\n")
+
+    with_shell(places, "bash", work, home)
 
 
 def test_login_shells_read_their_profile_and_keep_their_nature(places: Places) -> None:

@@ -99,6 +99,10 @@ class CommandLog:
         """Commands that ended, refused lines included."""
         self.empty_lines = 0
         """Times that Enter ran nothing."""
+        self.silent = False
+        """Awaited once in vain: the startup files may have replaced the shell by something else."""
+        self.open_prompt = False
+        """The newest prompt was never told to be complete: something draws it without our end."""
         self.refused_line = False
         """fish did not take the line and left it in its editor."""
         self.holders = 0
@@ -177,6 +181,7 @@ class CommandLog:
             self._capture.add(data[first:last] if (first, last) != (0, len(data)) else data)
 
     def _apply(self, mark: Mark, place: Place, told: list[CommandEvent], live: bool) -> None:
+        self.silent = False
         match mark.kind:
             case "A":
                 if self.current is not None:  # its end was not told: a hook of ours was removed
@@ -190,11 +195,13 @@ class CommandLog:
                 self._history_number = mark.fields.get("h", "")
             case "B":
                 self.phase = "prompt"
+                self.open_prompt = False
                 self.prompts += 1
                 self.refused_line = False
                 self._capture = Capture(mark.end)
                 told.append(PromptShown(self.prompts))
             case "C":
+                self.open_prompt = self.phase == "prompting"
                 self._begin(mark, place, told, live)
             case "D":
                 if self.current is not None:

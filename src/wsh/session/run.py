@@ -204,17 +204,25 @@ class _Run:
 
     async def _wait_until_ready(self, log: CommandLog) -> None:
         """A shell that is still drawing its prompt would have what is typed now echoed twice."""
-        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else 3 * _PROMPT_GRACE_S
+        if log.silent:
+            return
+        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else self._grace(log, 3)
         until = min(time.monotonic() + limit, self._deadline)
         while log.phase in ("starting", "prompting") and self._session.running:
             left = until - time.monotonic()
             if left <= 0:
+                log.silent = log.phase == "starting"
                 return
             self._wake.clear()
             await self._pause(min(left, 0.1))
             quiet = time.monotonic() - self._session.last_activity
             if log.phase == "starting" and quiet > self._silence_s and await self._asks():
-                return  # a startup file asks something
+                log.silent = True  # a startup file asks something, or the shell is no longer ours
+                return
+
+    @staticmethod
+    def _grace(log: CommandLog, times: int = 1) -> float:
+        return _PROMPT_GRACE_S * times if not log.open_prompt else _LOOK_SOON_S * 5
 
     async def _asks(self) -> bool:
         try:
@@ -281,7 +289,7 @@ class _Run:
         """Let the next prompt come, so that screen and next input find the shell reading."""
         if log.refused_line:
             await self._clear_line(log)
-        until = time.monotonic() + _PROMPT_GRACE_S
+        until = time.monotonic() + self._grace(log)
         while log.phase == "prompting" and self._session.running and time.monotonic() < until:
             self._wake.clear()
             await self._pause(until - time.monotonic())
