@@ -667,6 +667,7 @@ def test_a_cancelled_wait_leaves_the_session_alone(server: RunningServer) -> Non
         name = open_session(host)
         arguments = {"session": name, "input": "sleep 0.5; echo survived"}
         host.start_request("tools/call", {"name": "wsh_run_command", "arguments": arguments}, id="w")
+        wait_until(lambda: any("survived" in line for line in read(host, name)), what="the command to be typed")
         host.notify("$/cancelRequest", {"id": "w"})
         assert failure(host.wait_answer("w"))["code"] == "CANCELLED"
         call(host, "wsh_await_quiesce", session=name, text="survived")
