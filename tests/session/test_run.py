@@ -11,7 +11,7 @@ from tests.session.running import run_with_registry
 from tests.session.shells import each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.wire.error import InvalidRequest, WaitTimeout
+from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
 from wsh.wire.place import Places
 
 
@@ -259,6 +259,24 @@ def test_the_shell_that_ends_ends_the_run(places: Places, shell: str) -> None:
         assert [c.exit_code for c in session.list_commands()] == [7]
 
     with_shell(places, shell, work)
+
+
+def test_killing_a_session_ends_the_run_that_waits_in_it(places: Places) -> None:
+    async def body(registry: SessionRegistry) -> None:
+        for command in ("bash", "sh"):
+            session = await open_shell(registry, command, make_home(places.state.parent))
+            waiting = asyncio.ensure_future(run(session, "sleep 60", timeout_ms=50_000))
+            await session.wait_until_text("sleep 60", max_wait_ms=5000)
+            await registry.kill(session.name)
+            try:
+                assert (await waiting).finished_by == "exit"
+            except SessionNotFound:
+                pass  # it was forgotten before the run could tell
+            assert session.closed
+            with pytest.raises((SessionExited, SessionNotFound)):
+                await run(session, "true")
+
+    run_with_registry(places, body)
 
 
 def test_without_integration_silence_ends_the_run(places: Places) -> None:

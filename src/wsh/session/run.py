@@ -24,7 +24,7 @@ from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
 from wsh.session.state import describe_process, wants_input
-from wsh.wire.error import InvalidRequest, SessionExited, WaitTimeout
+from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -123,7 +123,10 @@ async def run_command(
         ) from None
     run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes)
     try:
-        return await run.go()
+        outcome = await run.go()
+        if session.closed:
+            raise SessionNotFound(session.name)
+        return outcome
     finally:
         run.close()
         session.lock.release()
@@ -244,6 +247,8 @@ class _Run:
         while True:
             self._wake.clear()
             self._soon = False
+            if session.closed:
+                raise SessionNotFound(session.name)
             if not session.running:
                 return await self._outcome("exit")
             if log is not None:

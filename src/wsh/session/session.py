@@ -550,6 +550,11 @@ class Session:
     def make_snapshot(self) -> Snapshot:
         return Snapshot(self._offset, self._facts(), self.terminal.snapshot())
 
+    @property
+    def closed(self) -> bool:
+        """Killed and forgotten: nothing can be read from it any more."""
+        return self._closed
+
     def close(self) -> None:
         """Free the terminal. Idempotent; nothing can be read afterwards."""
         if not self._closed:
