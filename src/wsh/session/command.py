@@ -95,6 +95,8 @@ class CommandLog:
         self.current: Command | None = None
         self.prompts = 0
         """Prompts that were complete."""
+        self.continued = 0
+        """Times that the shell asked for the rest of a command."""
         self.finished = 0
         """Commands that ended, refused lines included."""
         self.empty_lines = 0
@@ -199,6 +201,9 @@ class CommandLog:
                 self.prompts += 1
                 self.refused_line = False
                 self._capture = Capture(mark.end)
+                told.append(PromptShown(self.prompts))
+            case "P":
+                self.continued += 1
                 told.append(PromptShown(self.prompts))
             case "C":
                 self.open_prompt = self.phase == "prompting"

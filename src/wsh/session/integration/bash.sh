@@ -9,7 +9,7 @@
 # __wsh_s: status of the last command and of its parts
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
 #        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
-#        14 the number of the next line of the history
+#        14 the number of the next line of the history, 15 the mark in PS2
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
@@ -41,6 +41,10 @@ __wsh_ready() {
   if [[ $ps != *"${__wsh[12]}" && ${PS0+${PS0@a}} != *r* ]]; then
     PS0=${ps//"${__wsh[12]}"/}${__wsh[12]}
   fi
+  ps=${PS2-}
+  if [[ $ps != *"${__wsh[15]}" && ${PS2+${PS2@a}} != *r* ]]; then
+    PS2=${ps//"${__wsh[15]}"/}${__wsh[15]}
+  fi
   if [[ $PWD != "${__wsh[6]}" ]]; then
     __wsh[6]=$PWD
     builtin local "url=$PWD"
@@ -71,6 +75,7 @@ __wsh_install() {
   # Removing the line from ";" is only a way to have it fetched and kept; bash skips that for an empty value.
   __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[8]:=$(__wsh_line)}}h=${__wsh[8]@Q}'
   __wsh[12]+=';t=${EPOCHREALTIME-}\a${__wsh[7]:$((__wsh[5]=1)):0}}'
+  __wsh[15]='\[${__wsh[1]+\e]133;P;k=s;wsh\a}\]'
   builtin shopt -q promptvars || return 0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
     PROMPT_COMMAND=('{ __wsh_ended; } >/dev/null 2>&1' ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
