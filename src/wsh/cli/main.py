@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "config": ("wsh.cli.config", "config", "Show the effective settings and where they come from."),
     "doctor": ("wsh.cli.doctor", "doctor", "Look for what is wrong with this installation."),
     "completion": ("wsh.cli.completion", "completion", "Print the completion script for a shell."),
+    "desktop": ("wsh.cli.desktop", "desktop", "Open the window where requests are approved."),
     "mcp": ("wsh.cli.mcp", "mcp", "Speak MCP on stdin and stdout; install into MCP clients."),
     "record": ("wsh.cli.record", "record", "Run a program here and write a recording of it."),
     "play": ("wsh.cli.play", "play", "Play a recording in this terminal."),

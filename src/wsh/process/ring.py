@@ -105,8 +105,7 @@ class Ring:
     @property
     def oldest(self) -> int:
         """The oldest offset whose byte is in the ring now. Below `tail` it may be overwritten at any time."""
-        words, base = self._words, self._base
-        return max(words[base + layout.RING_OLDEST], words[base + layout.HEAD] - self.size)
+        return max(0, self.head - self.size)
 
     @property
     def eof(self) -> bool:

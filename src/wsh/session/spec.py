@@ -37,6 +37,8 @@ class SessionSpec:
     name: str | None = None
     command: str | None = None
     argv: Sequence[str] | None = None
+    executable: str | None = None
+    """The file to run where that was decided already; otherwise it is looked up."""
     rows: int | None = None
     cols: int | None = None
     cwd: str | None = None
@@ -92,7 +94,7 @@ def prepare(spec: SessionSpec, settings: Settings) -> Launch:
     return Launch(
         command,
         argv,
-        find_program(argv[0], env, cwd),
+        spec.executable or find_program(argv[0], env, cwd),
         cwd,
         env,
         rows,

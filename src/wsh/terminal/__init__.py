@@ -5,7 +5,6 @@ Knows no event loop, no file, no clock and no process. `terminal.py` has the cla
 `replay` and `snapshot` the whole state as bytes) and the encoders of input (`key`, `mouse`, `paste`).
 """
 
-from wsh.terminal.buffer import SharedBuffer, buffer_of
 from wsh.terminal.event import (
     AltScreen,
     Bell,
@@ -32,7 +31,7 @@ from wsh.terminal.screen import (
     Span,
     StyledLine,
 )
-from wsh.terminal.terminal import Terminal
+from wsh.terminal.terminal import SharedBuffer, Terminal, buffer_of
 
 __all__ = [
     "AltScreen",

@@ -1,0 +1,255 @@
+"""The window's end of the bridge: judges by the policy, asks the person, runs what they approved in a terminal of ours.
+
+Lives in the core's thread. What the person is shown is the evidence that the bridge resolved, and what runs is the order that the bridge
+checked against it again.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from wsh.bridge import frame
+from wsh.bridge.desktop import Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.escape import escape_argument
+from wsh.bridge.evidence import Evidence
+from wsh.bridge.frame import Outcome, Policy, Request
+from wsh.desktop.scene import HistoryRow, RequestRow
+from wsh.policy import Effect, Mode, Risk, Verdict, decide
+from wsh.policy import Request as Question
+from wsh.policy.audit import Audit
+from wsh.policy.store import PolicyStore
+from wsh.session.event import Actor, Exited, SessionEvent
+from wsh.session.registry import SessionRegistry
+from wsh.session.session import Session
+from wsh.session.spec import SessionSpec, default_shell
+from wsh.wire.error import SessionNotFound, WshError
+from wsh.wire.setting import Settings
+
+_EFFECTS: dict[Effect, frame.Effect] = {Effect.ALLOW: "allow", Effect.ASK: "ask", Effect.DENY: "refuse"}
+_RISKS: dict[Risk, frame.Risk] = {
+    Risk.NONE: "none",
+    Risk.DESTRUCTIVE: "destructive",
+    Risk.IRRECOVERABLE: "irrecoverable",
+}
+
+
+class WindowEnd:
+    """Implements `DesktopEnd`."""
+
+    def __init__(
+        self,
+        registry: SessionRegistry,
+        settings: Settings,
+        policy: PolicyStore,
+        audit: Audit,
+        *,
+        on_request: Callable[[RequestRow], None],
+        on_closed: Callable[[str, str, str], None],
+        on_history: Callable[[HistoryRow], None],
+        on_session: Callable[[Session], None],
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._policy = policy
+        self._audit = audit
+        self._on_request = on_request
+        self._on_closed = on_closed
+        self._on_history = on_history
+        self._on_session = on_session
+        self.pending: dict[str, Pending] = {}
+        self._history: dict[str, HistoryRow] = {}
+        self._by_terminal: dict[str, str] = {}
+        """terminal id of the bridge → name of our session."""
+
+    # what commands start from
+
+    def base_environment(self) -> Mapping[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith(("WSH_", "PM_")) and k != "QT_QPA_PLATFORM"}
+
+    def default_cwd(self) -> str:
+        return str(Path.home())
+
+    def shell(self) -> Sequence[str]:
+        return [default_shell(self._settings, os.environ)]
+
+    # judging
+
+    def judge(self, request: Request, evidence: Evidence) -> Judgement:
+        if request.kind == "open":
+            return Judgement("ask", reasons=("opens a terminal without a command",))
+        question = Question(
+            actor=request.asker.client or request.asker.caller,
+            argv=evidence.argv if request.kind == "run" else None,
+            command=request.command if request.kind == "send" else None,
+            cwd=evidence.cwd if request.kind == "run" else None,
+            env=dict(request.env),
+            workspace=request.asker.workspace_id,
+            caller_surface=request.asker.surface,
+            mode=Mode.INTERACTIVE,
+            home=str(Path.home()),
+            now=time.time(),
+        )
+        verdict = decide(question, self._policy.current())
+        return Judgement(_EFFECTS[verdict.effect], _RISKS[verdict.risk], tuple(_reasons(verdict)), verdict.rule)
+
+    def policy(self) -> Policy | None:
+        path = self._policy.path
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return Policy(digest=hashlib.sha256(text.encode()).hexdigest(), text=text)
+
+    # asking
+
+    def request_arrived(self, pending: Pending) -> None:
+        request, evidence, judgement = pending.request, pending.evidence, pending.judgement
+        self.pending[request.id] = pending
+        risk = _worse(request.risk, judgement.risk)
+        self._on_request(
+            RequestRow(
+                rid=request.id,
+                kind=request.kind,
+                command=" ".join(evidence.shown_argv),
+                argv=evidence.shown_argv,
+                raw_argv=evidence.argv,
+                cwd=evidence.cwd,
+                executable=evidence.executable or "",
+                sha256=evidence.executable_sha256 or "",
+                env=evidence.shown_env,
+                risk=risk,
+                reasons=tuple(request.reasons) or tuple(judgement.reasons),
+                asker=_asker(request),
+                client=pending.client,
+                workspace=_workspace(request),
+                trace_id=request.trace_id,
+                deadline=time.time() + pending.remaining_s,
+                rule=suggest_rule(evidence.argv) if request.kind == "run" else "",
+            )
+        )
+
+    def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
+        request = pending.request
+        self.pending.pop(request.id, None)
+        row = HistoryRow(
+            id=request.id,
+            at=time.time(),
+            command=" ".join(pending.evidence.shown_argv),
+            cwd=pending.evidence.cwd,
+            outcome=outcome,
+            by=getpass.getuser() if outcome in ("approved", "declined") else "",
+            reason=reason or "",
+            risk=_worse(request.risk, pending.judgement.risk),
+            trace_id=request.trace_id,
+        )
+        self._history[request.terminal_id] = row
+        self._on_history(row)
+        self._on_closed(request.id, outcome, reason or "")
+        self._audit.append(
+            {
+                "event": "approval",
+                "trace_id": request.trace_id,
+                "actor": _asker(request),
+                "decided_by": row.by,
+                "outcome": outcome,
+                "reason": reason or "",
+                "argv": [escape_argument(word) for word in pending.evidence.argv],
+                "cwd": pending.evidence.cwd,
+                "risk": row.risk,
+            }
+        )
+
+    # running
+
+    async def run(self, order: Order, sink: Sink) -> None:
+        try:
+            session = await self._registry.open_session(
+                SessionSpec(
+                    argv=order.argv,
+                    executable=order.executable,
+                    cwd=order.cwd,
+                    base_env=dict(order.environment),
+                    actor=Actor("agent", order.session_id),
+                    keep=True,
+                )
+            )
+        except WshError as error:
+            raise StartFailed(error.message) from None
+        self._by_terminal[order.terminal_id] = session.name
+        started = time.monotonic()
+        # What was printed before this line, then everything as it comes.
+        early = session.recent_output(0) if session.generation else b""
+        if early:
+            sink.output(early)
+        session.tap(lambda _offset, data: sink.output(data))
+
+        def hear(event: SessionEvent) -> None:
+            if isinstance(event, Exited):
+                sink.exited(event.exit_code)
+                self._ended(order.terminal_id, event.exit_code, time.monotonic() - started, session.sid)
+
+        if session.running:
+            session.listeners.add(hear)
+        else:
+            sink.exited(session.exit_code)
+        self._on_session(session)
+
+    def _ended(self, terminal_id: str, exit_code: int, duration_s: float, sid: str) -> None:
+        row = self._history.get(terminal_id)
+        if row is not None:
+            done = HistoryRow(**{**row.__dict__, "exit_code": exit_code, "duration_s": duration_s, "sid": sid})
+            self._history[terminal_id] = done
+            self._on_history(done)
+
+    async def type_text(self, terminal_id: str, text: str) -> None:
+        try:
+            session = self._registry.get_session(self._by_terminal.get(terminal_id, ""))
+            data = text if text.endswith(("\n", "\r")) else text + "\r"
+            await session.send_input(data.encode(), Actor("agent", "bridge"))
+        except WshError as error:
+            raise StartFailed(error.message) from None
+
+    async def terminate(self, terminal_id: str) -> Sequence[int]:
+        name = self._by_terminal.get(terminal_id)
+        if name is None:
+            return []
+        try:
+            session = self._registry.get_session(name)
+        except SessionNotFound:
+            return []
+        if session.child is None:
+            return []
+        report = await self._registry.keeper.kill_tree(session.child, self._settings.get_int("session.kill_grace_ms"))
+        return [pid for pid, _ in report.survivors]
+
+
+def suggest_rule(argv: Sequence[str]) -> str:
+    """The pattern that "always" would write: the program, and its subcommand where that is what it looks like."""
+    words = [os.path.basename(argv[0])]
+    if len(argv) > 1 and argv[1].isidentifier():
+        words.append(argv[1])
+    return " ".join(words)
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    return [reason.what for reason in verdict.risk_reasons] or [verdict.message]
+
+
+def _worse(one: str, other: str) -> str:
+    order = ("none", "destructive", "irrecoverable")
+    return max(one, other, key=order.index)
+
+
+def _asker(request: Request) -> str:
+    """Who asks. What a program calls itself may be a lie, so it is quoted."""
+    asker = request.asker
+    return f"{escape_argument(asker.client)} ({asker.caller})" if asker.client else asker.caller
+
+
+def _workspace(request: Request) -> str:
+    return request.asker.workspace_id or ""

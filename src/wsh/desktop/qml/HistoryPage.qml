@@ -1,0 +1,71 @@
+import QtQuick
+import QtQuick.Controls.Basic
+import QtQuick.Dialogs
+import QtQuick.Layouts
+
+Item {
+    ColumnLayout {
+        anchors { fill: parent; margins: 16 }
+        spacing: 12
+        RowLayout {
+            Layout.fillWidth: true
+            Text { text: "History"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.fillWidth: true }
+            PlainButton { text: "Export…"; enabled: list.count > 0; onClicked: dialog.open() }
+        }
+        ListView {
+            id: list
+            objectName: "historyList"
+            Layout.fillWidth: true
+            Layout.fillHeight: true
+            clip: true
+            spacing: 1
+            model: app.historyModel
+            ScrollBar.vertical: ScrollBar { }
+            delegate: Rectangle {
+                id: row
+                required property double at
+                required property string command
+                required property string cwd
+                required property string outcome
+                required property string by
+                required property string reason
+                required property string risk
+                required property var exit_code
+                required property var duration_s
+                required property var sid
+                width: ListView.view.width - 12
+                height: 46
+                radius: 6
+                color: hover.hovered ? look.c.hover : "transparent"
+                HoverHandler { id: hover }
+                TapHandler { onTapped: if (row.sid) app.select(row.sid) }
+                RowLayout {
+                    anchors { fill: parent; leftMargin: 8; rightMargin: 8 }
+                    spacing: 12
+                    Text { text: Qt.formatDateTime(new Date(row.at * 1000), "hh:mm:ss"); color: look.c.text_soft; font.family: "monospace"; font.pixelSize: 12 }
+                    Text {
+                        text: row.outcome
+                        color: row.outcome === "approved" ? look.c.running : row.outcome === "declined" || row.outcome === "refused" ? look.c.failed : look.c.ended
+                        font.bold: true
+                        Layout.preferredWidth: 76
+                    }
+                    ColumnLayout {
+                        Layout.fillWidth: true
+                        spacing: 0
+                        Text { text: row.command; textFormat: Text.PlainText; color: look.c.text; font.family: "monospace"; elide: Text.ElideRight; Layout.fillWidth: true }
+                        Text { text: row.cwd + (row.by ? "   by " + row.by : "") + (row.reason ? "   " + row.reason : ""); textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; elide: Text.ElideRight; Layout.fillWidth: true }
+                    }
+                    Text {
+                        visible: row.exit_code !== null && row.exit_code !== undefined
+                        text: "exit " + row.exit_code + (row.duration_s ? "   " + row.duration_s.toFixed(1) + " s" : "")
+                        color: row.exit_code === 0 ? look.c.text_soft : look.c.failed
+                        font.family: "monospace"
+                        font.pixelSize: 12
+                    }
+                }
+            }
+            Text { visible: list.count === 0; text: "What was asked, and what became of it, is listed here."; color: look.c.text_soft }
+        }
+    }
+    FileDialog { id: dialog; fileMode: FileDialog.SaveFile; defaultSuffix: "jsonl"; onAccepted: app.exportHistory(selectedFile) }
+}

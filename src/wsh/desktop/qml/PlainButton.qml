@@ -1,0 +1,34 @@
+import QtQuick
+import QtQuick.Controls.Basic
+
+AbstractButton {
+    id: button
+    property bool primary: false
+    property bool danger: false
+    property string tip: ""
+    implicitHeight: 28
+    implicitWidth: label.implicitWidth + 20
+    focusPolicy: Qt.StrongFocus
+    Accessible.name: text
+    Accessible.description: tip
+    ToolTip.visible: hovered && tip !== ""
+    ToolTip.text: tip
+    ToolTip.delay: 600
+    Keys.onReturnPressed: clicked()
+    Keys.onEnterPressed: clicked()
+    background: Rectangle {
+        radius: 6
+        color: button.primary ? look.c.accent : button.hovered ? look.c.hover : look.c.raised
+        border.width: button.visualFocus ? 2 : 1
+        border.color: button.visualFocus ? look.c.accent : button.danger ? look.c.danger : look.c.edge
+        opacity: button.enabled ? 1 : 0.5
+    }
+    contentItem: Text {
+        id: label
+        text: button.text
+        color: button.primary ? look.c.on_accent : button.danger ? look.c.danger : look.c.text
+        font.bold: button.primary
+        horizontalAlignment: Text.AlignHCenter
+        verticalAlignment: Text.AlignVCenter
+    }
+}

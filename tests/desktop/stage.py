@@ -1,0 +1,152 @@
+"""A screen, the real window on it, and hands: Xvfb, the program, xdotool."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.serving import RunningServer
+from wsh.wire.place import Places
+
+TITLE = "interactive-terminal"
+
+
+@contextmanager
+def virtual_screen(size: str = "1280x800x24") -> Iterator[str]:
+    """An X server of its own; gives the value for DISPLAY."""
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp"],
+        pass_fds=(writer,),
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writer)
+    try:
+        with os.fdopen(reader) as said:
+            yield f":{said.readline().strip()}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@dataclass
+class Desk:
+    """The window, seen and touched from outside."""
+
+    process: subprocess.Popen[str]
+    display: str
+    places: Places
+    port: int
+
+    def _tool(self, *words: str) -> str:
+        environ = {**os.environ, "DISPLAY": self.display}
+        done = subprocess.run(["xdotool", *words], env=environ, capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout
+
+    def focus(self) -> None:
+        """There is no window manager here, so the window is given the keyboard by hand."""
+        found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
+        self._tool("windowfocus", "--sync", found[-1])
+
+    def press(self, *keys: str) -> None:
+        self.focus()
+        for key in keys:
+            self._tool("key", "--clearmodifiers", key)
+
+    def type(self, text: str) -> None:
+        self._tool("type", "--delay", "5", text)
+
+    def hold(self, x: int, y: int, seconds: float) -> None:
+        self._tool("mousemove", str(x), str(y), "mousedown", "1")
+        time.sleep(seconds)
+        self._tool("mouseup", "1")
+
+    def click(self, x: int, y: int) -> None:
+        self._tool("mousemove", str(x), str(y), "click", "1")
+
+    def picture(self, path: Path) -> None:
+        environ = {**os.environ, "DISPLAY": self.display}
+        subprocess.run(["import", "-window", "root", str(path)], env=environ, check=True, timeout=30)
+
+    def title(self) -> str:
+        found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
+        return self._tool("getwindowname", found[-1]).strip()
+
+    def wait_for_pending(self, count: int, timeout: float = 30.0) -> None:
+        """The window's title says how many requests wait."""
+        wanted = f"({count}) {TITLE}" if count else TITLE
+        wait_until(lambda: self.title() == wanted, f"{count} requests in the window", timeout)
+
+
+@contextmanager
+def desk(places: Places, display: str, *arguments: str, environ: dict[str, str] | None = None) -> Iterator[Desk]:
+    environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "LANG": "C.UTF-8", **(environ or {})}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wsh.desktop.main", "--port", "0", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("listening on "), line
+        opened = Desk(process, display, places, int(line.rpartition(":")[2]))
+        wait_until(lambda: _has_window(opened), "the window", 40)
+        yield opened
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
+        process.stdout.close()
+
+
+def _has_window(opened: Desk) -> bool:
+    try:
+        return bool(opened.title())
+    except (subprocess.CalledProcessError, IndexError):
+        return False
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
+        time.sleep(0.05)
+
+
+class Asking(threading.Thread):
+    """An agent that asks through the contract and waits for the answer."""
+
+    def __init__(self, server: RunningServer, body: dict[str, Any]) -> None:
+        super().__init__(daemon=True)
+        self._server, self._body = server, body
+        self._answer: dict[str, Any] | None = None
+        self.start()
+
+    def run(self) -> None:
+        reply = self._server.request("POST", "/terminal", self._body, headers={"wsh-role": "agent"}, timeout=120)
+        self._answer = json.loads(reply.body)
+
+    def answer(self, timeout: float = 60.0) -> dict[str, Any]:
+        self.join(timeout)
+        assert self._answer is not None, "no answer in time"
+        return self._answer
+
+
+def execute(command: str, *args: str, timeout_ms: int = 60_000, **more: Any) -> dict[str, Any]:
+    return {
+        "action": "execute",
+        "invocation": {"mode": "interactive", "intent": "execute_command"},
+        "runtime": {"cwd": "/tmp", "timeout_ms": timeout_ms},
+        "execution": {"command": command, "args": list(args)},
+        **more,
+    }

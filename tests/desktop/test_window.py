@@ -1,0 +1,147 @@
+"""The real window on a virtual screen, with a real server asking and a keyboard answering."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen, wait_until
+from tests.serving import RunningServer, running_server
+from wsh.wire.place import Places, find_places
+
+
+@pytest.fixture(scope="module")
+def display() -> Iterator[str]:
+    with virtual_screen() as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def desk_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    """Folders shared by the tests here: a window and a server take a while to start."""
+    root = tmp_path_factory.mktemp("desk")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+            (root / name).mkdir(mode=0o700)
+            patch.setenv(variable, str(root / name))
+        yield find_places()
+
+
+@pytest.fixture(scope="module")
+def window(desk_places: Places, display: str) -> Iterator[Desk]:
+    with desk(desk_places, display) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(desk_places: Places, window: Desk) -> Iterator[RunningServer]:
+    with running_server(desk_places, check_left=False) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _in_front(window: Desk) -> None:
+    """Every test begins with an empty queue on the page of requests."""
+    window.wait_for_pending(0)
+    window.press("ctrl+1")
+
+
+def audit(places: Places) -> list[dict[str, object]]:
+    return [json.loads(line) for line in places.audit_log.read_text().splitlines()]
+
+
+def test_a_key_approves_and_the_output_comes_back(server: RunningServer, window: Desk, desk_places: Places) -> None:
+    asking = Asking(server, execute("sh", "-c", "echo approved; exit 3"))
+    window.wait_for_pending(1)
+    window.press("ctrl+Return")
+    answer = asking.answer()
+    assert answer["success"] is True and answer["status"] == "completed"
+    assert "approved" in answer["result"]["stdout"] and answer["result"]["exit_code"] == 3
+    window.wait_for_pending(0)
+    trace = answer["correlation"]["trace_id"]
+    assert any(entry.get("trace_id") == trace and entry.get("outcome") == "approved" for entry in audit(desk_places))
+
+
+def test_declining_with_a_reason_tells_the_caller(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    asking = Asking(server, execute("touch", str(target)))
+    window.wait_for_pending(1)
+    window.press("ctrl+BackSpace")
+    answer = asking.answer()
+    assert answer["error"]["code"] == "PM_TERM_DECLINED"
+    assert answer["fallback"]["strategy"] == "report_decline"
+    assert not target.exists()
+
+
+def test_an_unanswered_request_ends_and_can_no_longer_run(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    answer = Asking(server, execute("touch", str(target), timeout_ms=1500)).answer()
+    assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
+    window.wait_for_pending(0)
+    window.press("ctrl+Return")
+    assert not target.exists()
+
+
+def test_the_default_key_never_approves_something_destructive(
+    server: RunningServer, window: Desk, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("x")
+    asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=8000))
+    window.wait_for_pending(1)
+    window.press("Return", "ctrl+Return", "space")
+    answer = asking.answer()
+    assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
+    assert victim.exists()
+
+
+def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    body = {
+        "action": "execute",
+        "invocation": {"mode": "interactive", "intent": "open_only"},
+        "runtime": {"cwd": str(tmp_path), "timeout_ms": 60_000},
+    }
+    asking = Asking(server, body)
+    window.wait_for_pending(1)
+    window.press("ctrl+Return")
+    answer = asking.answer()
+    assert answer["success"] is True, answer
+    proof = tmp_path / "typed"
+    window.focus()
+    window.type(f"echo by hand > {proof}\n")
+    wait_until(lambda: proof.exists() and proof.read_text() == "by hand\n", "what was typed in the window")
+
+
+def test_a_second_instance_raises_the_first_and_says_so(window: Desk, display: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wsh.desktop.main", "--port", "0"],
+        env={**os.environ, "DISPLAY": display},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3 and "runs already" in done.stderr
+    assert window.process.poll() is None
+
+
+def test_a_taken_port_is_said_with_what_to_do(places: Places, display: str) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "wsh.desktop.main", "--port", port],
+            env={**os.environ, "DISPLAY": display},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 5 and "--port" in done.stderr
