@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -26,7 +27,11 @@ def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -
     async def work(session: Session) -> None:
         await run(session, "true")
         await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
-        state = await session.look()
+        for _ in range(200):  # fish looks at its history for a while before it sits down to wait
+            state = await session.look()
+            if state.input_wanted == "yes":
+                break
+            await asyncio.sleep(0.05)
         assert (state.at_prompt, state.hidden_prompt, state.alt_screen) == ("yes", "no", "no")
         assert (state.input_wanted, state.integration, state.command_id) == ("yes", "active", None)
         assert state.foreground is not None and state.foreground.comm == shell
