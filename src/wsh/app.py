@@ -62,6 +62,8 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
         return 2
     try:
         doors.write_runtime_info(version=VERSION, ephemeral=options.ephemeral)
+        # Until everything is imported there is no garbage worth looking for.
+        gc.disable()
         import uvloop
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -266,7 +268,13 @@ class LateRooms:
 
     async def _run(self) -> None:
         # In a thread: the loop goes on serving between two of its imports.
-        await asyncio.to_thread(_import_late)
+        try:
+            await asyncio.to_thread(_import_late)
+        finally:
+            # What is there now stays: a collection would look at all of it for 50 ms, again and again.
+            gc.collect()
+            gc.freeze()
+            gc.enable()
         if self._stopping.is_set():
             return
         try:
@@ -321,8 +329,6 @@ class LateRooms:
                 self.contract.set(contract)
                 self.workspace.set(workspace)
                 self.mcp.set(endpoint)
-                gc.collect()
-                gc.freeze()
                 await self._stopping.wait()
         finally:
             await contract.aclose()

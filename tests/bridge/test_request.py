@@ -381,6 +381,20 @@ def test_a_flood_reaches_a_slow_reader_bounded_with_the_loss_counted() -> None:
     asyncio.run(scenario())
 
 
+def test_output_of_control_characters_fits_through_a_small_frame() -> None:
+    async def scenario() -> None:
+        desktop = ScriptedDesktop()
+        async with listening(desktop, ListenerOptions(port=0, max_frame_bytes=4096)) as (_, endpoint):
+            async with connected(endpoint) as client:
+                mirror = Mirror(100_000)
+                await client.submit(ask("head", "-c", "50000", "/dev/zero"), mirror)
+                await until(lambda: not mirror.running, "the exit")
+                assert mirror.buffer.read().data == bytes(50_000)
+                assert (await client.read(desktop.orders[0].terminal_id, 0, "t", max_bytes=10**6)).payload()
+
+    asyncio.run(scenario())
+
+
 def test_more_requests_than_a_person_can_face_are_told_so() -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop(script=ignore)

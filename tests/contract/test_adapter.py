@@ -52,7 +52,7 @@ async def ended_afterwards(world: World) -> AsyncIterator[None]:
         yield
     finally:
         endpoint = find_endpoint(world.info)
-        if endpoint is not None and endpoint.pid is not None:
+        if endpoint is not None and endpoint.pid is not None and not gone(endpoint.pid):
             os.kill(endpoint.pid, signal.SIGTERM)
             await until(lambda: gone(endpoint.pid or 0), "the desktop to end")
             try:
@@ -142,7 +142,7 @@ def test_nothing_to_start_is_gui_unavailable_with_every_source_attempted(tmp_pat
                 "bundled",
                 "path",
             ]
-            assert details(answer)["spawn_errors"] == [] and details(answer)["next_step"]
+            assert details(answer)["spawn_errors"] == [] and details(answer)["next_recommended_action"]
             assert details(answer)["headless_verdict"]["effect"] == "allow"
             assert answer["fallback"]["strategy"] == "fallback_to_headless_if_allowed"
             assert answer["fallback"]["recommended_mode"] == "headless"
@@ -207,6 +207,34 @@ def test_a_transient_failure_is_not_tried_a_third_time(tmp_path: Path) -> None:
 
     play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
     assert (tmp_path / "starts").read_text() == "x\nx\n"
+
+
+def test_a_program_of_another_version_is_a_disconnect_and_is_ended(tmp_path: Path) -> None:
+    info = tmp_path / "desktop" / "interactive-terminal.json"
+    code = f"""
+import json, os, pathlib, socket
+listener = socket.create_server(("127.0.0.1", 0))
+path = pathlib.Path({str(info)!r})
+path.touch(mode=0o600)
+facts = {{"host": "127.0.0.1", "port": listener.getsockname()[1], "token": "t", "pid": os.getpid()}}
+path.write_text(json.dumps(facts))
+pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
+while True:
+    peer, _ = listener.accept()
+    peer.recv(65536)
+    peer.sendall(b'{{"type":"error","code":"unsupported_version","message":"too old","fatal":true}}\\n')
+"""
+    (tmp_path / "other.py").write_text(code)
+    program = script(tmp_path / "other", f'exec "{sys.executable}" {tmp_path}/other.py')
+
+    async def scenario(world: World) -> None:
+        answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=20_000)
+        assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
+        assert details(answer)["attempted_candidates"][0]["outcome"] == "refused"
+        assert "too old" in details(answer)["spawn_errors"][0]["error"]
+        assert gone(int((tmp_path / "pid").read_text()))
+
+    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
 
 
 def test_a_file_that_cannot_be_executed_is_said_once(tmp_path: Path) -> None:
@@ -323,7 +351,7 @@ def test_nothing_listening_is_gui_unavailable_with_alias_and_port(tmp_path: Path
                 ("no-such-host.invalid", endpoint.port),
                 ("127.0.0.1", endpoint.port),
             ]
-            assert all(entry["error"] for entry in attempted) and details(answer)["next_step"]
+            assert all(entry["error"] for entry in attempted) and details(answer)["next_recommended_action"]
 
     asyncio.run(whole())
 

@@ -2,22 +2,27 @@
 
     python -m tests.contract.topology FOLDER
 
-Lays the cable, starts a scripted desktop on one side and, through the container's own entrypoint, a contract on the
+Lays the cable, starts a scripted desktop on one side and, through the container's own entrypoint, a whole server on the
 other; pulls the cable, kills the desktop, and prints every answer as a line of JSON. Needs to be root in its namespace;
 the test gives it one of its own where the user is not root.
 """
 
 from __future__ import annotations
 
-import asyncio
+import http.client
 import json
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from wsh.wire.place import find_places
 
 REPOSITORY = Path(__file__).parents[2]
 PORT = 45459
@@ -85,7 +90,31 @@ def start_desktop(wire: Wire) -> subprocess.Popen[str]:
     return desktop
 
 
-def main(folder: Path) -> None:
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over the server's unix socket: files are shared between the namespaces, networks are not."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=60)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(str(self.path))
+
+
+def post(path: Path, body: dict[str, Any]) -> dict[str, Any]:
+    connection = UnixConnection(path)
+    try:
+        connection.request("POST", "/terminal", json.dumps(body), {"Content-Type": "application/json"})
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        return answer
+    finally:
+        connection.close()
+
+
+def start_server(wire: Wire, folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """`wsh server` as the container starts it: through its entrypoint, with its variables."""
     environ = {
         **os.environ,
         "PM_RUNNING_IN_CONTAINER": "true",
@@ -95,81 +124,79 @@ def main(folder: Path) -> None:
         "PM_INTERACTIVE_TERMINAL_CONNECT_TIMEOUT_MS": "1500",
         "PM_INTERACTIVE_TERMINAL_REQUEST_TIMEOUT_MS": "20000",
     }
+    if wire.alias is not None:
+        environ["PM_INTERACTIVE_TERMINAL_HOST_ALIAS"] = wire.alias
+    for variable in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        (folder / variable).mkdir(mode=0o700)
+        environ[variable] = str(folder / variable)
+    server = wire.inside(
+        wire.cont,
+        str(REPOSITORY / "container" / "entrypoint.sh"),
+        sys.executable,
+        "-m",
+        "wsh.cli.main",
+        "server",
+        "--bind",
+        "127.0.0.1:0",
+        env=environ,
+        stdout=subprocess.DEVNULL,
+    )
+    path = find_places(environ).socket
+    wait(path.exists, "the server's socket")
+    return server, path
+
+
+def wait(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.02)
+
+
+def main(folder: Path) -> None:
     with Wire(folder) as wire:
-        if wire.alias is not None:
-            environ["PM_INTERACTIVE_TERMINAL_HOST_ALIAS"] = wire.alias
         desktop = start_desktop(wire)
-        server = wire.inside(
-            wire.cont,
-            str(REPOSITORY / "container" / "entrypoint.sh"),
-            sys.executable,
-            "-m",
-            "tests.contract.topology",
-            "--serve",
-            str(folder),
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert server.stdin is not None and server.stdout is not None
-        stdin, stdout = server.stdin, server.stdout
+        server, path = start_server(wire, folder)
 
         def ask(*argv: str, until_it_works: bool = False) -> None:
+            command, *args = argv
+            body = {
+                "action": "execute",
+                "invocation": {"mode": "interactive", "intent": "execute_command"},
+                "execution": {"command": command, "args": args},
+            }
             deadline = time.monotonic() + 15
             while True:
-                stdin.write(json.dumps(["interactive", *argv]) + "\n")
-                stdin.flush()
-                line = stdout.readline()
-                if not until_it_works or json.loads(line)["success"] or time.monotonic() > deadline:
+                answer = post(path, body)
+                if not until_it_works or answer["success"] or time.monotonic() > deadline:
                     break
-            print(line, end="", flush=True)
+            print(json.dumps(answer), flush=True)
 
         try:
             ask("hostname", "-I")
             running = folder / "running"
-            stdin.write(json.dumps(["interactive", "sh", "-c", f"touch {running}; sleep 100"]) + "\n")
-            stdin.flush()
-            deadline = time.monotonic() + 20
-            while not running.exists():
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            wire.cable("down")
-            print(stdout.readline(), end="", flush=True)
+            with ThreadPoolExecutor() as threads:
+                cut = threads.submit(ask, "sh", "-c", f"touch {running}; sleep 100")
+                wait(running.exists, "the command")
+                wire.cable("down")
+                cut.result()
             ask("true")
             wire.cable("up")
             ask("true", until_it_works=True)  # a link needs a moment to carry again
             desktop.kill()
             desktop.wait()
             ask("true")
+            assert desktop.stdout is not None
+            desktop.stdout.close()
             desktop = start_desktop(wire)
             ask("echo", "back")
         finally:
-            stdin.close()
             for process in (server, desktop):
-                try:
-                    process.wait(2 if process is server else 0.01)
-                except subprocess.TimeoutExpired:
-                    process.terminate()
+                process.terminate()
                 process.wait()
                 if process.stdout is not None:
                     process.stdout.close()
 
 
-async def serve(folder: Path) -> None:
-    """The server's side: one request a line from stdin, one answer a line to stdout."""
-    from tests.contract.harness import opened
-
-    environ = {key: value for key, value in os.environ.items() if key.startswith(("PM_", "WSH_"))}
-    async with opened(folder, environ=environ) as world:
-        loop = asyncio.get_running_loop()
-        while line := await loop.run_in_executor(None, sys.stdin.readline):
-            _, *argv = json.loads(line)
-            answer = await world.interactive(*argv)
-            print(json.dumps(answer), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "--serve":
-        asyncio.run(serve(Path(sys.argv[2])))
-    else:
-        main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]))

@@ -127,9 +127,34 @@ def test_every_method_of_a_session_answers(server: RunningServer, open_session: 
         assert ask("get_screen_mode") == {"mode": "normal"}
         assert ask("enter_alt_screen") == {"mode": "alt"}
         assert ask("exit_alt_screen") == {"mode": "normal"}
+        assert ask("list_commands") == [] and ask("get_state")["integration"] == "off"
+        assert ask("run_command", {"input": "x", "timeout_ms": 50})["finished_by"] == "prompt"
+        for method in ("get_command", "get_command_output"):
+            asked.add(method)
+            assert client.fail(method, {"id": 1}) == "command_not_found"
         assert ask("subscribe", {"events": ["lines"]}) == {"events": ["lines"]}
         assert ask("unsubscribe") == {"events": []}
         assert asked == {name for name, method in METHODS.items() if not method.server_only}
+
+
+def test_commands_of_a_shell_are_run_told_and_read(server: RunningServer, open_session: Open) -> None:
+    name = open_session("bash --norc")
+    with talk(server, f"/sessions/{name}/ws/json") as client:
+        client.ask("subscribe", {"events": ["commands"]})
+        done = client.ask("run_command", {"input": "seq 1 3; false", "format": "plain"})
+        assert (done["finished_by"], done["exit_code"], done["output"]) == ("command", 1, "1\n2\n3")
+        started = client.event("command_started")["command"]
+        assert (started["id"], started["command"]) == (1, "seq 1 3; false")
+        finished = client.event("command_finished")["command"]
+        assert (finished["id"], finished["exit_code"], finished["state"]) == (1, 1, "finished")
+        assert client.ask("get_command", {"id": 1}) == finished == client.ask("list_commands")[0]
+        page = client.ask("get_command_output", {"id": 1, "regex": "[23]"})
+        assert (page["lines"], page["numbers"], page["total"]) == (["2", "3"], [1, 2], 3)
+        assert client.ask("await_idle", {"prompt": True})["ended_by"] == "prompt"
+        assert client.ask("get_state")["at_prompt"] == "yes"
+        running = client.send("run_command", {"input": "sleep 0.5; echo late"})
+        assert client.ask("await_idle", {"timeout_ms": 20, "format": "plain"})["ended_by"] == "quiet"
+        assert client.answer(running)["result"]["output"] == "late"
 
 
 def test_bad_requests_get_a_clear_answer_and_the_socket_lives_on(server: RunningServer, open_session: Open) -> None:

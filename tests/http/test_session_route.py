@@ -373,7 +373,8 @@ def test_agents_are_kept_out_while_a_person_has_taken_over(server: RunningServer
 
 
 def test_large_input_passes_in_pieces_and_not_in_one(server: RunningServer, open_session: Open) -> None:
-    name = open_session("sh -c 'stty raw -echo; wc -c'")
+    name = open_session("sh -c 'stty raw -echo; echo ready; wc -c'")
+    wait_for_text(server, name, "ready")
     big = server.request("POST", f"/sessions/{name}/input", b"x" * (1024 * 1024 + 1))
     assert (big.status, big.code) == (413, "too_large")
     for _ in range(3):

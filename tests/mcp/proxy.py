@@ -39,30 +39,32 @@ class TokenProxy:
 
     def _serve(self, client: socket.socket) -> None:
         assert self.target is not None
-        try:
-            head = b""
-            while b"\r\n\r\n" not in head:
-                data = client.recv(65536)
-                if not data:
-                    return
-                head += data
-            server = socket.create_connection(self.target)
-        except OSError:
-            client.close()
-            return
-        start, _, rest = head.partition(b"\r\n")
-        lines = rest.split(b"\r\n\r\n", 1)
-        kept = [
-            line for line in lines[0].split(b"\r\n") if not line.lower().startswith((b"connection:", b"authorization:"))
-        ]
+        with client:
+            try:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    data = client.recv(65536)
+                    if not data:
+                        return
+                    head += data
+                with socket.create_connection(self.target) as server:
+                    server.sendall(self._rewrite(head))
+                    up = threading.Thread(target=_copy, args=(client, server), daemon=True)
+                    up.start()
+                    _copy(server, client)
+                    _shut(client)
+                    _shut(server)
+                    up.join(5)
+            except OSError:
+                pass
+
+    def _rewrite(self, received: bytes) -> bytes:
+        head, _, body = received.partition(b"\r\n\r\n")
+        start, *lines = head.split(b"\r\n")
+        ours = (b"connection:", b"authorization:")
+        kept = [line for line in lines if not line.lower().startswith(ours)]
         kept += [b"Connection: close", b"Authorization: Bearer " + self.token.encode()]
-        server.sendall(start + b"\r\n" + b"\r\n".join(kept) + b"\r\n\r\n" + lines[1])
-        up = threading.Thread(target=_copy, args=(client, server), daemon=True)
-        up.start()
-        _copy(server, client)
-        client.close()
-        server.close()
-        up.join(5)
+        return b"\r\n".join([start, *kept]) + b"\r\n\r\n" + body
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
@@ -71,8 +73,12 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
     except OSError:
-        for end in (source, sink):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        _shut(source)
+        _shut(sink)
+
+
+def _shut(end: socket.socket) -> None:
+    try:
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass

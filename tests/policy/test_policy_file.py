@@ -30,7 +30,7 @@ def verdict_of(text: str, command: str, mode: Mode = Mode.HEADLESS, **more: obje
         ("[headless]\nalow = []\n", 2, "no key 'alow'"),
         ("[other]\n", 1, "no section [other]"),
         ("headless = 3\n", 1, "must be a table"),
-        ("[headless]\ntimeout_ms = -1\n", 2, "milliseconds"),
+        ("[headless]\nlifetime_ms = -1\n", 2, "milliseconds"),
         ('\n[[rule]]\ncommand = "ls"\n', 2, "effect"),
         ('[[rule]]\neffect = "allow"\n', 1, "needs command"),
         ('[[rule]]\neffect = "allow"\ncommand = "ls"\nmodes = ["x"]\n', 4, "modes must be"),

@@ -116,3 +116,32 @@ def test_input_that_the_child_does_not_read_waits_and_does_not_block(run: Run) -
         assert b"300000" in child.ring.peek()
 
     run(test)
+
+
+def test_the_ring_of_a_quiet_child_gives_its_memory_back(run: Run, tmp_path: Path) -> None:
+    async def test(keeper: Keeper) -> None:
+        def dirty(children: list[Child]) -> None:
+            for child in children:
+                child.ring.consume(child.ring.readable())
+
+        def blocks() -> int:
+            """Of all rings, as their owner's descriptors show them."""
+            folder = f"/proc/{keeper.pid}/fd"
+            names = [f"{folder}/{name}" for name in os.listdir(folder)]
+            return sum(os.stat(name).st_blocks for name in names if "wsh-ring" in os.readlink(name))
+
+        keeper.on_dirty = dirty
+        child = await keeper.spawn(
+            shell("stty raw; head -c 3000000 /dev/zero; read x; echo end", journal=journal_in(tmp_path / "j"))
+        )
+        await until(lambda: child.ring.head == 3_000_000)
+        assert blocks() * 512 >= 1 << 20
+        await until(lambda: blocks() * 512 <= 64 * KIB)
+        assert child.ring.oldest == child.ring.head == 3_000_000
+        assert not child.ring.seek(2_900_000), "those bytes are on disk alone"
+        keeper.on_dirty = lambda children: None
+        await child.write_all(b"\n")
+        await child.exited
+        assert child.ring.peek().endswith(b"end\n") and child.ring.oldest == 3_000_000
+
+    run(test)

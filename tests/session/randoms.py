@@ -130,7 +130,7 @@ def _line(dice: random.Random, shell: str, *, jobs: bool = True) -> str:
     if shell == "fish" and roll < 0.1:
         return f"begin; {line}; end"
     if shell != "fish" and roll < 0.2 and jobs:
-        return f"{{ {line}; echo; }} & wait $!"
+        return f"{{ sleep 0.05; {line}; echo; }} & wait $!"
     return line
 
 

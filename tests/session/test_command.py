@@ -120,8 +120,8 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
         registry = await SessionRegistry.open(places, settings)
         try:
             (session,) = registry.list_sessions()
-            if session.commands is not None and session.commands.current is not None:
-                await session.wait(WaitSpec(command=True, prompt=True, max_wait_ms=10_000))
+            while session.command_count < 4:
+                await session.wait(WaitSpec(command=True, max_wait_ms=20_000))
             got = [command.to_wire() for command in session.list_commands()]
             for old, new in zip(known, got, strict=False):
                 same = ("id", "command", "cwd", "exit_code", "pipestatus", "output_bytes", "first_line", "last_line")

@@ -71,6 +71,15 @@ def test_the_end_of_a_prompt_is_believed_only_after_its_beginning() -> None:
     assert [m.kind for m in scanner.scan(300, mark("C", 2) + b"\x1b]133;B;wsh\x07")] == ["C"]
 
 
+def test_a_request_for_more_is_believed_only_while_a_line_is_read() -> None:
+    more = b"\x1b]133;P;k=s;wsh\x07"
+    scanner = MarkScanner(NONCE)
+    assert scanner.scan(0, more) == []
+    assert [m.kind for m in scanner.scan(50, mark("A", 1) + more + b"\x1b]133;B;wsh\x07" + more)] == ["A", "B", "P"]
+    assert [m.kind for m in scanner.scan(300, more[:9])] == []
+    assert [m.kind for m in scanner.scan(309, more[9:] + mark("C", 2) + more)] == ["P", "C"]
+
+
 def test_a_scanner_continues_in_the_middle_of_a_mark_after_a_restart() -> None:
     cut = STREAM.index(b"echo")
     first = MarkScanner(NONCE)

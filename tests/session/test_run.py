@@ -11,7 +11,7 @@ from tests.session.running import run_with_registry
 from tests.session.shells import each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.wire.error import InvalidRequest, WaitTimeout
+from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
 from wsh.wire.place import Places
 
 
@@ -52,6 +52,40 @@ def test_shapes_of_input_that_are_not_one_plain_line(places: Places, shell: str)
         assert text_of(ended) == "with-newline" and ended.commands == (ended.command_id,)
 
     with_shell(places, shell, work)
+
+
+@each_shell
+def test_tabs_in_a_command_are_tabs(places: Places, shell: str) -> None:
+    async def work(session: Session) -> None:
+        assert (
+            text_of(await run(session, "printf '%s|' 'a\tb' '/us\t' | od -An -c | tr -s ' '"))
+            == r" a \t b | / u s \t |"
+        )
+        if shell != "fish":
+            here = await run(session, "cat <<'E' | od -An -c | tr -s ' '\n\tx\nE")
+            assert text_of(here) == r" \t x \n"
+
+    with_shell(places, shell, work)
+
+
+def test_a_line_that_history_expansion_refuses_is_no_success(places: Places) -> None:
+    async def work(session: Session) -> None:
+        outcome = await run(session, 'echo "hi!nobody"')
+        assert (outcome.finished_by, outcome.exit_code) == ("command", 1)
+        assert "event not found" in text_of(outcome)
+
+    with_shell(places, "bash", work)
+
+
+def test_input_typed_ahead_of_a_running_command_is_told_apart_from_it(places: Places) -> None:
+    async def work(session: Session) -> None:
+        with pytest.raises(WaitTimeout):
+            await run(session, "sleep 0.8; echo first", timeout_ms=50, max_wait_ms=150)
+        outcome = await run(session, "echo second; sh -c 'exit 5'", timeout_ms=3000)
+        assert (outcome.finished_by, outcome.exit_code, outcome.command_id) == ("command", 5, 2)
+        assert text_of(outcome) == "second"
+
+    with_shell(places, "bash", work)
 
 
 @each_shell
@@ -163,15 +197,15 @@ def test_an_editor_that_git_starts_is_seen_through(places: Places) -> None:
 
 def test_background_jobs_that_live_on_are_reported(places: Places) -> None:
     async def work(session: Session) -> None:
-        started = await run(session, "sleep 55 &")
+        started = await run(session, "sleep 55 & sleep 0.2")
         assert started.finished_by == "command" and started.exit_code == 0
         assert [list(job.argv) for job in started.jobs] == [["sleep", "55"]]
         quiet = await run(session, "kill %1; wait")
         assert quiet.jobs == ()
-        daemon = await run(session, "sh -c 'sleep 56 >/dev/null 2>&1 & exit 0'")
+        daemon = await run(session, "sh -c 'sleep 56 >/dev/null 2>&1 & exit 0'; sleep 0.2")
         assert (daemon.finished_by, daemon.exit_code, text_of(daemon)) == ("command", 0, "")
         assert [list(job.argv) for job in daemon.jobs] == [["sleep", "56"]]
-        away = await run(session, "setsid -f sleep 57 >/dev/null 2>&1 </dev/null")
+        away = await run(session, "setsid -f sleep 57 >/dev/null 2>&1 </dev/null; sleep 0.2")
         assert away.finished_by == "command" and ("sleep", "57") in [job.argv for job in away.jobs]
         assert ("sleep", "57") in [job.argv for job in (await session.look()).jobs]
         gone = await run(session, "pkill -f 'sleep 5[67]$'; sleep 0.1")
@@ -225,6 +259,24 @@ def test_the_shell_that_ends_ends_the_run(places: Places, shell: str) -> None:
         assert [c.exit_code for c in session.list_commands()] == [7]
 
     with_shell(places, shell, work)
+
+
+def test_killing_a_session_ends_the_run_that_waits_in_it(places: Places) -> None:
+    async def body(registry: SessionRegistry) -> None:
+        for command in ("bash", "sh"):
+            session = await open_shell(registry, command, make_home(places.state.parent))
+            waiting = asyncio.ensure_future(run(session, "sleep 60", timeout_ms=50_000))
+            await session.wait_until_text("sleep 60", max_wait_ms=5000)
+            await registry.kill(session.name)
+            try:
+                assert (await waiting).finished_by == "exit"
+            except SessionNotFound:
+                pass  # it was forgotten before the run could tell
+            assert session.closed
+            with pytest.raises((SessionExited, SessionNotFound)):
+                await run(session, "true")
+
+    run_with_registry(places, body)
 
 
 def test_without_integration_silence_ends_the_run(places: Places) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,8 @@ BASHRC = {
     "prompt command as array": "PROMPT_COMMAND=('true' 'printf \"\\e]0;title\\a\"')",
     "prompt command that fails": "PROMPT_COMMAND='false; (exit 9)'",
     "prompt command with a comment": "PROMPT_COMMAND='true # comment'",
-    "nounset and errexit": "set -u",
+    "nounset": "set -u",
+    "readonly PS0": "readonly PS0=",
     "prompt with words and stars": "PS1='a  * b \\$ '; cd /tmp",
     "prompt of several lines": "PS1='\\n\\[\\e[32m\\]\\u@\\h\\[\\e[0m\\]\\n$? \\$ '",
     "prompt made anew each time": 'p() { local s=$?; PS1="[$s] $(date +%s)\\$ "; }; PROMPT_COMMAND=p',
@@ -151,6 +153,8 @@ def test_bash_keeps_its_marks_whatever_the_startup_file_does(places: Places, nam
 
     async def work(session: Session) -> None:
         await check_marks(session)
+        assert name == "readonly PS0" or session.get_command(1).command.startswith("echo out-0; sh")
+        assert session.cwd == ("/tmp" if "stars" in name else "/")
         assert text_of(await run(session, "echo $MINE")) == "yes"
         assert text_of(await run(session, "clear; echo cleared")) == "cleared"
         assert text_of(await run(session, "(echo sub; exit 3)")) == "sub"
@@ -258,6 +262,21 @@ def test_a_shell_that_lost_our_hooks_falls_back_and_says_so(places: Places) -> N
         assert "hi" in (await screen(session)).split("\n")
 
     with_shell(places, "bash", work)
+
+
+def test_a_startup_file_that_becomes_another_shell_costs_the_marks_and_nothing_else(places: Places) -> None:
+    home = make_home(places.state.parent, bashrc="exec sh\n")
+
+    async def work(session: Session) -> None:
+        first = await run(session, "echo one")
+        assert first.finished_by == "prompt" and first.exit_code is None
+        assert (await session.look()).integration == "waiting"
+        began = time.monotonic()
+        assert (await run(session, "echo two", timeout_ms=100)).finished_by == "prompt"
+        assert time.monotonic() - began < 2
+        assert "two" in (await screen(session)).split("\n")
+
+    with_shell(places, "bash", work, home)
 
 
 def test_login_shells_read_their_profile_and_keep_their_nature(places: Places) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wsh.workspace.error import InvalidArguments
 from wsh.workspace.pattern import compile_pattern, literal_to_fts, study
 from wsh.workspace.query import describe, parse_query, to_fts
-from wsh.workspace.scan import Literal, Pattern
+from wsh.workspace.scan import Literal, Needle, Pattern
 from wsh.workspace.word import gram_text, hump_words, split_humps
 
 
@@ -124,6 +124,14 @@ def grams_let_through(expression: str | None, text: str) -> bool:
     return found == 1
 
 
+def whole(needle: Needle, text: str) -> tuple[int, list[tuple[int, int]]]:
+    """Matches in `text`, which lies in the middle of other texts."""
+    data = text.encode()
+    around = b"before foo class XError(\n" + data + b"\nimport os after"
+    start = len(b"before foo class XError(\n")
+    return needle.find(around, start, start + len(data), data.isascii())
+
+
 TEXTS = st.text(alphabet="abcABC _.()\n\t'é", min_size=0, max_size=30)
 
 
@@ -132,7 +140,7 @@ TEXTS = st.text(alphabet="abcABC _.()\n\t'é", min_size=0, max_size=30)
 def test_trigrams_never_hide_a_literal(before: str, literal: str, after: str) -> None:
     text = before + literal + after
     assert grams_let_through(literal_to_fts(literal), text)
-    assert Literal(literal).find(text.encode())[0] >= 1
+    assert whole(Literal(literal), text)[0] >= 1
 
 
 PATTERNS = [
@@ -156,6 +164,10 @@ PATTERNS = [
     r"über\w+",
     r"(?P<q>['\"])text(?P=q)",
     r"one\ntwo",
+    r"\Aone",
+    r"fix(?:es|ed)\Z",
+    r"(?m:^)foo",
+    r"(?<!pre)fixed$",
 ]
 SAMPLES = [
     "class MyError(Exception):\nclass Other(",
@@ -182,7 +194,7 @@ SAMPLES = [
 def test_a_pattern_finds_what_python_finds(pattern: str, text: str) -> None:
     compiled = compile_pattern(pattern)
     expected = [m.span() for m in compiled.finditer(text) if m.group()]
-    count, spans = Pattern(pattern).find(text.encode())
+    count, spans = whole(Pattern(pattern), text)
     assert count == len(expected)
     assert [text.encode()[s:e].decode() for s, e in spans] == [text[s:e] for s, e in expected]
     if expected:

@@ -72,8 +72,6 @@ def show(file: Path | None, as_json: bool) -> None:
     click.echo(f"blocked      {', '.join(sorted(kind.value for kind in held.blocked)) or 'only what is irrecoverable'}")
     for prefix in held.also_destructive:
         click.echo(f"destructive  {' '.join(prefix)}")
-    if held.timeout_ms is not None:
-        click.echo(f"timeout      {held.timeout_ms} ms")
     if held.lifetime_ms is not None:
         click.echo(f"lifetime     {held.lifetime_ms} ms")
     for rule in held.rules:
@@ -101,7 +99,6 @@ def _describe(held: Policy, store: PolicyStore) -> dict[str, Any]:
         "env_allow": list(held.env_allow),
         "blocked": sorted(kind.value for kind in held.blocked),
         "also_destructive": [" ".join(prefix) for prefix in held.also_destructive],
-        "timeout_ms": held.timeout_ms,
         "lifetime_ms": held.lifetime_ms,
         "rules": [
             {

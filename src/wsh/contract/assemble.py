@@ -36,7 +36,7 @@ def make_contract(
     book = PolicyBook(policy)
     gate = Gate(book, trail, home=environ.get("HOME"), lifetime_ms=settings.get_int("exec.lifetime_ms"))
     registry = IdentityRegistry(
-        retention_s=settings.get_int("session.retention_s"), max_active=settings.get_int("server.max_sessions")
+        retention_s=settings.get_int("session.retention_s"), max_active=settings.get_int("contract.max_active")
     )
     pool = AdapterPool(
         PoolOptions(

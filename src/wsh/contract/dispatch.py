@@ -14,7 +14,7 @@ from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.headless import HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveRoute
-from wsh.contract.model import Request
+from wsh.contract.model import MODES, Mode, Request
 from wsh.contract.response import Envelope, Outcome
 from wsh.contract.route import Route, find_route
 from wsh.contract.taxonomy import Code
@@ -54,7 +54,7 @@ class Contract:
         document: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
         correlated = correlate(document, self.new_id)
         resolution, fault = resolve(document, tool, parse_stage(caller.environ))
-        envelope = Envelope(correlated, resolution)
+        envelope = Envelope(correlated, resolution, _given_mode(document))
         try:
             if not isinstance(raw, Mapping):
                 fault = bad_field("", "must be an object")
@@ -73,7 +73,7 @@ class Contract:
             return Answer(envelope.fail_internally(), "PM_TERM_INTERNAL")
 
     async def _dispatch(self, request: Request, caller: Caller, envelope: Envelope) -> Outcome:
-        envelope.mode = request.invocation.mode
+        envelope.mode = request.invocation.mode  # aliases have theirs settled by now
         ids = envelope.correlated
         if request.action in {"read_output", "terminate"}:
             assert request.target is not None
@@ -102,3 +102,10 @@ class Contract:
         """End headless commands and let go of desktops; their windows and what runs there go on."""
         await self.headless.aclose()
         await self.interactive.pool.aclose()
+
+
+def _given_mode(document: Mapping[str, Any]) -> Mode | None:
+    """The mode that a request names, so that a refusal can say it as well."""
+    invocation = document.get("invocation")
+    given = invocation.get("mode") if isinstance(invocation, Mapping) else None
+    return next((mode for mode in MODES if mode == given), None)

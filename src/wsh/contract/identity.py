@@ -69,18 +69,21 @@ class Identity:
 
 
 class IdentityRegistry:
-    """All identities of one server. `retention_s` and `max_ended` bound what is kept of those that ended."""
+    """All identities of one server. `retention_s`, `max_ended` and `max_kept_bytes` bound what is kept of those that
+    ended; the oldest go first."""
 
     def __init__(
         self,
         *,
         retention_s: float = 86_400,
         max_ended: int = 512,
-        max_active: int = 1024,
+        max_kept_bytes: int = 256 * 1024 * 1024,
+        max_active: int = 256,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.retention_s = retention_s
         self.max_ended = max_ended
+        self.max_kept_bytes = max_kept_bytes
         self.max_active = max_active
         self._clock = clock
         self._all: OrderedDict[str, Identity] = OrderedDict()
@@ -139,10 +142,13 @@ class IdentityRegistry:
         """Forget what ended too long ago, and the oldest of what is too much."""
         limit = self._clock() - self.retention_s
         ended = [known for known in self._all.values() if not known.running]
-        surplus = len(ended) - self.max_ended
-        for number, identity in enumerate(sorted(ended, key=lambda known: known.ended or 0.0)):
-            if number < surplus or (identity.ended or 0.0) < limit:
-                del self._all[identity.session_id]
+        count, kept = len(ended), sum(known.log.kept_bytes for known in ended)
+        for identity in sorted(ended, key=lambda known: known.ended or 0.0):
+            if count <= self.max_ended and kept <= self.max_kept_bytes and (identity.ended or 0.0) >= limit:
+                return
+            del self._all[identity.session_id]
+            count -= 1
+            kept -= identity.log.kept_bytes
 
 
 def _matches(identity: Identity, target: Target) -> bool:

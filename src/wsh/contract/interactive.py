@@ -296,7 +296,7 @@ class InteractiveRoute:
                 "PM_TERM_DISCONNECTED",
                 "The connection to the desktop was lost while the command ran; it may still be running there.",
                 request_state="started",
-                next_step="Reconnect by reading the output of this session; nothing was repeated.",
+                next_recommended_action="Reconnect by reading the output of this session; nothing was repeated.",
                 identity=identity.to_wire(),
             )
         done = kind == "open" or not identity.running

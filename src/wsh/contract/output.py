@@ -27,11 +27,18 @@ class Reading:
     """Whether kept output lies beyond `next_cursor` already."""
 
 
-@dataclass(frozen=True)
+PIECE_BYTES = 64 * 1024
+MAX_PIECES = 16 * 1024
+"""Streams that take turns byte by byte make many pieces; they, too, are bounded."""
+
+
+@dataclass
 class _Piece:
+    """A stretch of one stream. Grows while that stream goes on, up to a size."""
+
     offset: int
     stream: Stream
-    data: bytes
+    data: bytearray
 
     @property
     def end(self) -> int:
@@ -48,6 +55,10 @@ class OutputLog:
         self._pieces: deque[_Piece] = deque()
         self._partial: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
         self._waiters: set[asyncio.Future[None]] = set()
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.end - self.start
 
     def append(self, stream: Stream, data: bytes) -> None:
         data = self._partial[stream] + data
@@ -72,17 +83,25 @@ class OutputLog:
     def _store(self, stream: Stream, data: bytes) -> None:
         if not data:
             return
-        self._pieces.append(_Piece(self.end, stream, data))
+        last = self._pieces[-1] if self._pieces else None
+        if last is not None and last.stream == stream and len(last.data) < PIECE_BYTES:
+            last.data += data
+        else:
+            self._pieces.append(_Piece(self.end, stream, bytearray(data)))
         self.end += len(data)
-        floor = self.end - self.max_bytes
-        while self._pieces and self._pieces[0].offset < floor:
-            piece = self._pieces.popleft()
-            if piece.end > floor:
-                self._pieces.appendleft(_Piece(floor, piece.stream, piece.data[floor - piece.offset :]))
-                self.start = floor
-                break
-            self.start = piece.end
+        self._make_room()
         self.wake()
+
+    def _make_room(self) -> None:
+        floor = self.end - self.max_bytes
+        while self._pieces and (self._pieces[0].offset < floor or len(self._pieces) > MAX_PIECES):
+            first = self._pieces[0]
+            if first.end > floor and len(self._pieces) <= MAX_PIECES:
+                del first.data[: floor - first.offset]
+                first.offset = self.start = floor
+                return
+            self.start = first.end
+            self._pieces.popleft()
 
     def read(self, cursor: int | None = None, max_bytes: int = 1024 * 1024) -> Reading:
         """What came since `cursor`; without one, from the oldest kept byte. A cursor past the end reads nothing."""
@@ -95,7 +114,7 @@ class OutputLog:
                 continue
             if piece.offset >= stop:
                 break
-            data = piece.data[max(0, first - piece.offset) : stop - piece.offset]
+            data = bytes(piece.data[max(0, first - piece.offset) : stop - piece.offset])
             if piece.end > stop:
                 data = data[: _whole_characters(data)] or data
                 stop = max(piece.offset, first) + len(data)

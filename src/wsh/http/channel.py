@@ -1,6 +1,6 @@
 """A JSON WebSocket: requests in, answers and events out; one per client, for one session or for the whole server.
 
-Requests are answered in order, except those that wait: they run beside the others, one at a time per session. A client
+Requests are answered in order, except those that wait: they run beside the others. A client
 that does not read its answers is not asked for more requests. Everything that a channel holds (subscriptions, waits,
 captures) ends with it.
 """
@@ -159,8 +159,9 @@ class Channel:
         return self.rooms.registry.get_session(name)
 
     def _start_wait(self, session: Session, method: Method, params: Any, answer: dict[str, Any]) -> None:
-        """Run a wait beside the other requests; a newer one for the same session replaces it."""
-        older = self._waits.pop(session.sid, None)
+        """Run a wait beside the other requests; of those that are quick to repeat, a newer one replaces the older."""
+        key = session.sid if method.replaces else secrets.token_hex(8)
+        older = self._waits.pop(key, None)
         if older is not None:
             older.cancel()
         if len(self._waits) >= MOST_WAITS:
@@ -171,17 +172,17 @@ class Channel:
             try:
                 answer["result"] = await method.handle(self, session, params)
             except asyncio.CancelledError:
-                if self._waits.get(session.sid) is task:
+                if self._waits.get(key) is task:
                     raise
                 answer["error"] = failure.to_wire(IdleSuperseded())[1]["error"]
             except Exception as problem:
                 answer["error"] = failure.to_wire(problem)[1]["error"]
-            if self._waits.get(session.sid) is task:
-                del self._waits[session.sid]
+            if self._waits.get(key) is task:
+                del self._waits[key]
             self._write(answer)
 
         task = asyncio.ensure_future(wait())
-        self._waits[session.sid] = task
+        self._waits[key] = task
 
     # subscriptions
 

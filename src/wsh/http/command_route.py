@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from wsh.http.rooms import ApiCall, actor_of
+from wsh.http.rooms import ApiCall, Rooms, actor_of
 from wsh.http.route import Route, dump_json
 from wsh.http.session_route import Count, FormatQuery, check_format
 from wsh.session.command import Command
 from wsh.session.session import Session
+from wsh.wire.caller import Caller
 from wsh.wire.command import CommandInfo, CommandOutput, RunAnswer, RunRequest, StateAnswer
 from wsh.wire.error import CommandNotFound
 
@@ -24,19 +25,49 @@ class OutputQuery(FormatQuery):
     regex: Annotated[str, Field(description="Only lines that match.", max_length=4096)] | None = None
 
 
-async def run(call: ApiCall) -> bytes:
-    wanted: RunRequest = call.body
-    session = call.rooms.session(call.session_name)
-    default = call.rooms.settings.get_int("session.max_output_bytes")
+async def run_in(rooms: Rooms, session: Session, wanted: RunRequest, caller: Caller) -> dict[str, Any]:
+    default = rooms.settings.get_int("session.max_output_bytes")
     outcome = await session.run_command(
         wanted.input,
-        actor_of(call.caller),
+        actor_of(caller),
         enter=wanted.enter,
         timeout_ms=wanted.timeout_ms,
-        max_wait_ms=call.rooms.cap_wait(wanted.max_wait_ms),
+        max_wait_ms=rooms.cap_wait(wanted.max_wait_ms),
         max_output_bytes=default if wanted.max_output_bytes is None else wanted.max_output_bytes,
     )
-    return dump_json({"screen": call.rooms.screen(session, wanted.format), **outcome.to_wire(session.name)})
+    return {"screen": rooms.screen(session, wanted.format), **outcome.to_wire(session.name)}
+
+
+async def read_output(session: Session, command: Command, wanted: Any) -> dict[str, Any]:
+    """A page of output; `wanted` has the fields of OutputQuery."""
+    page = await session.read_output_page(
+        command,
+        offset=wanted.offset,
+        limit=wanted.limit,
+        styled=check_format(wanted.format) == "styled",
+        search=wanted.search,
+        regex=wanted.regex,
+    )
+    shown: dict[str, Any] = {"lines": page.lines, "offset": page.offset, "total": page.total}
+    if page.numbers is not None:
+        shown |= {"numbers": page.numbers, "matches": page.matches}
+    return shown | {"missing_bytes": page.missing_bytes}
+
+
+async def look_at(session: Session) -> dict[str, Any]:
+    state = (await session.look()).to_wire()
+    last = session.last_input
+    return state | {
+        "taken_by": session.taken_by,
+        "last_input": None
+        if last is None
+        else {"by": last[0].kind, "name": last[0].id, "ago_ms": int((time.monotonic() - last[1]) * 1000)},
+    }
+
+
+async def run(call: ApiCall) -> bytes:
+    session = call.rooms.session(call.session_name)
+    return dump_json(await run_in(call.rooms, session, call.body, call.caller))
 
 
 def _find_command(call: ApiCall, session: Session) -> Command:
@@ -55,32 +86,12 @@ async def get_command(call: ApiCall) -> dict[str, Any]:
 
 
 async def get_output(call: ApiCall) -> bytes:
-    session, query = call.rooms.session(call.session_name), call.query
-    command = _find_command(call, session)
-    page = await session.read_output_page(
-        command,
-        offset=query.offset,
-        limit=query.limit,
-        styled=check_format(query.format) == "styled",
-        search=query.search,
-        regex=query.regex,
-    )
-    shown: dict[str, Any] = {"lines": page.lines, "offset": page.offset, "total": page.total}
-    if page.numbers is not None:
-        shown |= {"numbers": page.numbers, "matches": page.matches}
-    return dump_json(shown | {"missing_bytes": page.missing_bytes})
+    session = call.rooms.session(call.session_name)
+    return dump_json(await read_output(session, _find_command(call, session), call.query))
 
 
 async def get_state(call: ApiCall) -> dict[str, Any]:
-    session = call.rooms.session(call.session_name)
-    state = (await session.look()).to_wire()
-    last = session.last_input
-    return state | {
-        "taken_by": session.taken_by,
-        "last_input": None
-        if last is None
-        else {"by": last[0].kind, "name": last[0].id, "ago_ms": int((time.monotonic() - last[1]) * 1000)},
-    }
+    return await look_at(call.rooms.session(call.session_name))
 
 
 GROUP = "commands"

@@ -14,7 +14,17 @@ from typing import Any, Protocol
 from wsh.http.outlet import make_frame
 from wsh.http.rooms import Rooms
 from wsh.http.route import dump_json
-from wsh.session.event import Bell, Exited, Output, Resized, ScreenModeChanged, SessionEvent, TitleChanged
+from wsh.session.event import (
+    Bell,
+    CommandFinished,
+    CommandStarted,
+    Exited,
+    Output,
+    Resized,
+    ScreenModeChanged,
+    SessionEvent,
+    TitleChanged,
+)
 from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
 from wsh.wire.model import Format
@@ -108,9 +118,19 @@ class Feed:
             self._schedule()
         elif isinstance(event, Resized | ScreenModeChanged):
             self._schedule()
+        elif isinstance(event, CommandStarted | CommandFinished):
+            self._tell_command(event)
         elif isinstance(event, Exited):
             self._tick()
             self._tell([(frozenset({"exit"}), {"event": "exit", "exit_code": event.exit_code, "signal": event.signal})])
+
+    def _tell_command(self, event: CommandStarted | CommandFinished) -> None:
+        """At once, for nobody wants to know late that a command ended; what it printed may follow."""
+        log = self.session.commands
+        command = log.find(event.id) if log is not None else None
+        if command is not None and any("commands" in member.events for member in self._members):
+            name = "command_started" if isinstance(event, CommandStarted) else "command_finished"
+            self._tell([(frozenset({"commands"}), {"event": name, "command": command.to_wire()})])
 
     def _on_stage(self, event: StageEvent) -> None:
         if isinstance(event, ScreenModeEntered):

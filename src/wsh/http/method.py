@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from wsh.http.command_route import look_at, read_output, run_in
 from wsh.http.element_route import elements, shown
 from wsh.http.rooms import actor_of
 from wsh.http.session_route import create_session, make_wait, patch_session, split_tags
 from wsh.http.subscription import Subscribe
 from wsh.session.session import Session
 from wsh.terminal.key import encode_key
+from wsh.wire.command import RunRequest
 from wsh.wire.element import (
     BatchUpdate,
     ElementId,
@@ -72,6 +74,18 @@ class IdleParams(Formatted):
     prompt: bool = False
     input_wanted: bool = False
     exit: bool = False
+
+
+class CommandParams(Model):
+    id: Count
+
+
+class OutputParams(CommandParams):
+    format: Format = "plain"
+    offset: Count = 0
+    limit: Count = 1000
+    search: Annotated[str, Field(max_length=4096)] | None = None
+    regex: Annotated[str, Field(max_length=4096)] | None = None
 
 
 class InputParams(Model):
@@ -134,6 +148,9 @@ class Method:
     handle: Handle | None = None
     handle_server: HandleServer | None = None
     waits: bool = False
+    """It runs beside the other requests."""
+    replaces: bool = False
+    """A newer one on the same session ends it."""
     server_only: bool = False
     owner_only: bool = False
     invalid: type[InvalidRequest] = InvalidRequest
@@ -164,6 +181,26 @@ async def get_scrollback(channel: Channel, session: Session, params: ScrollbackP
     styled = params.format == "styled"
     page = session.terminal.scrollback(params.offset, params.limit, styled=styled, since_line=params.since_line)
     return page.to_wire()
+
+
+async def run_command(channel: Channel, session: Session, params: RunRequest) -> Any:
+    return await run_in(channel.rooms, session, params, channel.caller)
+
+
+async def list_commands(channel: Channel, session: Session, params: Nothing) -> Any:
+    return [command.to_wire() for command in session.list_commands()]
+
+
+async def get_command(channel: Channel, session: Session, params: CommandParams) -> Any:
+    return session.get_command(params.id).to_wire()
+
+
+async def get_command_output(channel: Channel, session: Session, params: OutputParams) -> Any:
+    return await read_output(session, session.get_command(params.id), params)
+
+
+async def get_state(channel: Channel, session: Session, params: Nothing) -> Any:
+    return await look_at(session)
 
 
 def decode_input(params: InputParams, session: Session) -> bytes:
@@ -349,8 +386,22 @@ METHODS: dict[str, Method] = {
     for method in [
         Method("subscribe", Subscribe, "Hear events, beginning with `sync`.", subscribe),
         Method("unsubscribe", Nothing, "Hear no more.", unsubscribe),
-        Method("await_idle", IdleParams, "Wait until it is quiet, or for something else.", await_idle, waits=True),
-        Method("await_quiesce", IdleParams, "The same as `await_idle`.", await_idle, waits=True),
+        Method(
+            "await_idle",
+            IdleParams,
+            "Wait until it is quiet, or for something else.",
+            await_idle,
+            waits=True,
+            replaces=True,
+        ),
+        Method("await_quiesce", IdleParams, "The same as `await_idle`.", await_idle, waits=True, replaces=True),
+        Method("run_command", RunRequest, "Run a command and wait for its end.", run_command, waits=True),
+        Method("list_commands", Nothing, "What ran here.", list_commands),
+        Method("get_command", CommandParams, "One command.", get_command),
+        Method(
+            "get_command_output", OutputParams, "What it printed, by line or by search.", get_command_output, waits=True
+        ),
+        Method("get_state", Nothing, "What it runs and what it waits for.", get_state),
         Method("get_screen", Formatted, "What is on the screen now.", get_screen),
         Method("get_scrollback", ScrollbackParams, "The last lines, or those since one.", get_scrollback),
         Method("send_input", InputParams, "Type text, bytes or keys.", send_input),

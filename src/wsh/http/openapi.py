@@ -119,10 +119,9 @@ def _responses(route: Route) -> dict[str, Any]:
         status = 204 if route.status == 200 else route.status
         responses[str(status)] = {"description": "Done."}
     elif isinstance(route.answer, str):
-        responses[str(route.status)] = {
-            "description": route.answer,
-            "content": {route.media_type: {"schema": {}}},
-        }
+        responses[str(route.status)] = {"description": route.answer}
+        if route.status != 303:
+            responses[str(route.status)]["content"] = {kind: {"schema": {}} for kind in route.media_type.split(", ")}
     else:
         responses[str(route.status)] = {
             "description": route.summary,

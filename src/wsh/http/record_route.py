@@ -87,7 +87,7 @@ ROUTES: tuple[Route, ...] = (
         GROUP,
         query=RecordingQuery,
         answer="A file.",
-        media_type="application/octet-stream",
+        media_type=", ".join(dict.fromkeys(kind.partition(";")[0] for kind in MEDIA_TYPES.values())),
         errors=("session_not_found", "capability_missing"),
     ),
 )

@@ -91,6 +91,8 @@ class Rooms:
         }
         if result.matched is not None:
             answer["matched"] = result.matched
+        if result.command_id is not None:
+            answer["command_id"] = result.command_id
         return answer
 
     def cap_wait(self, max_wait_ms: int) -> int:

@@ -20,7 +20,7 @@ from wsh.visual.stage import StageEvent
 from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Format, Model
 
-EVENTS = ("lines", "chars", "cursor", "mode", "diffs", "input", "overlay", "activity", "exit")
+EVENTS = ("lines", "chars", "cursor", "mode", "diffs", "input", "overlay", "activity", "commands", "exit")
 _ALSO = {
     "line": "lines",
     "char": "chars",
@@ -28,6 +28,9 @@ _ALSO = {
     "panel": "overlay",
     "idle": "activity",
     "running": "activity",
+    "command": "commands",
+    "command_started": "commands",
+    "command_finished": "commands",
 }
 SLOW_BYTES = 1024 * 1024
 CAUGHT_UP_BYTES = 64 * 1024

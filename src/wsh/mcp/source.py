@@ -12,7 +12,7 @@ from wsh.mcp.resource import SESSIONS_URI, ResourceShelf
 from wsh.mcp.tool.rooms import TerminalRooms
 from wsh.session.command import Command
 from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
-from wsh.session.registry import LifecycleEvent, SessionCreated
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
 from wsh.session.session import Session
 from wsh.wire import jsonrpc, tool
 
@@ -71,6 +71,9 @@ class SessionSource:
         def on_lifecycle(event: LifecycleEvent) -> None:
             if isinstance(event, SessionCreated):
                 self._follow(event.session, shelf)
+            elif isinstance(event, SessionDestroyed):
+                self._stops.pop(event.sid, lambda: None)()
+                self._rooms.forget_session(event.sid)
             shelf.note_list()
 
         stop = registry.lifecycle.add(on_lifecycle)

@@ -69,7 +69,7 @@ class _Builder:
 
     def build(self) -> Policy:
         sections: dict[str, tuple[str, ...]] = {
-            "headless": ("allow", "deny", "timeout_ms", "lifetime_ms"),
+            "headless": ("allow", "deny", "lifetime_ms"),
             "interactive": ("allow", "deny"),
             "destructive": ("blocked", "also"),
             "cwd": ("roots",),
@@ -100,7 +100,6 @@ class _Builder:
                 for tokens, _ in [self._pattern(("destructive", "also", i), pattern)]
                 if tokens
             ),
-            timeout_ms=self._milliseconds("headless", "timeout_ms"),
             lifetime_ms=self._milliseconds("headless", "lifetime_ms"),
             source=self.source,
             digest=hashlib.sha256(self.text.encode()).hexdigest(),

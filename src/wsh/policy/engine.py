@@ -70,14 +70,14 @@ class _Understanding:
             self.opaque = problem.what
         except Broken as problem:
             self.fault = problem.what
-        root = parse(text)
-        self.assessment = assess_text(text, setting, root)
+        tree = parse(text)
+        self.assessment = assess_text(text, setting, tree)
         if literal is None:
             if self.assessment.broken and self.fault is None:
                 self.fault = "the shell grammar does not accept it"
             return
         # Two readers that know nothing of each other must agree on every word.
-        if read_literal(root) != literal:
+        if read_literal(tree) != literal:
             self.opaque = "something that two parsers read differently"
             return
         if any(not segment[0] for segment in literal.segments):

@@ -33,6 +33,8 @@ class Literal:
     operators: tuple[str, ...]
 
 
+MAX_WORDS = 4096
+MAX_SEGMENTS = 256
 RESERVED = frozenset(
     "! [[ ]] { } if then else elif fi case esac for select while until do done in function time coproc foreach end "
     "repeat begin switch and or not".split()
@@ -74,6 +76,8 @@ def lex(text: str) -> Literal:
             if not words:
                 first_bare = bare
             words.append("".join(current))
+            if len(words) > MAX_WORDS:
+                raise Broken(f"it has more than {MAX_WORDS} words")
         current, bare = None, True
 
     def end_segment(operator: str) -> None:
@@ -82,6 +86,8 @@ def lex(text: str) -> Literal:
             raise Broken(f"there is no command before {operator!r}" if operator else "there is no command")
         _check_first(words[0], first_bare)
         segments.append(tuple(words))
+        if len(segments) > MAX_SEGMENTS:
+            raise Broken(f"it has more than {MAX_SEGMENTS} commands")
         words.clear()
 
     while position < size:

@@ -20,9 +20,8 @@ class Policy:
     blocked: frozenset[Kind] = frozenset(Kind)
     """Classes of destruction that block. What is irrecoverable is refused whatever this says."""
     also_destructive: tuple[tuple[str, ...], ...] = ()
-    timeout_ms: int | None = None
-    """Default deadline of a headless command; None leaves it to the settings."""
     lifetime_ms: int | None = None
+    """Longest life of a command; None leaves it to the settings."""
     broken: str | None = None
     """Why the policy file could not be used. Then nothing is allowed."""
     source: str = "built-in"

@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-from tree_sitter import Node
+from functools import cached_property
 
 from wsh.policy.danger import find_models
 from wsh.policy.danger.file import writes
 from wsh.policy.danger.model import Program
 from wsh.policy.option import Arity, scan
-from wsh.policy.shell import Command, Redirect, Start, TooComplicated, read_script
+from wsh.policy.shell import Command, Redirect, Start, TooComplicated, Tree, read_script
 from wsh.policy.target import Target, classify
 from wsh.policy.verdict import Kind, Risk, RiskReason
 from wsh.policy.word import GLOB, UNKNOWN, show
 
 _MAX_DEPTH = 12
 _MAX_LOOKS = 2_000
+_MAX_NESTED_BYTES = 24 * 1024
 _RUNS_ITS_VALUE = frozenset(
     "PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF "
     "GIT_ASKPASS SSH_ASKPASS LESSOPEN PROMPT_COMMAND BROWSER GIT_PROXY_COMMAND".split()
@@ -54,10 +54,10 @@ class Assessment:
         return max((found.risk for found in self.reasons), key=lambda risk: risk.rank, default=Risk.NONE)
 
 
-def assess_text(text: str, setting: Setting, root: Node | None = None) -> Assessment:
+def assess_text(text: str, setting: Setting, tree: Tree | None = None) -> Assessment:
     """Findings about a shell script. Raises TooComplicated."""
     looker = _Looker(setting)
-    looker.text(text, setting.cwd, 0, root)
+    looker.text(text, setting.cwd, 0, tree)
     return looker.finish()
 
 
@@ -73,6 +73,7 @@ class _Looker:
         self.setting = setting
         self.out = Assessment()
         self.looks = 0
+        self.nested_bytes = 0
 
     def finish(self) -> Assessment:
         unique = list(dict.fromkeys(self.out.reasons))
@@ -80,12 +81,13 @@ class _Looker:
         self.out.reasons = unique[:16]
         return self.out
 
-    def text(self, text: str, cwd: str | None, depth: int, root: Node | None = None) -> None:
-        if depth > _MAX_DEPTH:
+    def text(self, text: str, cwd: str | None, depth: int, tree: Tree | None = None) -> None:
+        self.nested_bytes += len(text) if depth else 0
+        if depth > _MAX_DEPTH or self.nested_bytes > _MAX_NESTED_BYTES:
             raise TooComplicated("commands are nested too deeply")
         if is_fork_bomb(text):
             self.add(RiskReason(Risk.IRRECOVERABLE, Kind.PROCESS, "starts itself without end", text[:80]))
-        script = read_script(text, Start(cwd, self.setting.variables), root)
+        script = read_script(text, Start(cwd, self.setting.variables), tree)
         if depth == 0:
             self.out.broken = script.broken
         for name in script.recursive_functions:
@@ -161,7 +163,7 @@ def _redirects(redirect: Redirect, scene: _Scene) -> list[RiskReason]:
     return []
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Scene:
     looker: _Looker
     command: Command
@@ -183,23 +185,30 @@ class _Scene:
     def stdin(self) -> str | None:
         return self.command.stdin
 
+    @cached_property
+    def _shown(self) -> str:
+        return show(self.command.words)
+
     def found(self, kind: Kind, what: str, risk: Risk = Risk.DESTRUCTIVE) -> RiskReason:
-        return RiskReason(risk, kind, what, show(self.command.words))
+        return RiskReason(risk, kind, what, self._shown)
 
     def look(self, words: Sequence[str], stdin: str | None = None) -> Iterable[RiskReason]:
-        inner = _Looker(self.looker.setting)
-        inner.looks = self.looker.looks
+        inner = self._inner()
         inner.command(Command(tuple(words), stdin=stdin, cwd=self.cwd), self.depth + 1)
         return self._merge(inner)
 
     def look_text(self, text: str) -> Iterable[RiskReason]:
-        inner = _Looker(self.looker.setting)
-        inner.looks = self.looker.looks
+        inner = self._inner()
         inner.text(text, self.cwd, self.depth + 1)
         return self._merge(inner)
 
+    def _inner(self) -> _Looker:
+        inner = _Looker(self.looker.setting)
+        inner.looks, inner.nested_bytes = self.looker.looks, self.looker.nested_bytes
+        return inner
+
     def _merge(self, inner: _Looker) -> list[RiskReason]:
-        self.looker.looks = inner.looks
+        self.looker.looks, self.looker.nested_bytes = inner.looks, inner.nested_bytes
         self.looker.out.commands += inner.out.commands
         return inner.out.reasons
 

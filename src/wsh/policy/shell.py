@@ -14,18 +14,19 @@ from dataclasses import dataclass, field
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from wsh.policy.fold import Folded, fold
 from wsh.policy.lexer import Literal
 from wsh.policy.word import GLOB, HOME, SPLIT, UNKNOWN, decode_ansi_c, expand, mark_unquoted
 
 _LANGUAGE = Language(tree_sitter_bash.language())
 
-# The grammar is quadratic in some of these and linear in the rest; the limits keep the worst case near 10 ms.
-_QUADRATIC = ("|", "<", ">", "=(")
-_MAX_QUADRATIC = 300
+# On text that it does not accept, the grammar takes time quadratic in these; the limit keeps the worst case near 20 ms.
+_STRUCTURE = re.compile(r"[|<>(){}\[\];&`$=!\n]")
+_MAX_STRUCTURE = 500
+_LINEAR = re.compile(r"[ \t]+|['\"\\#*?~]")
+_MAX_LINEAR = 6_000
 _MAX_HEREDOCS = 24
 _MAX_NODES = 6_000
-_LINEAR = re.compile(r"[;&\n(){}\[\]$`'\"!=#*?]")
-_MAX_LINEAR = 6_000
 _MAX_COMMANDS = 1_000
 _MAX_DEPTH = 200
 
@@ -86,18 +87,32 @@ class Start:
     variables: tuple[tuple[str, str], ...] = ()
 
 
-def parse(text: str) -> Node:
+@dataclass(frozen=True)
+class Tree:
+    """A parsed script whose long literal texts are kept aside."""
+
+    root: Node
+    folded: Folded
+
+    @property
+    def broken(self) -> bool:
+        return self.root.has_error
+
+
+def parse(text: str) -> Tree:
     """The tree of `text`; raises TooComplicated before anything slow happens."""
-    if sum(text.count(mark) for mark in _QUADRATIC) > _MAX_QUADRATIC:
-        raise TooComplicated(f"it has more than {_MAX_QUADRATIC} pipes and redirections")
-    if text.count("<<") > _MAX_HEREDOCS:
+    folded = fold(text)
+    shown = folded.text
+    if len(_STRUCTURE.findall(shown)) > _MAX_STRUCTURE:
+        raise TooComplicated(f"it has more than {_MAX_STRUCTURE} brackets, operators and lines")
+    if shown.count("<<") > _MAX_HEREDOCS:
         raise TooComplicated(f"it has more than {_MAX_HEREDOCS} here-documents")
-    if len(_LINEAR.findall(text)) > _MAX_LINEAR:
-        raise TooComplicated(f"it has more than {_MAX_LINEAR} shell operators and quotes")
-    root = Parser(_LANGUAGE).parse(text.encode()).root_node
+    if len(_LINEAR.findall(shown)) > _MAX_LINEAR:
+        raise TooComplicated(f"it has more than {_MAX_LINEAR} words and quotes")
+    root = Parser(_LANGUAGE).parse(shown.encode()).root_node
     if root.descendant_count > _MAX_NODES:
         raise TooComplicated(f"it has more than {_MAX_NODES} syntactic elements")
-    return root
+    return Tree(root, folded)
 
 
 def text_of(node: Node) -> str:
@@ -107,13 +122,14 @@ def text_of(node: Node) -> str:
 # the strict view
 
 
-def read_literal(root: Node) -> Literal | None:
+def read_literal(tree: Tree) -> Literal | None:
     """Segments and operators if the tree holds nothing but literal words; else None."""
     segments: list[tuple[str, ...]] = []
     operators: list[str] = []
-    if root.has_error or not _read_list(root, segments, operators, 0):
+    if tree.broken or not _read_list(tree.root, segments, operators, 0):
         return None
-    return Literal(tuple(segments), tuple(operators))
+    restore = tree.folded.restore
+    return Literal(tuple(tuple(map(restore, segment)) for segment in segments), tuple(operators))
 
 
 def _read_list(node: Node, segments: list[tuple[str, ...]], operators: list[str], depth: int) -> bool:
@@ -168,13 +184,13 @@ def _unescape_double(body: str) -> str:
 # the generous view
 
 
-def read_script(text: str, start: Start, root: Node | None = None) -> Script:
+def read_script(text: str, start: Start, tree: Tree | None = None) -> Script:
     """Every command in `text`. Raises TooComplicated."""
-    reader = _Reader(start)
-    tree = parse(text) if root is None else root
-    reader.script.broken = tree.has_error
-    reader.visit(tree, 0)
-    if tree.has_error:
+    tree = parse(text) if tree is None else tree
+    reader = _Reader(start, tree.folded)
+    reader.script.broken = tree.broken
+    reader.visit(tree.root, 0)
+    if tree.broken:
         reader.script.commands += _crude_commands(text, start.cwd)
     return reader.script
 
@@ -220,8 +236,9 @@ class _Redirects:
 
 
 class _Reader:
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, folded: Folded) -> None:
         self.script = Script()
+        self.restore = folded.restore
         self.variables = dict(start.variables)
         self.cwd = start.cwd
 
@@ -260,7 +277,7 @@ class _Reader:
         if kind in ("word", "number", "variable_name", "special_variable_name", "test_operator"):
             return mark_unquoted(text_of(node).lstrip(" \t\n"), at_start)
         if kind == "raw_string":
-            return text_of(node)[1:-1]
+            return self.restore(text_of(node)[1:-1])
         if kind == "ansi_c_string":
             return decode_ansi_c(text_of(node)[2:-1])
         if kind in ("string", "translated_string"):
@@ -416,7 +433,7 @@ class _Reader:
             found.stdin = ""
             for child in node.named_children:
                 if child.type == "heredoc_body":
-                    found.stdin = text_of(child)
+                    found.stdin = self.restore(text_of(child))
                     self._children(child, depth)
                 elif child.type in _REDIRECTS:
                     self._redirect(child, depth, found)

@@ -27,7 +27,8 @@ _MAX_WORDS = 64
 
 def show(words: tuple[str, ...] | list[str]) -> str:
     """For people: the words with readable stand-ins, shortened."""
-    text = " ".join(_STAND_INS.sub(lambda m: _SHOWN[m[0]], word) if word else "''" for word in words)
+    # No word is shorter than one character and its blank.
+    text = " ".join(_STAND_INS.sub(lambda m: _SHOWN[m[0]], word[:200]) if word else "''" for word in words[:101])
     return text if len(text) <= 200 else text[:197] + "..."
 
 

@@ -105,7 +105,8 @@ class Ring:
     @property
     def oldest(self) -> int:
         """The oldest offset whose byte is in the ring now. Below `tail` it may be overwritten at any time."""
-        return max(0, self.head - self.size)
+        words, base = self._words, self._base
+        return max(words[base + layout.RING_OLDEST], words[base + layout.HEAD] - self.size)
 
     @property
     def eof(self) -> bool:

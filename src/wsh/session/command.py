@@ -95,10 +95,16 @@ class CommandLog:
         self.current: Command | None = None
         self.prompts = 0
         """Prompts that were complete."""
+        self.continued = 0
+        """Times that the shell asked for the rest of a command."""
         self.finished = 0
         """Commands that ended, refused lines included."""
         self.empty_lines = 0
         """Times that Enter ran nothing."""
+        self.silent = False
+        """Awaited once in vain: the startup files may have replaced the shell by something else."""
+        self.open_prompt = False
+        """The newest prompt was never told to be complete: something draws it without our end."""
         self.refused_line = False
         """fish did not take the line and left it in its editor."""
         self.holders = 0
@@ -177,20 +183,30 @@ class CommandLog:
             self._capture.add(data[first:last] if (first, last) != (0, len(data)) else data)
 
     def _apply(self, mark: Mark, place: Place, told: list[CommandEvent], live: bool) -> None:
+        self.silent = False
         match mark.kind:
             case "A":
                 if self.current is not None:  # its end was not told: a hook of ours was removed
                     self._end(mark, place, told, live, lost=True)
+                elif self.phase == "prompt" and self.shell == "bash":
+                    self._end_without_begin(
+                        mark, place, told, live
+                    )  # history expansion failed: bash asks again at once
                 self.phase = "prompting"
                 self._cwd = mark.fields.get("d") or mark.fields.get("v") or self._cwd
                 self._history_number = mark.fields.get("h", "")
             case "B":
                 self.phase = "prompt"
+                self.open_prompt = False
                 self.prompts += 1
                 self.refused_line = False
                 self._capture = Capture(mark.end)
                 told.append(PromptShown(self.prompts))
+            case "P":
+                self.continued += 1
+                told.append(PromptShown(self.prompts))
             case "C":
+                self.open_prompt = self.phase == "prompting"
                 self._begin(mark, place, told, live)
             case "D":
                 if self.current is not None:
@@ -287,8 +303,9 @@ class CommandLog:
         command = self.current
         self._end(mark, place, told, live)
         command.pipestatus = None
-        if self.shell == "zsh":
-            command.exit_code = 1  # zsh leaves the status of the command before
+        sure = mark.status == 2 or mark.fields.get("c") in ("1", "2")
+        if self.shell == "zsh" or (self.shell == "bash" and not sure):
+            command.exit_code = 1  # the shell left the status of the command before
         command.duration_ms = 0.0
         self.refused_line = mark.fields.get("e") == "1"
 

@@ -124,7 +124,7 @@ class JournalState:
 
 @dataclass(frozen=True)
 class PromptShown:
-    """The integrated shell has shown a prompt and reads a line."""
+    """The integrated shell has shown a prompt, or asks for the rest of a command, and reads a line."""
 
     count: int
 

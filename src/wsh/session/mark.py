@@ -1,7 +1,8 @@
 """Finding the marks of our own shell integration in a stream of bytes.
 
 A mark is an OSC 133 that carries the session's nonce and a number that rises: `A` a prompt begins, `C` a command begins,
-`D` it ended. `B` (the prompt is complete) has no nonce and is believed only directly after an `A`. Anything that a
+`D` it ended. `B` (the prompt is complete) and `P` (the rest of a command is asked for) have no nonce and are believed
+only after an `A`, before the next `C` or `D`. Anything that a
 program prints by itself lacks the nonce, and a replay of an old mark lacks a new number: both are passed over. The scanner
 works on pieces of any size and speaks of absolute offsets. It knows nothing of sessions, terminals or clocks.
 """
@@ -12,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-MarkKind: TypeAlias = Literal["A", "B", "C", "D"]
+MarkKind: TypeAlias = Literal["A", "B", "C", "D", "P"]
 
 _INTRO = b"\x1b]133;"
 _BELL = b"\x07"
 _PROMPT_END = b"\x1b]133;B;wsh\x07"
+_CONTINUED = b"\x1b]133;P;k=s;wsh\x07"
 LONGEST_MARK = 1024 * 1024
 """A mark carries a whole command line; a longer one is not believed."""
 
@@ -40,6 +42,7 @@ class MarkScanner:
         self._needle = f";wsh={nonce};n=".encode("ascii")
         self._number = -1
         self._prompting = False
+        self._reading = False
         self._carry = b""
 
     @property
@@ -48,11 +51,17 @@ class MarkScanner:
         return len(self._carry)
 
     def state(self) -> dict[str, Any]:
-        return {"number": self._number, "prompting": self._prompting, "carry": self._carry.decode("latin-1")}
+        return {
+            "number": self._number,
+            "prompting": self._prompting,
+            "reading": self._reading,
+            "carry": self._carry.decode("latin-1"),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._number = int(state.get("number", -1))
         self._prompting = bool(state.get("prompting"))
+        self._reading = bool(state.get("reading"))
         self._carry = str(state.get("carry", "")).encode("latin-1", "replace")
 
     def scan(self, offset: int, data: bytes) -> list[Mark]:
@@ -65,13 +74,10 @@ class MarkScanner:
         at = 0
         while True:
             found = data.find(self._needle, at)
-            prompt_end = -1
-            if self._prompting:
-                prompt_end = data.find(_PROMPT_END, at, found if found >= 0 else len(data))
-            if prompt_end >= 0:
-                self._prompting = False
-                at = prompt_end + len(_PROMPT_END)
-                marks.append(Mark("B", offset + prompt_end, offset + at))
+            plain = self._find_plain(data, at, found if found >= 0 else len(data))
+            if plain is not None:
+                kind, start, at = plain
+                marks.append(Mark(kind, offset + start, offset + at))
                 continue
             if found < 0:
                 break
@@ -82,6 +88,15 @@ class MarkScanner:
                 break
         self._keep(data, max(at, marks[-1].end - offset if marks else 0))
         return marks
+
+    def _find_plain(self, data: bytes, at: int, end: int) -> tuple[MarkKind, int, int] | None:
+        """The next mark without a nonce that may be believed now."""
+        if self._prompting and (start := data.find(_PROMPT_END, at, end)) >= 0:
+            self._prompting, self._reading = False, True
+            return "B", start, start + len(_PROMPT_END)
+        if self._reading and (start := data.find(_CONTINUED, at, end)) >= 0:
+            return "P", start, start + len(_CONTINUED)
+        return None
 
     def _keep(self, data: bytes, at: int) -> None:
         begin = data.rfind(b"\x1b", max(at, len(data) - LONGEST_MARK))
@@ -107,7 +122,7 @@ class MarkScanner:
         if int(number) <= self._number:
             return None, end + 1
         self._number = int(number)
-        self._prompting = kind == "A"
+        self._prompting, self._reading = kind == "A", False
         mark = Mark(
             kind,  # type: ignore[arg-type]  # one of three, see above
             offset + begin,

@@ -24,18 +24,16 @@ from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
 from wsh.session.state import describe_process, wants_input
-from wsh.wire.error import InvalidRequest, SessionExited, WaitTimeout
+from wsh.session.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
+from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
 
 FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 
-_FIRST_PROMPT_S = 5.0
-_PROMPT_GRACE_S = 0.1
 _TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
-_LOOK_SOON_S = 0.004
 _HANDOVER_S = 0.001
 # What fish itself writes when a command begins.
 _FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
@@ -123,7 +121,10 @@ async def run_command(
         ) from None
     run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes)
     try:
-        return await run.go()
+        outcome = await run.go()
+        if session.closed:
+            raise SessionNotFound(session.name)
+        return outcome
     finally:
         run.close()
         session.lock.release()
@@ -150,14 +151,17 @@ class _Run:
         self._max_output = max_output_bytes
         self._several = b"\n" in data[:-1] or b"\r" in data[:-1]
         self._wake = asyncio.Event()
+        self._typist = Typist(session, actor, self._wake, deadline)
         self._ended: list[tuple[Command, Capture | None]] = []
         self._sent = 0.0
         self._generation = 0
         self._looked = 0.0
         self._soon = False
         self._at_prompt = False
+        self._ended_before = 0
         self._empty_before = 0
         self._prompts_before = 0
+        self._running_before = 0
         self._stop = session.listeners.add(self._hear)
         if self._log is not None:
             self._log.holders += 1
@@ -180,50 +184,30 @@ class _Run:
 
     async def go(self) -> RunOutcome:
         log, session = self._log, self._session
+        data = self._data
         if log is not None:
-            await self._wait_until_ready(log)
+            await self._typist.wait_until_ready(log, self._silence_s)
             self._at_prompt = log.phase in ("prompt", "prompting")
-            self._empty_before, self._prompts_before = log.empty_lines, log.prompts
+            self._running_before = log.current.id if log.current is not None else 0
+            if self._at_prompt and b"\t" in data:
+                data = quote_tabs(data, log.shell)
         self._sent = time.monotonic()
-        if log is None or log.current is not None:
-            self._generation = await session.send_input(self._data, self._actor)
-        else:
-            # A command may end before the whole of a long input is taken: the write and the wait go together.
-            typing = asyncio.ensure_future(session.send_input(self._data, self._actor))
-            try:
-                self._generation = await typing
-            except SessionExited:
-                if not self._ended:
-                    raise
-        self._sent = max(self._sent, time.monotonic()) if not self._ended else self._sent
-        return await self._wait()
-
-    async def _wait_until_ready(self, log: CommandLog) -> None:
-        """A shell that is still drawing its prompt would have what is typed now echoed twice."""
-        limit = _FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else 3 * _PROMPT_GRACE_S
-        until = min(time.monotonic() + limit, self._deadline)
-        while log.phase in ("starting", "prompting") and self._session.running:
-            left = until - time.monotonic()
-            if left <= 0:
-                return
-            self._wake.clear()
-            await self._pause(min(left, 0.1))
-            quiet = time.monotonic() - self._session.last_activity
-            if log.phase == "starting" and quiet > self._silence_s and await self._asks():
-                return  # a startup file asks something
-
-    async def _asks(self) -> bool:
+        first: int | None = None
         try:
-            return wants_input(self._session, await self._session.inspect())
+            if log is not None and self._at_prompt and self._several:
+                *lines, data = data.splitlines(keepends=True)
+                first = await self._typist.type_lines(lines, log)
+            if log is not None:
+                self._ended_before, self._prompts_before = len(self._ended), log.prompts
+                self._empty_before = log.empty_lines
+            generation = await session.send_input(data, self._actor)
+            self._generation = generation if first is None else first
         except SessionExited:
-            return True
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0.0005)):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
+            if not self._ended:
+                raise
+        if len(self._ended) == self._ended_before:
+            self._sent = time.monotonic()
+        return await self._wait()
 
     # waiting
 
@@ -232,6 +216,8 @@ class _Run:
         while True:
             self._wake.clear()
             self._soon = False
+            if session.closed:
+                raise SessionNotFound(session.name)
             if not session.running:
                 return await self._outcome("exit")
             if log is not None:
@@ -248,53 +234,36 @@ class _Run:
                     return outcome
                 quiet_at = self._looked + _LOOK_AGAIN_S
             if self._soon:
-                quiet_at = min(quiet_at, now + _LOOK_SOON_S)
-            await self._pause(min(self._deadline, max(quiet_at, now + 0.001)) - time.monotonic())
+                quiet_at = min(quiet_at, now + LOOK_SOON_S)
+            await self._typist.pause(min(self._deadline, max(quiet_at, now + 0.001)) - time.monotonic())
 
     async def _told(self, log: CommandLog) -> RunOutcome | None:
         """What the shell's marks say has come of the input."""
-        if self._ended and log.current is None:
-            if (self._several or not self._at_prompt) and not await self._all_taken(log):
+        session = self._session
+        if not self._at_prompt:
+            if not self._ended or log.current is not None or not await self._all_taken(log):
                 return None
-            await self._settle(log)
-            return await self._outcome("command" if self._session.running else "exit")
-        if self._at_prompt and not self._ended and log.empty_lines > self._empty_before and log.phase == "prompt":
-            if self._several and not await self._all_taken(log):
+        elif len(self._ended) == self._ended_before:
+            nothing = log.empty_lines > self._empty_before
+            # fish says nothing about Enter on nothing but a new prompt
+            nothing = nothing or (log.shell == "fish" and log.prompts > self._prompts_before)
+            if not nothing or log.phase != "prompt":
                 return None
-            return await self._outcome("prompt")
-        if (
-            self._at_prompt
-            and not self._ended
-            and log.shell == "fish"
-            and log.phase == "prompt"
-            and log.prompts > self._prompts_before
-            and not self._several
-        ):
-            return await self._outcome("prompt")  # fish says nothing about Enter on nothing but a new prompt
-        return None
+            if not self._ended:
+                return await self._outcome("prompt")
+        elif log.current is not None:
+            return None
+        await self._settle(log)
+        return await self._outcome("command" if session.running else "exit")
 
     async def _settle(self, log: CommandLog) -> None:
         """Let the next prompt come, so that screen and next input find the shell reading."""
         if log.refused_line:
-            await self._clear_line(log)
-        until = time.monotonic() + _PROMPT_GRACE_S
+            await self._typist.clear_refused_line(log)
+        until = time.monotonic() + self._typist.grace(log)
         while log.phase == "prompting" and self._session.running and time.monotonic() < until:
             self._wake.clear()
-            await self._pause(until - time.monotonic())
-
-    async def _clear_line(self, log: CommandLog) -> None:
-        """fish leaves a line that it refuses in its editor, where the next input would be added to it."""
-        until = time.monotonic() + 5 * _PROMPT_GRACE_S
-        while time.monotonic() < until and self._session.running:
-            seen = await self._inspect()
-            if seen is not None and seen.reading == "yes":
-                break
-            await asyncio.sleep(_LOOK_SOON_S)
-        prompts = log.prompts
-        await self._session.send_input(b"\x03", self._actor)
-        while log.prompts == prompts and self._session.running and time.monotonic() < until:
-            self._wake.clear()
-            await self._pause(until - time.monotonic())
+            await self._typist.pause(until - time.monotonic())
 
     async def _all_taken(self, log: CommandLog) -> bool:
         """Whether the shell has read every line that was typed and waits for more."""
@@ -304,11 +273,11 @@ class _Run:
             return False
         number = (log.prompts, log.finished, session.generation)
         if _unread_bytes(session) == 0:
-            seen = await self._inspect()
+            seen = await self._typist.inspect()
             if seen is None:
                 return False
             calm = seen.reading == "yes" or (
-                seen.reading == "unknown" and time.monotonic() - session.last_activity > _PROMPT_GRACE_S
+                seen.reading == "unknown" and time.monotonic() - session.last_activity > PROMPT_GRACE_S
             )
             # The kernel hands output over a moment after it was written.
             await asyncio.sleep(_HANDOVER_S)
@@ -320,7 +289,7 @@ class _Run:
         """It has been silent long enough: does it want something, or does it only take its time?"""
         if self._looked and now - self._looked < _LOOK_AGAIN_S:
             return None
-        seen = await self._inspect()
+        seen = await self._typist.inspect()
         self._looked = time.monotonic()
         if seen is None:
             return None
@@ -338,12 +307,6 @@ class _Run:
             return wants_input(self._session, await self._session.inspect(jobs=True))
         except SessionExited:
             return False
-
-    async def _inspect(self) -> ProcessState | None:
-        try:
-            return await self._session.inspect()
-        except SessionExited:
-            return None
 
     # telling
 
@@ -373,6 +336,9 @@ class _Run:
         return RunOutcome(by, session.generation, command_id=running.id if running is not None else None)
 
     async def _output(self) -> OutputText:
+        new = [(command, capture) for command, capture in self._ended if command.id > self._running_before]
+        if new and not self._at_prompt:
+            self._ended, self._at_prompt = new, True  # what was running ended, and then the shell ran the input
         if len(self._ended) > 1 and self._at_prompt and all(c is not None and c.complete for _, c in self._ended):
             # As one stream: a line that one command left open goes on with the next.
             raw = b"".join(_FISH_PROLOGUE.sub(b"", c.newest) for _, c in self._ended if c is not None)
@@ -436,7 +402,7 @@ class _Run:
                 "mode": screen.mode,
             },
         }
-        front = await self._inspect()
+        front = await self._typist.inspect()
         if front is not None and front.foreground is not None:
             facts["foreground"] = describe_process(front.foreground)
             facts["input_wanted"] = front.reading

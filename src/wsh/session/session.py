@@ -26,7 +26,7 @@ from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
-from wsh.terminal.terminal import Terminal, buffer_of
+from wsh.terminal import Terminal, buffer_of
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.name import check_size, check_tag
 
@@ -549,6 +549,11 @@ class Session:
 
     def make_snapshot(self) -> Snapshot:
         return Snapshot(self._offset, self._facts(), self.terminal.snapshot())
+
+    @property
+    def closed(self) -> bool:
+        """Killed and forgotten: nothing can be read from it any more."""
+        return self._closed
 
     def close(self) -> None:
         """Free the terminal. Idempotent; nothing can be read afterwards."""

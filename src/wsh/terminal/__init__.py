@@ -5,6 +5,7 @@ Knows no event loop, no file, no clock and no process. `terminal.py` has the cla
 `replay` and `snapshot` the whole state as bytes) and the encoders of input (`key`, `mouse`, `paste`).
 """
 
+from wsh.terminal.buffer import SharedBuffer, buffer_of
 from wsh.terminal.event import (
     AltScreen,
     Bell,
@@ -31,7 +32,7 @@ from wsh.terminal.screen import (
     Span,
     StyledLine,
 )
-from wsh.terminal.terminal import SharedBuffer, Terminal, buffer_of
+from wsh.terminal.terminal import Terminal
 
 __all__ = [
     "AltScreen",

@@ -8,8 +8,11 @@ wrapped ones joined as they were written.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from wsh.terminal import native
+from wsh.terminal.row import read_plain_rows
 from wsh.terminal.screen import Match
 from wsh.terminal.width import columns
 from wsh.wire.error import InvalidPattern
@@ -37,7 +40,7 @@ def find_matches(
         raise InvalidPattern(pattern, str(problem)) from None
     first = terminal.first_line if since_line is None else max(since_line, terminal.first_line)
     found: list[Match] = []
-    for number, rows in terminal.wrapped_lines(first, terminal.total_lines):
+    for number, rows in wrapped_lines(terminal, first, terminal.total_lines):
         text = "".join(rows)
         for match in wanted.finditer(text):
             if match.start() == match.end():
@@ -59,3 +62,31 @@ def _place(number: int, rows: list[str], start: int, end: int, text: str) -> Mat
         end -= len(row)
         number += 1
     return Match(number, start, end, text)
+
+
+def wrapped_lines(terminal: Terminal, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
+    """Logical lines between two numbers: the number of the first row, and the rows it wraps over.
+
+    A row that goes on keeps the blanks at its end, so that the rows joined are the line as it was printed.
+    """
+    shift = terminal._numbers.shift
+    first = max(first, terminal.first_line)
+    rows = (
+        read_plain_rows(terminal.handle, native.SCREEN, first - shift, last - 1 - shift, terminal.cols)
+        if first < last
+        else []
+    )
+    number, group = first, []
+    for index, row in enumerate(rows):
+        y = first + index - shift
+        if index + 1 < len(rows) and native.row_flags(terminal.handle, native.SCREEN, y)[1]:
+            missing = terminal.cols - columns(row)
+            if missing and native.wraps_after(terminal.handle, native.SCREEN, y, terminal.cols) != "narrow":
+                row += " " * missing
+            group.append(row)
+            continue
+        group.append(row)
+        yield number, group
+        number, group = first + index + 1, []
+    if group:
+        yield number, group

@@ -8,64 +8,23 @@ ask which rows changed since their own last look.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from wsh.terminal import native
+from wsh.terminal.buffer import SharedBuffer
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
+from wsh.terminal.mode import read_modes
 from wsh.terminal.native import NULL, check, ffi, lib
 from wsh.terminal.number import LineNumbers
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
-from wsh.terminal.screen import Cursor, Line, Match, Modes, MouseMode, RowChanges, Screen, ScrollbackPage, StyledLine
+from wsh.terminal.screen import Cursor, Line, Match, Modes, RowChanges, Screen, ScrollbackPage, StyledLine
 from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
 from wsh.terminal.style import parse_row
-from wsh.terminal.width import columns
 from wsh.wire.error import InvalidSize
 
 MAX_SIDE = 1000
 _compressed = ffi.new("GhosttyTerminalCompressionResult*")
-_MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
-    (1003, "any"),
-    (1002, "button"),
-    (1000, "normal"),
-    (9, "x10"),
-)
-_MOUSE_FORMATS: tuple[tuple[int, Literal["utf8", "sgr", "urxvt", "sgr_pixels"]], ...] = (
-    (1016, "sgr_pixels"),
-    (1006, "sgr"),
-    (1015, "urxvt"),
-    (1005, "utf8"),
-)
-_SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
-    "bar",
-    "block",
-    "underline",
-    "block_hollow",
-)
-
-
-class SharedBuffer:
-    """Memory of somebody else (an mmap, a memoryview) that a terminal can be fed from without copying.
-
-    The memory cannot be closed or resized before this is closed.
-    """
-
-    __slots__ = ("length", "pointer")
-
-    def __init__(self, memory: Any) -> None:
-        self.pointer: Any = ffi.from_buffer("uint8_t[]", memory)
-        self.length = len(self.pointer)
-
-    def close(self) -> None:
-        if self.pointer is not None:
-            ffi.release(self.pointer)
-            self.pointer = None
-            self.length = 0
-
-
-def buffer_of(memory: Any) -> SharedBuffer:
-    return SharedBuffer(memory)
 
 
 def _checked_size(rows: int, cols: int) -> tuple[int, int]:
@@ -268,29 +227,7 @@ class Terminal:
 
     @property
     def modes(self) -> Modes:
-        handle = self.handle
-
-        def is_set(number: int) -> bool:
-            return native.get_mode(handle, number)
-
-        shape = native.cursor_shape(handle)
-        mouse: MouseMode = next((name for number, name in _MOUSE_MODES if is_set(number)), "none")
-        return Modes(
-            bracketed_paste=is_set(2004),
-            application_cursor_keys=is_set(1),
-            application_keypad=is_set(66),
-            mouse=mouse != "none",
-            mouse_mode=mouse,
-            mouse_format=next((name for number, name in _MOUSE_FORMATS if is_set(number)), "x10"),
-            focus_events=is_set(1004),
-            synchronized_output=is_set(2026),
-            alternate_scroll=is_set(1007),
-            reverse_colors=is_set(5),
-            kitty_keyboard=native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS),
-            cursor_shape=_SHAPES[shape] if 0 <= shape < len(_SHAPES) else "block",
-            cursor_blinking=is_set(12),
-            cursor_visible=is_set(25),
-        )
+        return read_modes(self.handle)
 
     @property
     def modify_other_keys(self) -> bool:
@@ -531,33 +468,6 @@ class Terminal:
             limit=limit,
             newest_first=newest_first,
         )
-
-    def wrapped_lines(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
-        """Logical lines between two numbers: the number of the first row, and the rows it wraps over.
-
-        A row that goes on keeps the blanks at its end, so that the rows joined are the line as it was printed.
-        """
-        shift = self._numbers.shift
-        first = max(first, self.first_line)
-        rows = (
-            read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols)
-            if first < last
-            else []
-        )
-        number, group = first, []
-        for index, row in enumerate(rows):
-            y = first + index - shift
-            if index + 1 < len(rows) and native.row_flags(self.handle, native.SCREEN, y)[1]:
-                missing = self.cols - columns(row)
-                if missing and native.wraps_after(self.handle, native.SCREEN, y, self.cols) != "narrow":
-                    row += " " * missing
-                group.append(row)
-                continue
-            group.append(row)
-            yield number, group
-            number, group = first + index + 1, []
-        if group:
-            yield number, group
 
     # the whole state as bytes
 

@@ -75,5 +75,7 @@ class StateAnswer(Shown):
     foreground: dict[str, Any] | None
     cwd: str | None
     jobs: list[dict[str, Any]]
+    agent_defaults: dict[str, Any] | None = None
+    """Variables that were set because an agent opened it."""
     taken_by: str | None
     last_input: dict[str, Any] | None

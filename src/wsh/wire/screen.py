@@ -87,4 +87,5 @@ class IdleAnswer(Shown):
     last_activity_ms: int
     ended_by: str
     matched: str | None = None
+    command_id: int | None = None
     session: str | None = None

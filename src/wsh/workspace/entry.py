@@ -66,13 +66,13 @@ def chunk_uid(key: bytes, text: bytes, seen: dict[int, int]) -> int:
 
 def write(connection: sqlite3.Connection, texts: TextWriter, prepared: Prepared, file_id: int, chunk_id: int) -> int:
     """Insert a file under ids that are free; returns the next free chunk id."""
-    insert = "INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    insert = "INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
     if prepared[SKIP] is not None:
-        connection.execute(insert, (file_id, *prepared[:DATA], None, 0, None))
+        connection.execute(insert, (file_id, *prepared[:DATA], None, 0, None, None))
         return chunk_id
     data, chunks = prepared[DATA], prepared[CHUNKS]
     place = texts.append(data)
-    connection.execute(insert, (file_id, *prepared[:DATA], place.start, place.size, place.crc))
+    connection.execute(insert, (file_id, *prepared[:DATA], place.start, place.size, place.crc, data.isascii()))
     connection.execute("INSERT INTO grams(rowid, pieces) VALUES (?,?)", (file_id, prepared[GRAMS]))
     rows = [(chunk_id + n, file_id, c) for n, c in enumerate(chunks)]
     connection.executemany(

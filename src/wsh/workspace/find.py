@@ -75,6 +75,7 @@ class FileFinder:
             if at == 0 and len(terms) > 1:
                 self._weigh_nearness(block[:_NEAR], terms)
                 block.sort(key=lambda c: c.order)
+            spread_out(block)
             seen.update(c.row for c in block)
             found += block
         if len(found) < need:
@@ -267,6 +268,21 @@ class FileFinder:
         if explain:
             hit["explain"] = candidate.score.explain()
         return hit
+
+
+def spread_out(ranked: list[Candidate]) -> None:
+    """Lower what repeats: the same name in the same file much, the same file a little. Keeps the list sorted."""
+    names: dict[tuple[str, str], int] = {}
+    paths: dict[str, int] = {}
+    for candidate in ranked:
+        path, name = candidate.facts["path"], candidate.facts["name"]
+        again = names.get((path, name), 0) if name else 0
+        others = paths.get(path, 0)
+        if again or others:
+            candidate.score.factors["again"] = max(0.3, 0.7**again * 0.95**others)
+        names[path, name] = again + 1
+        paths[path] = others + 1
+    ranked.sort(key=lambda c: c.order)
 
 
 def _is_whole(data: bytes, span: tuple[int, int]) -> bool:

@@ -63,6 +63,7 @@ def _join(pieces: Iterable[str]) -> str | None:
 class Demand:
     fts: str | None = None
     anchors: tuple[str, ...] = ()  # the rarest first, by guess
+    begins_literally: bool = False
     crosses_lines: bool = True
 
 
@@ -78,6 +79,7 @@ def study(pattern: re.Pattern[str]) -> Demand:
         return Demand(
             fts=_need_to_fts(_needs(tree)),
             anchors=tuple(sorted({a for a in anchors if len(a) > 1}, key=_rarity, reverse=True)),
+            begins_literally=_begins_literally(tree) and not pattern.flags & re.IGNORECASE,
             crosses_lines=_crosses(tree, bool(pattern.flags & re.DOTALL)),
         )
     except (ImportError, AttributeError, TypeError, ValueError, IndexError, RecursionError):
@@ -174,6 +176,11 @@ def _anchors(tree: Any) -> list[str]:
         elif name == "ATOMIC_GROUP":
             found += _anchors(argument)
     return found
+
+
+def _begins_literally(tree: Any) -> bool:
+    """Whether every match begins with the same two characters or more."""
+    return [str(op) for op, _ in tree[:2]] == ["LITERAL", "LITERAL"]
 
 
 def _rarity(text: str) -> float:

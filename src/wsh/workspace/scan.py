@@ -11,9 +11,10 @@ import os
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.filter import Filter
@@ -25,6 +26,7 @@ _MANY_SPANS = 5_000
 _FEW_SPANS = 4
 
 Span = tuple[int, int]
+Data = bytes | mmap.mmap
 
 
 @dataclass
@@ -42,13 +44,11 @@ class ScanResult:
 
 
 class Needle(Protocol):
-    @property
-    def anchors(self) -> tuple[bytes, ...]:
-        """Bytes that stand in every match, the rarest first."""
-        ...
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+        """Number of matches in the UTF-8 text at `data[start:end]`, and spans of the first, relative to `start`.
 
-    def find(self, data: bytes) -> tuple[int, list[Span]]:
-        """Number of matches in a UTF-8 text, and the spans of the first of them."""
+        `ascii` says that there is nothing but ASCII in it.
+        """
         ...
 
 
@@ -56,73 +56,81 @@ class Literal:
     def __init__(self, text: str) -> None:
         self._needle = text.encode("utf-8", "replace")
 
-    @property
-    def anchors(self) -> tuple[bytes, ...]:
-        return (self._needle,)
-
-    def find(self, data: bytes) -> tuple[int, list[Span]]:
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
         needle = self._needle
-        at = data.find(needle)
+        at = data.find(needle, start, end)
         size = len(needle)
+        count = 0
         spans: list[Span] = []
-        while at >= 0 and len(spans) < MAX_SPANS_PER_FILE:
-            spans.append((at, at + size))
-            at = data.find(needle, at + size)
-        return (len(spans) if at < 0 else len(spans) + data.count(needle, at)), spans
+        while at >= 0:
+            count += 1
+            if count <= MAX_SPANS_PER_FILE:
+                spans.append((at - start, at - start + size))
+            at = data.find(needle, at + size, end)
+        return count, spans
 
 
 class Pattern:
-    """A regular expression. ASCII texts are matched as bytes, which saves decoding them; others as characters."""
+    """A regular expression. ASCII texts are matched in place as bytes; others are decoded.
+
+    The matcher is quick at finding an expression that begins with a literal, and slow otherwise; then lines that hold
+    an anchor are looked up first, where a match cannot leave its line.
+    """
 
     def __init__(self, pattern: str) -> None:
         self._pattern = compile_pattern(pattern)
         demand: Demand = study(self._pattern)
-        self._anchors = tuple(anchor.encode("utf-8", "replace") for anchor in demand.anchors)
-        self._by_line = bool(self._anchors) and not demand.crosses_lines
+        anchors = [anchor.encode("utf-8", "replace") for anchor in demand.anchors]
+        self._anchor = anchors[0] if anchors else None
+        self._by_line = bool(anchors) and not demand.crosses_lines and not demand.begins_literally
         self._bytes: re.Pattern[bytes] | None = None
         try:
-            if pattern.isascii():
+            if pattern.isascii() and r"\A" not in pattern:  # the start of a text is known only when it is cut out
                 self._bytes = re.compile(pattern.encode("ascii"), re.MULTILINE)
         except re.error:
             pass  # written for characters, as \u00e9 or \N{…}
 
-    @property
-    def anchors(self) -> tuple[bytes, ...]:
-        return self._anchors
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+        if self._bytes is None or not ascii:
+            if self._anchor is not None and data.find(self._anchor, start, end) < 0:
+                return 0, []
+            return self._find_characters(data[start:end])
+        if self._by_line:
+            return self._find_by_line(self._bytes, data, start, end)
+        spans: list[Span] = []
+        return _collect(self._bytes.finditer(data, start, end), start, spans), spans
 
-    def find(self, data: bytes) -> tuple[int, list[Span]]:
-        if self._bytes is None or not data.isascii():
-            return self._find_characters(data)
-        if not self._by_line:
-            return _collect((m.span() for m in self._bytes.finditer(data)), [])
-        anchor = self._anchors[0]
-        count, spans = 0, list[Span]()
-        at = data.find(anchor)
+    def _find_by_line(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        anchor = self._anchor
+        assert anchor is not None
+        count = 0
+        spans: list[Span] = []
+        at = data.find(anchor, start, end)
         while at >= 0:
-            start = data.rfind(b"\n", 0, at) + 1
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            found, spans = _collect((m.span() for m in self._bytes.finditer(data, start, end)), spans)
-            count += found
-            at = data.find(anchor, end)
+            line_start = data.rfind(b"\n", start, at) + 1 or start
+            line_end = data.find(b"\n", at, end)
+            if line_end < 0:
+                line_end = end
+            count += _collect(pattern.finditer(data, line_start, line_end), start, spans)
+            at = data.find(anchor, line_end, end)
         return count, spans
 
     def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
         text = data.decode("utf-8", "replace")
-        count, spans = _collect((m.span() for m in self._pattern.finditer(text)), [])
-        if spans and not data.isascii():
-            spans = _to_bytes(text, spans)
-        return count, spans
+        spans: list[Span] = []
+        count = _collect(self._pattern.finditer(text), 0, spans)
+        return count, _to_bytes(text, spans)
 
 
-def _collect(found: object, spans: list[Span]) -> tuple[int, list[Span]]:
+def _collect(found: Iterator[re.Match[Any]], base: int, spans: list[Span]) -> int:
     count = 0
-    for start, end in found:  # type: ignore[attr-defined]  # an iterator of pairs
+    for match in found:
+        start, end = match.span()
         if start != end:
             count += 1
             if len(spans) < MAX_SPANS_PER_FILE:
-                spans.append((start, end))
-    return count, spans
+                spans.append((start - base, end - base))
+    return count
 
 
 def _to_bytes(text: str, spans: list[Span]) -> list[Span]:
@@ -185,18 +193,17 @@ def scan(
     if part[1] > 1:
         where.append("f.id % ? = ?")
         values += [part[1], part[0]]
-    sql = f"SELECT f.id, f.text_start, f.text_start + f.text_size FROM {source} WHERE {' AND '.join(where)}"
+    columns = "f.id, f.text_start, f.text_start + f.text_size, f.text_ascii"
+    sql = f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)}"
     rows = connection.execute(sql, values).fetchall()
     result = ScanResult(candidates=len(rows))
     if not rows:
         return result
     view = texts.view(max(row[2] for row in rows))
-    anchors, find = needle.anchors, needle.find
+    find = needle.find
     total = kept = 0
-    for file_id, start, end in rows:
-        if any(view.find(anchor, start, end) < 0 for anchor in anchors):
-            continue
-        count, spans = find(view[start:end])
+    for file_id, start, end, ascii in rows:
+        count, spans = find(view, start, end, bool(ascii))
         if spans:
             if kept > _MANY_SPANS:
                 del spans[_FEW_SPANS:]

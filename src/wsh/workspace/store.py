@@ -18,7 +18,7 @@ from typing import Any
 
 from wsh.workspace.error import IndexBroken
 
-FORMAT = 2
+FORMAT = 3
 APPLICATION_ID = 0x77736869  # "wshi"
 INDEXED = ("code", "prose")
 
@@ -27,7 +27,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL, lang TEXT NOT NULL, size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, skip TEXT, sha256 TEXT, encoding TEXT, lines INTEGER,
-  text_start INTEGER, text_size INTEGER NOT NULL DEFAULT 0, text_crc INTEGER);
+  text_start INTEGER, text_size INTEGER NOT NULL DEFAULT 0, text_crc INTEGER, text_ascii INTEGER);
 CREATE TABLE chunk(
   id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
   scope TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, start_byte INTEGER NOT NULL,

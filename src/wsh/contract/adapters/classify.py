@@ -52,7 +52,9 @@ def classify(fault: BridgeFault, **details: Any) -> ContractFault:
         return bad_field("execution", "is too large for the bridge", reason="frame_too_large", **fault.details)
     for kind, code in BY_FAULT.items():
         if isinstance(fault, kind):
-            return ContractFault(code, fault.message, **{"next_step": NEXT_STEP[code], **fault.details, **details})
+            return ContractFault(
+                code, fault.message, **{"next_recommended_action": NEXT_STEP[code], **fault.details, **details}
+            )
     return ContractFault("PM_TERM_DISCONNECTED", "The bridge failed.", **details)
 
 

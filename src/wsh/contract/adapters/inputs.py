@@ -112,5 +112,5 @@ class _Reader:
             f"The desktop bridge is not configured: {'; '.join(words)}.",
             missing=self.missing,
             malformed=self.malformed,
-            next_step="Set these variables where the server (or `wsh mcp`) is started.",
+            next_recommended_action="Set these variables where the server (or `wsh mcp`) is started.",
         )

@@ -124,7 +124,9 @@ class LocalAdapter(RuntimeAdapter):
             attempted_candidates=attempted,
             spawn_errors=errors,
             spawn_timeout_ms=int(asked.spawn_timeout_s * 1000),
-            next_step=NEXT_STEP[code] if failures else "Install the extra `wsh[gui]`, or start interactive-terminal.",
+            next_recommended_action=NEXT_STEP[code]
+            if failures
+            else "Install the extra `wsh[gui]`, or start interactive-terminal.",
         )
 
     async def _open(self, endpoint: Endpoint, trace_id: str, timeout_s: float) -> BridgeClient:

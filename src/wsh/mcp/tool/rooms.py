@@ -36,6 +36,8 @@ class TerminalRooms:
     count_clients: Callable[[Session], int]
     read_marks: dict[tuple[str, str], int] = field(default_factory=dict)
     """Up to where each owner has read the captured keys of each session."""
+    input_marks: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The generation before each owner's last input to each session: what they wait for comes after it."""
 
     def get_session(self, arguments: dict[str, Any]) -> Session:
         return self.registry.get_session(arguments["session"])
@@ -95,8 +97,15 @@ class TerminalRooms:
 
     def forget_owner(self, owner: str) -> None:
         """Its connection ended."""
-        for key in [key for key in self.read_marks if key[0] == owner]:
-            del self.read_marks[key]
+        for marks in (self.read_marks, self.input_marks):
+            for key in [key for key in marks if key[0] == owner]:
+                del marks[key]
+
+    def forget_session(self, sid: str) -> None:
+        """It is gone."""
+        for marks in (self.read_marks, self.input_marks):
+            for key in [key for key in marks if key[1] == sid]:
+                del marks[key]
 
 
 def find_actor(ctx: CallContext) -> Actor:

@@ -23,6 +23,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
         session = rooms.get_session(a)
         data = _encode(a["input"], a.get("encoding", "utf8"), session)
         generation = await session.send_input(data, find_actor(ctx))
+        rooms.input_marks[ctx.caller, session.sid] = generation
         return ToolOutcome({"success": True, "generation": generation})
 
     async def get_screen(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
@@ -46,7 +47,8 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
 
     async def await_quiesce(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         session = rooms.get_session(a)
-        spec = _wait_spec(a, rooms.cap_wait(a.get("max_wait_ms", 30_000)))
+        mark = rooms.input_marks.get((ctx.caller, session.sid))
+        spec = _wait_spec(a, rooms.cap_wait(a.get("max_wait_ms", 30_000)), mark)
         with reported_output(ctx, session, "wait"):
             ended = await session.wait(spec)
         shown: dict[str, Any] = rooms.read_state(session) | {
@@ -75,7 +77,9 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
         except WaitTimeout as problem:
             if "screen" in problem.facts:
                 problem.facts["screen"] = rooms.read_screen(session, format)
+            rooms.input_marks[ctx.caller, session.sid] = session.generation
             raise
+        rooms.input_marks[ctx.caller, session.sid] = outcome.generation
         state = rooms.read_state(session)
         state.pop("exit_code", None)  # here it is the command's
         return ToolOutcome({"screen": rooms.read_screen(session, format)} | state | _describe_outcome(outcome))
@@ -172,7 +176,10 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 timeout_ms=s.TIMEOUT_MS,
                 max_wait_ms=s.MAX_WAIT,
                 generation=s.number(
-                    "Only what came after this counts; equal to the current, wait for new output.", 0, 2**63
+                    "Only what came after this counts; equal to the current, wait for new output. Left out, texts and "
+                    "commands count since your last input to the session, silence from any time.",
+                    0,
+                    2**63,
                 ),
                 text=s.text("Wait until this text is printed.", minLength=1, maxLength=10_000),
                 regex=s.text(
@@ -262,8 +269,10 @@ def _encode(text: str, encoding: str, session: Session) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _wait_spec(a: dict[str, Any], max_wait_ms: int) -> WaitSpec:
+def _wait_spec(a: dict[str, Any], max_wait_ms: int, mark: int | None) -> WaitSpec:
+    """`mark` is where the caller's last input was: a quick program has printed before the wait begins."""
     until = set(a.get("until", ()))
+    counted = until & {"command", "prompt"} or "text" in a or "regex" in a
     others = until - {"quiet"} or "text" in a or "regex" in a
     wants_quiet = "quiet" in until or "timeout_ms" in a or not others
     return WaitSpec(
@@ -274,7 +283,7 @@ def _wait_spec(a: dict[str, Any], max_wait_ms: int) -> WaitSpec:
         prompt="prompt" in until,
         input_wanted="input_wanted" in until,
         exit="exit" in until,
-        generation=a.get("generation"),
+        generation=a.get("generation", mark if counted else None),
         max_wait_ms=max_wait_ms,
     )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
 import sys
 
-from wsh.process.keeper import spawn
+from wsh.process.keeper import libc, spawn
 from wsh.process.keeper.core import Keeper
 from wsh.process.keeper.door import Door
 from wsh.process.keeper.loop import Loop, complain
 
-_PR_SET_CHILD_SUBREAPER = 36
 _DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 
 
@@ -33,7 +31,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
             os._exit(0)
         _let_go(log_path, tell)
         limits = spawn.Limits()
-        _become_reaper()
+        libc.become_reaper()
         keeper = Keeper(Door(Loop(), socket_path, secret_path), float(linger_s), limits)
         os.write(tell, b"ready")
         os.close(tell)
@@ -73,9 +71,3 @@ def _let_go(log_path: str, keep: int) -> None:
 
 def _ignore(number: int, frame: object) -> None:
     pass
-
-
-def _become_reaper() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "cannot become the reaper of orphans")

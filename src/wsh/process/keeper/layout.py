@@ -36,6 +36,7 @@ JOURNAL_DROPPED = 7  # K: bytes that a failing disk cost
 RING_BYTES = 8  # K
 CHILD_ID = 9  # K
 LAST_OUTPUT_US = 10  # K: time of the newest byte, microseconds since the epoch
+RING_OLDEST = 11  # K: the ring has no byte before this offset, even if it has room for it
 
 FLAG_EOF = 1
 FLAG_PAUSED = 2

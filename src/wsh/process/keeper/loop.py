@@ -46,6 +46,7 @@ class Loop:
         self._sequence = 0
         self._steps: list[Callable[[], bool]] = []
         self._running = True
+        self.ready = 0  # descriptors that this turn serves
         self._failures: dict[int, int] = {}
 
     def watch(self, fd: int, handler: Handler, events: int = select.EPOLLIN) -> None:
@@ -78,7 +79,9 @@ class Loop:
         fd = -1
         while self._running:
             try:
-                for fd, events in poll(self._timeout(), 256):
+                ready = poll(self._timeout(), 256)
+                self.ready = len(ready)
+                for fd, events in ready:
                     handler = handlers.get(fd)
                     if handler is not None:  # an earlier handler of this turn may have closed it
                         handler(events)

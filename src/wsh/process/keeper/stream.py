@@ -14,6 +14,7 @@ from wsh.process.keeper import layout
 from wsh.process.keeper.control import Control, fence
 from wsh.process.keeper.journal import Journal, Scribe
 from wsh.process.keeper.loop import Loop
+from wsh.process.keeper.slim import WORTH_BYTES, Slimmer
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _BUFFER_BYTES = 64 * 1024
 _LEAST_ROOM = 4096  # a terminal gives at most 4095 bytes a read; less room than that is "full"
 _READS_PER_TURN = 16
+_CROWD = 4  # so many ready at once, and each gets a smaller share of the turn
+_READS_IN_A_CROWD = 4
 _RECORD_EVERY_US = 10_000
 _REOPEN_POLL_S = 0.05
 _DRAIN_LIMIT = 256 * 1024  # more than a terminal or pipe can hold of what a dead leader wrote
@@ -45,6 +48,7 @@ class Stream:
         "removed",
         "ring_fd",
         "size",
+        "slim_at",
         "slot",
     )
 
@@ -62,6 +66,7 @@ class Stream:
         self.closed_by_others = False
         self.journal: Journal | None = None
         self.noted_us = 0
+        self.slim_at = 0
         self.removed: Callable[[], None] | None = None
         self.ring_fd = os.memfd_create("wsh-ring", os.MFD_CLOEXEC)
         os.ftruncate(self.ring_fd, size + layout.META_BYTES)
@@ -79,6 +84,7 @@ class Pump:
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._bell_in = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._written: dict[Stream, None] = {}
+        self.slimmer = Slimmer(self)
         self.scribe = Scribe(self._journal_moved)
         loop.watch(self._bell_in, self._after_journal)
 
@@ -120,6 +126,7 @@ class Pump:
             self.loop.watch(stream.fd, partial(self._discard, stream.fd))
             stream.fd = -1
         self.close_source(stream)
+        self.slimmer.forget(stream)
         if stream.journal is None:
             self.unmake(stream)
             done()
@@ -198,7 +205,7 @@ class Pump:
         dying = stream.child.status is not None
         total = 0
         drained = False
-        for _ in range(_READS_PER_TURN):
+        for _ in range(_READS_PER_TURN if self.loop.ready < _CROWD else _READS_IN_A_CROWD):
             try:
                 count = os.readv(fd, [buffer[total:limit]])
             except BlockingIOError:
@@ -248,6 +255,8 @@ class Pump:
                 stream.noted_us = now_us
                 journal.note(before, now_us, layout.KIND_OUTPUT)
             self.scribe.touch(journal)
+            if stream.head - stream.slim_at >= WORTH_BYTES:
+                self.slimmer.note(stream)
             if stream.head - journal.done > stream.size // 2:
                 self.scribe.hurry()
 

@@ -8,13 +8,15 @@
 #
 # __wsh_s: status of the last command and of its parts
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
-#        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon
+#        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
+#        14 the number of the next line of the history, 15 the mark in PS2
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
 __wsh_ended() {
   __wsh_s=("$?" "${PIPESTATUS[@]}")
   builtin local IFS='|'
+  if [[ ${PS0-} != *"${__wsh[12]}"* ]]; then __wsh[5]=2; fi # nobody could tell that a command began
   if [[ -n ${__wsh[9]} ]]; then
     builtin printf '\e]133;D;%d;wsh=%d.%d;n=%d;c=%d;p=%s;t=%s\a' "${__wsh_s[0]}" \
       "$((__wsh[1] ^ __wsh[2]))" "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "$((__wsh[5]))" \
@@ -28,16 +30,20 @@ __wsh_ended() {
 
 __wsh_ready() {
   builtin local "ps=${PS1-}"
-  if [[ ${PS1@a} == *r* ]]; then
-    builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
-      "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${PWD@Q}" >/dev/tty
+  if [[ ${PS1+${PS1@a}} == *r* ]]; then
+    builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=%s;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
+      "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${__wsh[14]@P}" "${PWD@Q}" >/dev/tty
   elif [[ $ps != "${__wsh[10]}"*"${__wsh[11]}" ]]; then
     ps=${ps//"${__wsh[10]}"/}
     PS1=${__wsh[10]}${ps//"${__wsh[11]}"/}${__wsh[11]}
   fi
   ps=${PS0-}
-  if [[ $ps != *"${__wsh[12]}" && ${PS0@a} != *r* ]]; then
+  if [[ $ps != *"${__wsh[12]}" && ${PS0+${PS0@a}} != *r* ]]; then
     PS0=${ps//"${__wsh[12]}"/}${__wsh[12]}
+  fi
+  ps=${PS2-}
+  if [[ $ps != *"${__wsh[15]}" && ${PS2+${PS2@a}} != *r* ]]; then
+    PS2=${ps//"${__wsh[15]}"/}${__wsh[15]}
   fi
   if [[ $PWD != "${__wsh[6]}" ]]; then
     __wsh[6]=$PWD
@@ -69,6 +75,7 @@ __wsh_install() {
   # Removing the line from ";" is only a way to have it fetched and kept; bash skips that for an empty value.
   __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[8]:=$(__wsh_line)}}h=${__wsh[8]@Q}'
   __wsh[12]+=';t=${EPOCHREALTIME-}\a${__wsh[7]:$((__wsh[5]=1)):0}}'
+  __wsh[15]='\[${__wsh[1]+\e]133;P;k=s;wsh\a}\]'
   builtin shopt -q promptvars || return 0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
     PROMPT_COMMAND=('{ __wsh_ended; } >/dev/null 2>&1' ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
@@ -83,7 +90,7 @@ IFS= read -r -d '' -u 9 __wsh_start
 IFS= read -r -d '' -u 9 __wsh_file
 IFS= read -r -d '' -u 9 __wsh_env
 exec 9<&-
-__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';'
+__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';' __wsh[14]='\!'
 
 if [[ $__wsh_start != rc ]]; then
   # bash was started with --posix, for that alone makes it read the file named by ENV and no other.

@@ -9,6 +9,9 @@ if status is-interactive; and not set -q __wsh_n
     read -z -d \x1e __wsh_a __wsh_b </dev/fd/9
     if test -n "$__wsh_b"
         set -g __wsh_n 0
+        for __wsh_mode in default insert
+            bind -M $__wsh_mode \e\[5179~ 'commandline -i \t'
+        end
 
         function __wsh_began --on-event fish_preexec --inherit-variable __wsh_a --inherit-variable __wsh_b
             printf '\e]133;C;wsh=%s;n=%d;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty

@@ -39,6 +39,8 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
   __wsh_ready() {
     { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
       builtin local end=$'%{\e]133;B;wsh\a%}' eol=$'%{\e]6973;wsh-eol\a%}' url=$PWD
+      builtin local more=$'%{\e]133;P;k=s;wsh\a%}'
+      [[ ${PS2-} == *$more ]] || PS2=${${PS2-}//$more/}$more
       [[ $PS1 == *$end ]] || PS1=${PS1//$end/}$end
       [[ ${PROMPT_EOL_MARK-} == $eol* ]] || PROMPT_EOL_MARK=$eol${PROMPT_EOL_MARK-%B%S%#%s%b}
       if [[ $PWD != "$__wsh[5]" ]]; then

@@ -1,0 +1,102 @@
+"""What the contract costs: a headless `true` through dispatch, validation, policy and audit, beside `execute_command`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvloop
+
+from bench.row import Row, at_most, at_most_ratio, median
+from wsh.contract.assemble import make_contract
+from wsh.contract.caller import Caller
+from wsh.contract.execute_command import ExecuteCommand
+from wsh.headless import HeadlessRunner
+from wsh.policy.audit import Audit
+from wsh.policy.store import PolicyStore
+from wsh.process import Keeper, KeeperOptions
+from wsh.wire.place import ensure_private, find_places
+from wsh.wire.setting import load
+from wsh.wire.tool import Actor, Stream
+
+ROUNDS = 300
+TRUE = {
+    "action": "execute",
+    "invocation": {"mode": "headless", "intent": "execute_command"},
+    "execution": {"command": "true"},
+}
+
+
+@dataclass
+class _Call:
+    deadline: float
+    cwd: str = "/"
+    environ: Mapping[str, str] = field(default_factory=lambda: {"ALLOWED_COMMANDS": "true"})
+    caller: str = "bench"
+    actor: Actor = "agent"
+    client: str = "bench"
+    timeout_ms: int = 10_000
+
+    def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
+        return None
+
+
+def run() -> list[Row]:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_measure())
+
+
+async def _measure() -> list[Row]:
+    with tempfile.TemporaryDirectory() as home:
+        places = find_places({"HOME": home, "XDG_RUNTIME_DIR": home})
+        ensure_private(places.config)
+        places.policy_file.write_text('[headless]\nallow = ["true"]\n')
+        places.policy_file.chmod(0o600)
+        settings = load(None, {})
+        keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+        headless = HeadlessRunner(keeper, os.environ, max_output_bytes=1024 * 1024)
+        audit = Audit(places.audit_log)
+        contract = make_contract(
+            settings,
+            places,
+            runner=headless,
+            policy=PolicyStore(places.policy_file),
+            trail=audit,
+            environ=os.environ,
+        )
+        execute = ExecuteCommand(headless, audit)
+        caller = Caller("bench", cwd="/")
+
+        async def by_contract() -> None:
+            answer = await contract.handle(TRUE, caller)
+            assert answer.ok, answer.payload
+
+        async def by_execute_command() -> None:
+            call = _Call(asyncio.get_running_loop().time() + 10)
+            await execute.run({"command": "true"}, call)
+
+        async def by_list() -> None:
+            await contract.handle({"action": "list"}, caller)
+
+        try:
+            times: dict[Any, list[float]] = {by_contract: [], by_execute_command: [], by_list: []}
+            for number in range(ROUNDS):
+                for side, taken in times.items():
+                    began = time.perf_counter()
+                    await side()
+                    if number >= 20:
+                        taken.append((time.perf_counter() - began) * 1000)
+        finally:
+            await contract.aclose()
+            await keeper.stop(grace_ms=0)
+            await keeper.aclose()
+    ours, theirs = median(times[by_contract]), median(times[by_execute_command])
+    return [
+        at_most_ratio("contract", "headless true, p50", ours, theirs, "ms", "execute_command", 2),
+        at_most("contract", "list, p50", median(times[by_list]), 1.0, "ms"),
+    ]

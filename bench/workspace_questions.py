@@ -1,0 +1,73 @@
+"""Sixty questions about the tree of installed packages, with the files that answer them.
+
+Written from knowledge of the packages, before any result was looked at: definitions, usages, and phrases of docs. An
+answer counts when one of its files is among the first five hits.
+"""
+
+from __future__ import annotations
+
+QUESTIONS: list[tuple[str, tuple[str, ...]]] = [
+    # definitions, by name or by part of it
+    ("HTTPAdapter", ("requests/adapters.py",)),
+    ("PreparedRequest", ("requests/models.py",)),
+    ("merge_environment_settings", ("requests/sessions.py",)),
+    ("PoolManager", ("urllib3/poolmanager.py",)),
+    ("HTTPConnectionPool urlopen", ("urllib3/connectionpool.py",)),
+    ("safe_load yaml", ("yaml/__init__.py",)),
+    ("SafeConstructor", ("yaml/constructor.py",)),
+    ("starlette router", ("starlette/routing.py",)),
+    ("CORSMiddleware", ("starlette/middleware/cors.py",)),
+    ("StreamingResponse", ("starlette/responses.py",)),
+    ("WebSocketDisconnect", ("starlette/websockets.py",)),
+    ("CliRunner", ("click/testing.py",)),
+    ("model_validate BaseModel", ("pydantic/main.py",)),
+    ("TypeAdapter", ("pydantic/type_adapter.py",)),
+    ("field_validator", ("pydantic/functional_validators.py",)),
+    ("rich Console class", ("rich/console.py",)),
+    ("ProgressColumn", ("rich/progress.py",)),
+    ("CapacityLimiter", ("anyio/_core/_synchronization.py",)),
+    ("create_memory_object_stream", ("anyio/_core/_streams.py",)),
+    ("HttpToolsProtocol", ("uvicorn/protocols/http/httptools_impl.py",)),
+    ("Draft202012Validator", ("jsonschema/validators.py",)),
+    ("best_match", ("jsonschema/exceptions.py",)),
+    ("PythonLexer", ("pygments/lexers/python.py",)),
+    ("guess_lexer", ("pygments/lexers/__init__.py",)),
+    ("HtmlFormatter", ("pygments/formatters/html.py",)),
+    ("MonkeyPatch setattr", ("_pytest/monkeypatch.py",)),
+    ("CaptureFixture readouterr", ("_pytest/capture.py",)),
+    ("tmp_path_factory", ("_pytest/tmpdir.py",)),
+    ("psutil virtual_memory", ("psutil/_pslinux.py", "psutil/__init__.py")),
+    ("RuleBasedStateMachine", ("hypothesis/stateful.py",)),
+    ("secure_filename", ("werkzeug/utils.py",)),
+    ("parse_cookie", ("werkzeug/http.py", "werkzeug/sansio/http.py")),
+    ("StreamableHTTPSessionManager", ("mcp/server/streamable_http_manager.py",)),
+    # usages and behaviour
+    ("guess json utf encoding", ("requests/utils.py",)),
+    ("should bypass proxies no_proxy", ("requests/utils.py",)),
+    ("digest auth qop nonce", ("requests/auth.py",)),
+    ("merge cookies cookiejar", ("requests/cookies.py",)),
+    ("read_chunked transfer encoding", ("urllib3/response.py",)),
+    ("retry backoff factor", ("urllib3/util/retry.py",)),
+    ("encode multipart formdata boundary", ("urllib3/filepost.py",)),
+    ("confirm prompt abort", ("click/termui.py",)),
+    ("zsh completion script", ("click/shell_completion.py",)),
+    ("progress bar eta", ("click/_termui_impl.py",)),
+    ("gzip middleware minimum_size", ("starlette/middleware/gzip.py",)),
+    ("allowed hosts www redirect", ("starlette/middleware/trustedhost.py",)),
+    ('"waiting for connections to close"', ("uvicorn/server.py",)),
+    ("permessage deflate", ("websockets/extensions/permessage_deflate.py",)),
+    ("websockets accept_key", ("websockets/utils.py",)),
+    ("to_camel alias generator", ("pydantic/alias_generators.py",)),
+    ("GenerateJsonSchema ref_template", ("pydantic/json_schema.py",)),
+    # phrases of docs and comments
+    ("replace emoji codes", ("rich/_emoji_replace.py",)),
+    ("decode ansi codes", ("rich/ansi.py",)),
+    ("spinner animation", ("rich/spinner.py", "rich/_spinners.py")),
+    ("assertion rewrite pyc", ("_pytest/assertion/rewrite.py",)),
+    ("junit xml testsuite", ("_pytest/junitxml.py",)),
+    ("approx relative tolerance", ("_pytest/python_api.py", "_pytest/approx.py")),
+    ("battery sensors percent", ("psutil/_pslinux.py", "psutil/__init__.py", "psutil/_ntuples.py")),
+    ("stub resolver nameserver query", ("dns/resolver.py", "dns/asyncresolver.py", "dns/nameserver.py")),
+    ("graphql parser parse document", ("graphql/language/parser.py",)),
+    ("parse entity escape markup console", ("rich/markup.py",)),
+]

@@ -1,0 +1,58 @@
+"""Rings of quiet streams give their memory back.
+
+A ring that went round once has all its pages. When its stream has been quiet for a while and everything in it is
+consumed and on disk, the pages go back to the system: a thousand sessions cost what they print now, not what they
+ever printed. Without a working journal the ring is the only copy, and is left alone.
+"""
+
+from __future__ import annotations
+
+import time
+
+from wsh.process.keeper import layout, libc
+from wsh.process.keeper.control import fence
+
+TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
+if TYPE_CHECKING:
+    from wsh.process.keeper.stream import Pump, Stream
+
+WORTH_BYTES = 64 * 1024
+_QUIET_US = 2_000_000
+_SWEEP_S = 2.0
+
+
+class Slimmer:
+    def __init__(self, pump: Pump) -> None:
+        self._pump = pump
+        self._fat: dict[Stream, None] = {}
+
+    def note(self, stream: Stream) -> None:
+        """`stream` has filled pages since it was last slim."""
+        if not self._fat:
+            self._pump.loop.after(_SWEEP_S, self._sweep)
+        self._fat[stream] = None
+
+    def forget(self, stream: Stream) -> None:
+        self._fat.pop(stream, None)
+
+    def _sweep(self) -> None:
+        now_us = time.time_ns() // 1000
+        for stream in list(self._fat):
+            quiet_us = now_us - self._pump.control.words[stream.base + layout.LAST_OUTPUT_US]
+            if quiet_us >= _QUIET_US and self._slim(stream):
+                del self._fat[stream]
+        if self._fat:
+            self._pump.loop.after(_SWEEP_S, self._sweep)
+
+    def _slim(self, stream: Stream) -> bool:
+        journal, words = stream.journal, self._pump.control.words
+        if journal is None or journal.state != layout.JOURNAL_OK or journal.done != stream.head:
+            return False
+        before = words[stream.base + layout.RING_OLDEST]
+        words[stream.base + layout.RING_OLDEST] = stream.head
+        fence()  # a server that seeks back stores its tail first and then looks at what we just stored
+        if self._pump.attached and words[stream.base + layout.TAIL] != stream.head:
+            words[stream.base + layout.RING_OLDEST] = before
+            return False
+        stream.slim_at = stream.head
+        return libc.give_back(stream.ring_fd, 0, stream.size)

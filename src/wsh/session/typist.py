@@ -1,0 +1,126 @@
+"""Typing a command as a careful person would: when the shell reads, and line by line.
+
+What is typed while a program runs is echoed by the kernel into that program's output, and a line that a program was to read
+may be taken by the shell. So each line of several waits until the shell shows a prompt, asks for the rest of a command, or the
+program in front reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from wsh.process import ProcessState
+from wsh.session.command import CommandLog
+from wsh.session.event import Actor
+from wsh.session.state import wants_input
+from wsh.wire.error import SessionExited
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
+
+FIRST_PROMPT_S = 5.0
+PROMPT_GRACE_S = 0.1
+LOOK_SOON_S = 0.004
+_PAUSE_S = 0.03
+_MOST_PACED_LINES = 2000
+
+
+class Typist:
+    """`wake` is set whenever a mark of the shell has come or the session ended."""
+
+    def __init__(self, session: Session, actor: Actor, wake: asyncio.Event, deadline: float) -> None:
+        self._session = session
+        self._actor = actor
+        self._wake = wake
+        self._deadline = deadline
+
+    async def pause(self, seconds: float) -> None:
+        """Until something happens, at most so long."""
+        try:
+            async with asyncio.timeout(max(seconds, 0.0005)):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def inspect(self) -> ProcessState | None:
+        try:
+            return await self._session.inspect()
+        except SessionExited:
+            return None
+
+    @staticmethod
+    def grace(log: CommandLog, times: int = 1) -> float:
+        """How long a prompt may take to be complete, if it is one that tells."""
+        return PROMPT_GRACE_S * times if not log.open_prompt else LOOK_SOON_S * 5
+
+    async def wait_until_ready(self, log: CommandLog, silence_s: float) -> None:
+        """A shell that is still drawing its prompt would have what is typed now echoed twice."""
+        if log.silent:
+            return
+        limit = FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else self.grace(log, 3)
+        until = min(time.monotonic() + limit, self._deadline)
+        while log.phase in ("starting", "prompting") and self._session.running:
+            left = until - time.monotonic()
+            if left <= 0:
+                log.silent = log.phase == "starting"
+                return
+            self._wake.clear()
+            await self.pause(min(left, PROMPT_GRACE_S))
+            quiet = time.monotonic() - self._session.last_activity
+            if log.phase == "starting" and quiet > silence_s:
+                seen = await self.inspect()
+                if seen is None or wants_input(self._session, seen):
+                    log.silent = True  # a startup file asks something, or the shell is no longer ours
+                    return
+
+    async def type_lines(self, lines: list[bytes], log: CommandLog) -> int | None:
+        """All but the last line, each when its time has come. Returns the generation from before the first.
+
+        At the deadline the rest is typed ahead.
+        """
+        if len(lines) > _MOST_PACED_LINES:
+            return await self._session.send_input(b"".join(lines), self._actor)
+        first: int | None = None
+        for line in lines:
+            before = (log.prompts, log.continued)
+            generation = await self._session.send_input(line, self._actor)
+            first = generation if first is None else first
+            await self._wait_until_next(log, before, time.monotonic())
+        return first
+
+    async def _wait_until_next(self, log: CommandLog, before: tuple[int, int], sent: float) -> None:
+        session, step = self._session, _PAUSE_S
+        while session.running and time.monotonic() < self._deadline:
+            self._wake.clear()
+            if log.phase == "prompt" and (log.prompts, log.continued) != before:
+                return
+            quiet = time.monotonic() - max(session.last_activity, sent)
+            if quiet >= step and not session.backlog():
+                seen = await self.inspect()
+                if seen is None or seen.reading == "yes" or (seen.reading == "unknown" and quiet > 10 * _PAUSE_S):
+                    return
+                step = quiet + min(quiet, 0.25)
+            await self.pause(min(max(step - quiet, LOOK_SOON_S), self._deadline - time.monotonic()))
+
+    async def clear_refused_line(self, log: CommandLog) -> None:
+        """fish leaves a line that it refuses in its editor, where the next input would be added to it."""
+        until = time.monotonic() + 5 * PROMPT_GRACE_S
+        while time.monotonic() < until and self._session.running:
+            seen = await self.inspect()
+            if seen is not None and seen.reading == "yes":
+                break
+            await asyncio.sleep(LOOK_SOON_S)
+        prompts = log.prompts
+        await self._session.send_input(b"\x03", self._actor)
+        while log.prompts == prompts and self._session.running and time.monotonic() < until:
+            self._wake.clear()
+            await self.pause(until - time.monotonic())
+
+
+def quote_tabs(data: bytes, shell: str) -> bytes:
+    """A tab in a command is a tab, not a wish for completion."""
+    if shell == "fish":
+        return data.replace(b"\t", b"\x1b[5179~")  # bound by our script: fish has no key to quote the next one
+    return data.replace(b"\x16\t", b"\t").replace(b"\t", b"\x16\t")

@@ -1,0 +1,52 @@
+"""What the program asked of its terminal, read from the library."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from wsh.terminal import native
+from wsh.terminal.native import lib
+from wsh.terminal.screen import Modes, MouseMode
+
+_MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
+    (1003, "any"),
+    (1002, "button"),
+    (1000, "normal"),
+    (9, "x10"),
+)
+_MOUSE_FORMATS: tuple[tuple[int, Literal["utf8", "sgr", "urxvt", "sgr_pixels"]], ...] = (
+    (1016, "sgr_pixels"),
+    (1006, "sgr"),
+    (1015, "urxvt"),
+    (1005, "utf8"),
+)
+_SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
+    "bar",
+    "block",
+    "underline",
+    "block_hollow",
+)
+
+
+def read_modes(handle: Any) -> Modes:
+    def is_set(number: int) -> bool:
+        return native.get_mode(handle, number)
+
+    shape = native.cursor_shape(handle)
+    mouse: MouseMode = next((name for number, name in _MOUSE_MODES if is_set(number)), "none")
+    return Modes(
+        bracketed_paste=is_set(2004),
+        application_cursor_keys=is_set(1),
+        application_keypad=is_set(66),
+        mouse=mouse != "none",
+        mouse_mode=mouse,
+        mouse_format=next((name for number, name in _MOUSE_FORMATS if is_set(number)), "x10"),
+        focus_events=is_set(1004),
+        synchronized_output=is_set(2026),
+        alternate_scroll=is_set(1007),
+        reverse_colors=is_set(5),
+        kitty_keyboard=native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS),
+        cursor_shape=_SHAPES[shape] if 0 <= shape < len(_SHAPES) else "block",
+        cursor_blinking=is_set(12),
+        cursor_visible=is_set(25),
+    )

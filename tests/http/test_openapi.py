@@ -1,0 +1,122 @@
+"""The OpenAPI document: complete, true, and survived by the server under generated requests."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.serving import RunningServer, running_server
+from wsh.http import (
+    command_route,
+    contract_route,
+    element_route,
+    record_route,
+    server_route,
+    session_route,
+    socket_route,
+)
+from wsh.http.error import STATUS
+from wsh.http.method import METHODS
+from wsh.http.route import Route
+from wsh.http.subscription import EVENTS
+from wsh.wire.error import list_error_classes
+from wsh.wire.place import Places
+from wsh.wire.setting import SETTINGS
+
+MODULES = (server_route, session_route, command_route, element_route, record_route, socket_route, contract_route)
+ROUTES: list[Route] = [route for module in MODULES for route in module.ROUTES]
+DOCS = Path(__file__).parents[2] / "docs" / "http-api.md"
+
+SETUP = """
+[[operations]]
+include-path-regex = "sessions/.name."
+parameters = { name = "prey" }
+"""
+
+
+def test_every_route_is_in_the_document_in_both_forms(server: RunningServer) -> None:
+    document = server.get("/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    listed = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert listed == {(route.method, route.path) for route in ROUTES if route.method != "WEBSOCKET"}
+    for route in ROUTES:
+        if route.method == "WEBSOCKET":
+            assert route.path in document["info"]["description"]
+    assert yaml.safe_load(server.request("GET", "/openapi.yaml").body) == document
+    assert len({o["operationId"] for m in document["paths"].values() for o in m.values()}) == len(listed)
+
+
+def test_the_docs_page_needs_nothing_from_elsewhere(server: RunningServer) -> None:
+    page = server.request("GET", "/docs").body.decode()
+    assert "http://" not in page and "https://" not in page and "<script>" not in page and "style=" not in page
+    for name in re.findall(r'(?:src|href)="([^"]+)"', page):
+        assert server.request("GET", name).status == 200, name
+
+
+def test_every_error_code_has_one_status() -> None:
+    for cls in list_error_classes():
+        assert cls.code in STATUS, f"{cls.__name__} would leave as 500"
+    for route in ROUTES:
+        assert set(route.errors) <= set(STATUS), route.path
+    assert 422 not in STATUS.values()
+
+
+def test_everything_is_documented() -> None:
+    text = DOCS.read_text()
+    for route in ROUTES:
+        assert route.path.replace("{name}", "{n}") in text, f"{route.path} is missing in docs/http-api.md"
+    for word in (*METHODS, *EVENTS, *STATUS):
+        assert f"`{word}`" in text, f"{word} is missing in docs/http-api.md"
+    for setting in SETTINGS:
+        if setting.key.startswith("server."):
+            assert f"`{setting.key}`" in text, f"{setting.key} is missing in docs/http-api.md"
+
+
+@pytest.mark.timeout(600)
+def test_generated_requests_find_no_server_error_and_nothing_undocumented(
+    places: Places, tmp_path: Path, torture: bool
+) -> None:
+    """Bounded: a few requests for each operation, many under torture."""
+    setup = tmp_path / "schemathesis.toml"
+    setup.write_text(SETUP)
+    limits = {"WSH_SERVER_MAX_WAIT_MS": "1000", "WSH_SERVER_FAILED_LOGINS_PER_MINUTE": "100000"}
+    with running_server(places, environ=limits, expect_alive=True) as server:
+        server.request("POST", "/sessions", {"name": "prey", "command": "cat"})
+        done = subprocess.run(
+            [
+                str(Path(sys.executable).parent / "schemathesis"),
+                "--config-file",
+                str(setup),
+                "run",
+                f"{server.url}/openapi.json",
+                "--header",
+                f"Authorization: Bearer {server.token}",
+                "--phases",
+                "examples,coverage,fuzzing" if torture else "fuzzing",
+                "--max-examples",
+                "200" if torture else "4",
+                "--checks",
+                "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
+                "--exclude-path-regex",
+                "^/server/stop$|^/terminal$|^/auth/open$",
+                "--exclude-method",
+                "DELETE" if not torture else "TRACE",
+                "--suppress-health-check",
+                "all",
+                "--request-timeout",
+                "30",
+                "--continue-on-failure",
+                "--no-color",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=580,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert "Traceback" not in server.output.read_text()

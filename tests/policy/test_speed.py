@@ -1,0 +1,71 @@
+"""A decision is quick, whatever it is given."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from wsh.policy import Mode, Policy, Request, decide, default_policy
+from wsh.policy.hygiene import MAX_COMMAND_BYTES
+from wsh.policy.policy import allow_rules
+
+EVERYTHING = Policy(rules=allow_rules(["*"], Mode.HEADLESS))
+# Pieces that make shells, grammars or regular expressions sweat when they are repeated.
+PIECES = (
+    "ls;", "(", "$(", "{ ", "a ", "'", "<<a ", "`", '"$(', "a[", "if ", "a|", "a&&", "${a:-", "$((", "[[ ", "case x in ", "a\\ ", "a(){ ", "a=(", "a\n", "{a,",
+    "<(", "! ", "a=b ", "<<a\n", "><", "sh -c '", "eval ", "env ", "xargs ", "rm x;", "find . -exec ", "$a", "~ ", "* ", "\\", '"', "git push ", "for i in a b; do ",
+    "é", "mysql -e '/*", "mysql -e 'alter ", "python -c 'open(", "awk '\"", "x=y; $x ", "$'", "a<b ", "a>b ", "0<&1 ", "sed 's/", "()", "f(){ f|", "--a=",
+    "'a\n'", "cat<<a\nb\na\n", "))(", "><a=(", "a;()", "a;${", "a[case x in ", "))a[", "\u202e", "日本 ", "-e ", "A=1 ", "\t", "a#b", "!x ", "))", "))\"",
+)  # fmt: skip
+
+
+def cpu_ms(command: str) -> float:
+    """The best of three, in processor time: the machine may be busy with other tests."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.process_time()
+        decide(Request(command=command), EVERYTHING)
+        best = min(best, (time.process_time() - began) * 1000)
+        if best < 25:
+            break
+    return best
+
+
+def test_half_of_all_decisions_take_less_than_a_millisecond() -> None:
+    commands = [
+        json.loads(line)["command"] for line in (Path(__file__).parent / "corpus.jsonl").read_text().splitlines()
+    ]
+    policy = default_policy()
+    took = []
+    for command in commands:
+        began = time.process_time()
+        decide(Request(command=command), policy)
+        took.append((time.process_time() - began) * 1000)
+    assert statistics.median(took) < 1
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_64_kib_of_anything_take_less_than_50_ms(piece: str) -> None:
+    whole = piece * (MAX_COMMAND_BYTES // len(piece.encode()))
+    for size in (MAX_COMMAND_BYTES, 8000, 2000, 800):
+        assert cpu_ms(whole[:size]) < 50, size
+
+
+def test_a_long_literal_text_is_understood_and_quick() -> None:
+    code = "print([x for x in (1, 2, 3) if x > 1]); " * 1500
+    verdict = decide(Request(command=f"python3 -c '{code}'"), EVERYTHING)
+    assert verdict.argv == (("python3", "-c", code),)
+    assert cpu_ms(f"python3 -c '{code}'") < 50
+    written = decide(Request(command=f"cat > a.py <<'EOF'\n{code}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
+    assert written.risk == "destructive" and "overwrites" in written.message
+    run = decide(Request(command=f"bash <<'EOF'\n{'true; ' * 60}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
+    assert run.risk == "irrecoverable"
+
+
+def test_beyond_64_kib_nothing_is_tried() -> None:
+    verdict = decide(Request(command="ls " + "x" * MAX_COMMAND_BYTES), EVERYTHING)
+    assert verdict.reason == "parse_error" and "longer" in verdict.message
