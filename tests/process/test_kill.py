@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -14,7 +15,7 @@ import pytest
 
 from tests.process.conftest import opened, said, shell, until
 from wsh.process import Child, Keeper, SpawnSpec
-from wsh.process.keeper import taskkill
+from wsh.process.keeper import cgroup, taskkill
 from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark
 from wsh.wire.place import Places
 
@@ -205,3 +206,35 @@ def test_on_windows_the_tree_is_left_to_taskkill() -> None:
     assert seen == [["taskkill", "/pid", "4711", "/T", "/F"]]
     assert taskkill.kill_tree(1, answer(128, 'ERROR: The process "1" not found.')) is None
     assert taskkill.kill_tree(1, answer(1, "ERROR: Access is denied.")) == "ERROR: Access is denied."
+
+
+def test_a_cgroup_takes_what_it_is_given_and_nothing_else(tmp_path: Path) -> None:
+    """Driven on plain files: what is written where, in which order, and that a stranger is moved back."""
+    group = tmp_path / "wsh-1-2"
+    group.mkdir()
+    for path in (tmp_path / "cgroup.procs", group / "cgroup.procs", group / "cgroup.kill"):
+        path.touch()
+
+    def belongs(pid: int) -> bool:
+        if pid == 13:
+            (group / "cgroup.procs").write_text("11\n666\n")  # as the kernel would list it: 13's number was reused
+        return pid in {11, 13}
+
+    cgroup._kill(str(tmp_path), str(group), [11, 12, 13], belongs)
+    assert (tmp_path / "cgroup.procs").read_text() == "666"
+    assert (group / "cgroup.kill").read_text() == "1"
+
+
+def test_where_a_cgroup_can_be_written_a_whole_tree_dies_in_it() -> None:
+    home = cgroup.find_home()
+    process = subprocess.Popen(["sleep", "300"])
+    try:
+        if home is None:  # nothing may be made here, and nothing is
+            return
+        cgroup._kill(home, f"{home}/wsh-test-{process.pid}", [process.pid], lambda pid: pid == process.pid)
+        assert process.wait(10) == -9
+        cgroup.remove(home, f"wsh-test-{process.pid}")
+        assert not Path(home, f"wsh-test-{process.pid}").exists()
+    finally:
+        process.kill()
+        process.wait()

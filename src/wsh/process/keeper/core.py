@@ -7,6 +7,7 @@ import signal
 import time
 
 from wsh.process.keeper import layout, spawn
+from wsh.process.keeper.cgroup import find_home
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.door import Connection, Door
 from wsh.process.keeper.inspect import inspect, waits_for_terminal
@@ -54,6 +55,7 @@ class Keeper:
         self._told_to_end = False
         self._census = Census(self.loop, choose_base(), self._leaders)
         self._mark_base = self._census.base
+        self._cgroup_home = find_home()
         self.door = door
         door.welcome = self._welcome
         self._requests: dict[str, Callable[[Connection, dict[str, Any], list[int]], dict[str, Any] | None]] = {
@@ -368,7 +370,7 @@ class Keeper:
         key = self._job_count
         child = self.children.get(id)
         leader = child.pid if child is not None and child.pid in self._leaders else None
-        job = KillJob(self.loop, self._census, id, leader, waits, grace_ms, finished)
+        job = KillJob(self.loop, self._census, id, leader, waits, grace_ms, self._cgroup_home, finished)
         if not job.finished:
             self._jobs[key] = job
         return job

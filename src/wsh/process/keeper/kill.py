@@ -12,6 +12,7 @@ import os
 import signal
 import time
 
+from wsh.process.keeper import cgroup
 from wsh.process.keeper.loop import Loop, Timer
 from wsh.process.keeper.mark import Census, Count
 
@@ -28,6 +29,7 @@ _FORCE = (signal.SIGKILL,)
 _FIRST_LOOK_S = 0.005
 _SLOWEST_LOOK_S = 0.1
 _FORCE_LIMIT_S = 5.0
+_ROUNDS_BEFORE_CGROUP = 4
 
 
 class KillJob:
@@ -41,12 +43,14 @@ class KillJob:
         leader: int | None,
         waits: Callable[[], bool],
         grace_ms: int,
+        cgroup_home: str | None,
         done: Callable[[KillJob], None],
     ) -> None:
         """`leader` is the child's first process while it is not reaped; `waits` says whether it waits for a key."""
         self.child = child
         self._leader = leader
         self._waits = waits
+        self._cgroup_home = cgroup_home
         self._loop = loop
         self._census = census
         self._done = done
@@ -60,6 +64,8 @@ class KillJob:
         self._politely: set[int] = set()
         self._forced: set[int] = set()
         self._refused: dict[int, int] = {}
+        self._force_rounds = 0
+        self._cgroup_name = f"wsh-{os.getpid()}-{child}"
         self.finished = False
         self.report: dict[str, Any] = {}
         if grace_ms > 0 and leader is not None:
@@ -103,6 +109,7 @@ class KillJob:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
             if now >= self._force_at:
                 self._signal(alive, _FORCE, self._forced, again=True)
+                self._escalate(alive)
             else:
                 self._signal(alive, _POLITE, self._politely, again=False)
                 self._remind(alive)
@@ -114,6 +121,17 @@ class KillJob:
             pause = self._pause_s if now >= self._force_at else min(self._pause_s, max(0.0, self._force_at - now))
             self._pause_s = min(self._pause_s * 2, _SLOWEST_LOOK_S)
             self._timer = self._loop.after(pause, self._look)
+
+    def _escalate(self, alive: list[int]) -> None:
+        """KILL and KILL again was not enough: they fork faster than we walk, or wait in the kernel."""
+        self._force_rounds += 1
+        if self._force_rounds < _ROUNDS_BEFORE_CGROUP or self._cgroup_home is None:
+            return
+        if self._force_rounds % _ROUNDS_BEFORE_CGROUP == 0:
+            cgroup.kill_in_thread(self._cgroup_home, self._cgroup_name, alive, self._carries)
+
+    def _carries(self, pid: int) -> bool:
+        return self._census.carries(pid, self.child)
 
     def _remind(self, alive: list[int]) -> None:
         """Say HUP again to a leader that went back to waiting for a key.
@@ -145,6 +163,8 @@ class KillJob:
 
     def _finish(self, survivors: list[int]) -> None:
         self.finished = True
+        if self._cgroup_home is not None and self._force_rounds >= _ROUNDS_BEFORE_CGROUP:
+            cgroup.remove(self._cgroup_home, self._cgroup_name)
         self.report = {
             "survivors": [[pid, self._refused.get(pid, 0)] for pid in survivors],
             "signalled": len(self._politely | self._forced),
