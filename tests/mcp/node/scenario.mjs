@@ -38,7 +38,7 @@ const { session } = await call("wsh_create_session", { command: "bash --norc", r
 try {
   const ran = await call("wsh_run_command", { session, input: "echo out-$((6*7))", format: "plain" });
   seen.ran = { output: ran.output, exit_code: ran.exit_code, finished_by: ran.finished_by };
-  const sent = await call("wsh_send_input", { session, input: "read -p 'name? ' n; echo hi $n\r" });
+  const sent = await call("wsh_send_input", { session, input: "read -p na'me? ' n; echo hi $n\r" });
   await call("wsh_await_quiesce", { session, generation: sent.generation, text: "name?", max_wait_ms: 10000 });
   const answered = await call("wsh_send_input", { session, input: "ada\r" });
   await call("wsh_await_quiesce", { session, generation: answered.generation, text: "hi ada", max_wait_ms: 10000 });
