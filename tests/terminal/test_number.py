@@ -54,12 +54,18 @@ def test_a_reset_begins_an_epoch_and_reuses_no_number() -> None:
         assert terminal.scrollback().lines == [""]
 
 
-def test_the_alternate_screen_counts_its_own_lines_and_the_normal_one_goes_on_after_it() -> None:
+def test_the_alternate_screen_stands_below_the_scrollback_and_the_normal_one_goes_on_after_it() -> None:
     with Terminal(4, 20) as terminal:
         terminal.feed(numbered(0, 100) + b"\x1b[?1049h\x1b[Halt")
         assert terminal.take_events() == [AltScreen(True)]
         inside = terminal.scrollback()
-        assert (inside.first_line, inside.lines[0], inside.epoch) == (0, "alt", 1)
+        assert (inside.first_line, inside.total_lines, inside.epoch) == (0, 98, 1)
+        assert inside.lines == [*map(str, range(97)), "alt"]
+        assert terminal.screen().first_line_index == 97
+        assert terminal.scrollback(since_line=96, styled=True).lines == [[{"text": "96"}], [{"text": "alt"}]]
+        assert terminal.vt_lines_between(96, 98) == [b"96", b"alt"]
+        assert [match.line for match in terminal.search("9", limit=2, newest_first=True)] == [96, 95]
+        assert [match.line for match in terminal.search("alt")] == [97]
         terminal.feed(b"\n" * 50 + b"\x1b[?1049l")
         assert terminal.take_events() == [AltScreen(False)]
         assert terminal.epoch == 2
@@ -153,3 +159,34 @@ def test_blank_rows_below_the_cursor_are_no_lines() -> None:
         assert page.lines == ["one", "two"]
         assert terminal.screen().total_lines == 2
         assert terminal.screen(False).lines == ["one", "two"] + [""] * 8
+
+
+def test_the_scrollback_under_the_alternate_screen_follows_a_new_size() -> None:
+    with Terminal(4, 20) as terminal:
+        terminal.feed(numbered(0, 50) + b"\x1b[?1049h\x1b[Hone\r\ntwo")
+        assert terminal.scrollback().lines[-3:] == ["46", "one", "two"]
+        terminal.resize(8, 20)
+        page = terminal.scrollback()
+        assert page.lines == [*map(str, range(page.first_line, page.total_lines - 2)), "one", "two"]
+        terminal.resize(8, 40)
+        page = terminal.scrollback()
+        assert page.lines == [*map(str, range(page.total_lines - 2)), "one", "two"]
+        terminal.feed(b"\x1b[?1049l" + numbered(50, 70))
+        assert_numbers_are_true(terminal)
+
+
+def test_a_reset_on_the_alternate_screen_reuses_no_number() -> None:
+    with Terminal(4, 20) as terminal:
+        terminal.feed(numbered(0, 50) + b"\x1b[?1049h")
+        terminal.scrollback()
+        terminal.feed(b"\x1bcfresh")
+        page = terminal.scrollback()
+        assert page.lines == ["fresh"]
+        assert page.first_line >= 50
+
+
+def test_scrollback_inside_of_a_sequence_too_long_to_copy_is_the_screen() -> None:
+    with Terminal(4, 20, TerminalLimits(continuation_bytes=1000)) as terminal:
+        terminal.feed(numbered(0, 50) + b"\x1b[?1049h\x1b[Halt\x1b]52;c;" + b"A" * 5000)
+        page = terminal.scrollback()
+        assert (page.lines, page.total) == (["alt"], 1)

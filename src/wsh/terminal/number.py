@@ -34,6 +34,7 @@ class LineNumbers:
         "alt",
         "base",
         "epoch",
+        "exact",
         "floor",
         "history",
         "kept",
@@ -46,7 +47,7 @@ class LineNumbers:
         self._terminal = terminal
         self.kept = kept
         self.base = base
-        """Number of the first visible row of the primary screen."""
+        """Number of the first visible row. Those of the alternate screen stand where the primary one has its own."""
         self.epoch = epoch
         self.floor = floor
         """Lines below this number were let go on purpose, whether or not the library still has them."""
@@ -56,7 +57,9 @@ class LineNumbers:
         """Rows that the library has above the primary screen."""
         self._stored_above = -1
         self.reflowed = False
-        """Whether the primary screen was reflowed while the alternate one showed."""
+        """Whether the primary screen changed its size while the alternate one showed."""
+        self.exact = True
+        """Whether `base` and `history` are true; on the alternate screen they may miss what came just before it."""
         self.short = False
         """Whether the library dropped lines although it had no more than are to be kept."""
         self._read()
@@ -73,7 +76,21 @@ class LineNumbers:
             numbers.history = history
             numbers.reflowed = reflowed
             numbers._stored_above = above
+            numbers.exact = False
         return numbers
+
+    def _is_at_top(self) -> bool:
+        """Whether the reference is still the first row of the primary screen, which may not be the one that shows."""
+        lost = lib.ghostty_tracked_grid_ref_point(self._pin, native.ACTIVE, _coordinate)
+        return not lost and _coordinate.y == 0 and self.above == self.history
+
+    def settle(self, beneath: LineNumbers) -> None:
+        """On the alternate screen: take the numbers that the primary screen has on its return."""
+        self.close()
+        self.base, self.history, self.floor = beneath.base, beneath.history, beneath.floor
+        self._stored_above = beneath.history
+        self.reflowed = False
+        self.exact = True
 
     @property
     def above(self) -> int:
@@ -85,14 +102,9 @@ class LineNumbers:
         return int(_coordinate.y)
 
     @property
-    def top(self) -> int:
-        """Number of the first visible row; the alternate screen counts its own from 0."""
-        return 0 if self.alt else self.base
-
-    @property
     def shift(self) -> int:
         """Number of the first row that the library has of the screen that shows."""
-        return self.top - self._above_screen
+        return self.base - self._above_screen
 
     @property
     def first(self) -> int:
@@ -128,14 +140,16 @@ class LineNumbers:
         if self.alt:
             if not was_alt:
                 self.epoch += 1
+                self.exact = self._is_at_top()
             return not was_alt
+        self.exact = True
         if was_alt:
             self.epoch += 1
         if self.reflowed:
             self._recount(history)
             return was_alt
         above = self.above
-        if above < 0:
+        if above < 0 or (self._pin == NULL and history < above):
             # reset, or more lines in one step than are kept: what is here now comes after all there was
             self.base += rows + history
             self.floor = self.base - history
@@ -161,12 +175,17 @@ class LineNumbers:
         self.history = history
         check(native.move_tracked(self._pin, self._terminal, native.point(native.ACTIVE, 0, 0)), "tracked_grid_ref_set")
 
-    def restart(self) -> None:
-        """After a reflow: the oldest line keeps its number, all others are counted anew from it."""
+    def resized(self, rows: int, reflow: bool) -> None:
+        """After a new size. With a reflow the oldest line keeps its number, and all others are counted from it."""
+        if reflow:
+            self.epoch += 1
+        if not (reflow or self.alt):
+            self.observe(rows)
+            return
         history = self._read()
-        self.epoch += 1
         if self.alt:
-            self.reflowed = True  # the primary screen was reflowed unseen
+            self.reflowed = True  # unseen, beneath
+            self.exact = False
         else:
             self._recount(history)
 

@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wsh.terminal import native
+from wsh.terminal.beneath import CANCEL, alternate_mode
 from wsh.terminal.native import NULL, EngineError, lib
 from wsh.terminal.row import read_wrapped_rows
 from wsh.terminal.snapshot import copy_of
@@ -41,13 +42,6 @@ def make_replay(terminal: Terminal, scrollback_lines: int | None) -> bytes:
     return b"".join(parts)
 
 
-def _copy(terminal: Terminal, *, history: bool) -> Terminal:
-    """Another terminal in the same state, and outside of any sequence."""
-    copy = copy_of(terminal, history=history)
-    copy.feed(b"\x18")
-    return copy
-
-
 def _unfinished(terminal: Terminal) -> bytes:
     if terminal.at_ground:
         return b""
@@ -62,31 +56,28 @@ def _unfinished(terminal: Terminal) -> bytes:
 
 def _under_alternate(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
     """The normal screen, and the switch to the alternate one in the way the program did it."""
-    mode = next((number for number in (1049, 1047, 47) if native.get_mode(terminal.handle, number)), 1049)
-    try:
-        copy = _copy(terminal, history=True)
-    except SnapshotNotPossible:
-        return [b"\x1b[?%dh\x1b[0m\x1b[H" % mode]
-    with copy:
-        copy.feed(b"\x1b[?%dl" % mode)
-        return [
-            *_text(copy, scrollback_lines),
-            b"\x1b[0m",
-            _place(copy),
-            _state_after(copy, ("style", "charsets", "kitty_keyboard")),
-            b"\x1b[?%dh\x1b[0m" % mode,
-            PLAIN_CHARSETS,
-            b"\x1b[H",
-        ]
+    switch = b"\x1b[?%dh\x1b[0m" % alternate_mode(terminal)
+    beneath = terminal.beneath()
+    if beneath is None:
+        return [switch, b"\x1b[H"]
+    return [
+        *_text(beneath, scrollback_lines),
+        b"\x1b[0m",
+        _place(beneath),
+        _state_after(beneath, ("style", "charsets", "kitty_keyboard")),
+        switch,
+        PLAIN_CHARSETS,
+        b"\x1b[H",
+    ]
 
 
 def _saved_cursor(terminal: Terminal) -> list[bytes]:
     try:
-        copy = _copy(terminal, history=False)
+        copy = copy_of(terminal, history=False)
     except SnapshotNotPossible:
         return []
     with copy:
-        copy.feed(b"\x1b[?6l\x1b8")
+        copy.feed(CANCEL + b"\x1b[?6l\x1b8")
         place = _place(copy)
         pen = _state_after(copy, ("style", "charsets"))
     if place == b"\x1b[1;1H" and pen in (b"", b"\x1b[0m"):
@@ -97,7 +88,7 @@ def _saved_cursor(terminal: Terminal) -> list[bytes]:
 def _text(terminal: Terminal, scrollback_lines: int | None) -> list[bytes]:
     """The lines; one that wraps is left to wrap, so that the other side can reflow it too."""
     numbers = terminal._numbers
-    base = numbers.top
+    base = terminal.screen_line
     first = terminal.first_line
     if scrollback_lines is not None:
         first = max(first, base - max(0, scrollback_lines))

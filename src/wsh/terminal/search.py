@@ -40,7 +40,7 @@ def find_matches(
         raise InvalidPattern(pattern, str(problem)) from None
     first = terminal.first_line if since_line is None else max(since_line, terminal.first_line)
     found: list[Match] = []
-    for number, rows in wrapped_lines(terminal, first, terminal.total_lines):
+    for number, rows in _kept_lines(terminal, first):
         text = "".join(rows)
         for match in wanted.finditer(text):
             if match.start() == match.end():
@@ -51,6 +51,16 @@ def find_matches(
     if newest_first:
         found.reverse()
     return found[:limit]
+
+
+def _kept_lines(terminal: Terminal, first: int) -> Iterator[tuple[int, list[str]]]:
+    beneath = terminal.beneath()
+    top = terminal.screen_line
+    if beneath is not None and first < top:
+        yield from wrapped_lines(beneath, first, top)
+    if beneath is not None or terminal.alt:
+        first = max(first, top)
+    yield from wrapped_lines(terminal, first, terminal.total_lines)
 
 
 def _place(number: int, rows: list[str], start: int, end: int, text: str) -> Match:

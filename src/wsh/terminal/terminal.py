@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 from wsh.terminal import native
+from wsh.terminal.beneath import open_beneath
 from wsh.terminal.buffer import SharedBuffer
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
@@ -39,6 +40,7 @@ class Terminal:
 
     __slots__ = (
         "__weakref__",
+        "_beneath",
         "_finalizer",
         "_heavy",
         "_numbers",
@@ -78,6 +80,7 @@ class Terminal:
         self._spans: dict[bytes, StyledLine] = {}
         self._plain: list[str] | None = None
         self._version = 0
+        self._beneath: Terminal | None = None
         self._stale = True
         self._step = step_bytes(limits)
         self._heavy = False
@@ -103,6 +106,7 @@ class Terminal:
         """Free the native memory. A closed terminal can be closed again and nothing else."""
         if self.handle is not None:
             self._numbers.close()
+            self._forget_beneath()
             self._finalizer()
             self.handle = None
 
@@ -138,6 +142,7 @@ class Terminal:
             at += size
             if observe(rows):
                 sink.add(AltScreen(numbers.alt))
+                self._forget_beneath()
             if sink.bells > MANY_BELLS and not sink.deaf:
                 sink.stop_listening(handle)
         if numbers.short and not self._heavy:
@@ -161,11 +166,10 @@ class Terminal:
         )
         self._stale, self._plain = True, None
         self._rows, self._row_versions = [], []
+        self._forget_beneath()
         if reflow:
             self._set_limits()
-            self._numbers.restart()
-        else:
-            self._numbers.observe(rows)
+        self._numbers.resized(rows, reflow)
 
     # what the program asked and said
 
@@ -208,12 +212,12 @@ class Terminal:
     @property
     def cursor_line(self) -> int:
         """Absolute number of the line that the cursor is on."""
-        return self._numbers.top + native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
+        return self._exact_numbers().base + native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y)
 
     @property
     def screen_line(self) -> int:
         """Absolute number of the first visible line: what lies before it does not change any more."""
-        return self._numbers.top
+        return self._exact_numbers().base
 
     @property
     def cursor_at_prompt(self) -> bool:
@@ -322,8 +326,8 @@ class Terminal:
             lines = self._styled(self._rows)
         else:
             lines = list(self._plain_rows())
-        numbers = self._numbers
-        base = numbers.top
+        numbers = self._exact_numbers()
+        base = numbers.base
         return Screen(
             lines,
             self.cursor,
@@ -345,12 +349,12 @@ class Terminal:
     @property
     def first_line(self) -> int:
         """Absolute number of the oldest line that is kept."""
-        return 0 if self._numbers.alt else self._numbers.first
+        return self._exact_numbers().first
 
     @property
     def total_lines(self) -> int:
         """Absolute number of the line that comes next."""
-        return self._numbers.top + self._used_rows()
+        return self._exact_numbers().base + self._used_rows()
 
     @property
     def dropped_lines(self) -> int:
@@ -365,6 +369,8 @@ class Terminal:
         With `since_line`, the first `limit` lines from that absolute number on (or from the oldest kept one).
         """
         first, total_lines = self.first_line, self.total_lines
+        if self._numbers.alt and first < self._numbers.base and self.beneath() is None:
+            first = self._numbers.base
         offset, limit = max(0, offset), max(0, limit)
         if since_line is None:
             end = max(first, total_lines - offset)
@@ -375,12 +381,40 @@ class Terminal:
         lines = self.lines_between(start, end, styled)
         return ScrollbackPage(lines, total_lines - first, total_lines, total_lines - end, start, self.epoch)
 
+    def _exact_numbers(self) -> LineNumbers:
+        numbers = self._numbers
+        if not numbers.exact:
+            self.beneath()
+        return numbers
+
+    def beneath(self) -> Terminal | None:
+        """The normal screen with its scrollback, while the alternate screen shows. Belongs to this terminal."""
+        numbers = self._numbers
+        if not numbers.alt:
+            return None
+        if self._beneath is None:
+            self._beneath = found = open_beneath(self)
+            if found is not None:
+                found.compress()
+                if not numbers.exact:
+                    numbers.settle(found._numbers)
+        return self._beneath
+
+    def _forget_beneath(self) -> None:
+        if self._beneath is not None:
+            self._beneath.close()
+            self._beneath = None
+
     def lines_between(self, first: int, last: int, styled: bool = False) -> list[Line]:
         """Lines with absolute numbers from `first` up to but without `last`, as far as they are kept."""
-        numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
+        numbers = self._exact_numbers()
+        first, last = max(first, numbers.first), min(last, numbers.base + self.rows)
         if first >= last:
             return []
+        if numbers.alt and first < numbers.base:
+            beneath = self.beneath()
+            before = beneath.lines_between(first, min(last, numbers.base), styled) if beneath is not None else []
+            return before + self.lines_between(numbers.base, last, styled)
         # rows are counted from the oldest that the library has, which may be older than what we still show
         shift = numbers.shift
         if not styled:
@@ -404,10 +438,14 @@ class Terminal:
 
     def vt_lines_between(self, first: int, last: int) -> list[bytes]:
         """The same as VT bytes, each line complete in itself."""
-        numbers = self._numbers
-        first, last = max(first, self.first_line), min(last, numbers.top + self.rows)
+        numbers = self._exact_numbers()
+        first, last = max(first, numbers.first), min(last, numbers.base + self.rows)
         if first >= last:
             return []
+        if numbers.alt and first < numbers.base:
+            beneath = self.beneath()
+            before = beneath.vt_lines_between(first, min(last, numbers.base)) if beneath is not None else []
+            return before + self.vt_lines_between(numbers.base, last)
         shift = numbers.shift
         return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
 
