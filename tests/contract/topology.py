@@ -142,8 +142,18 @@ def start_server(wire: Wire, folder: Path) -> tuple[subprocess.Popen[str], Path]
         stdout=subprocess.DEVNULL,
     )
     path = find_places(environ).socket
-    wait(path.exists, "the server's socket")
+    wait(lambda: answers(path), "the server's socket")
     return server, path
+
+
+def answers(path: Path) -> bool:
+    """Whether somebody listens there; the file alone comes earlier."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def wait(condition: Callable[[], bool], what: str) -> None:

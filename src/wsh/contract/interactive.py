@@ -63,6 +63,7 @@ class TerminalEar:
         self.identity = identity
         self.received = 0
         self.is_lost = False
+        self._is_approved = False
         self._on_exit = on_exit
 
     def take_output(self, frame: Output) -> None:
@@ -90,6 +91,13 @@ class TerminalEar:
     def _end(self, exit_code: int | None) -> None:
         if self.identity.running:
             self.identity.end(exit_code)
+            if self._is_approved:
+                self._on_exit(self.identity)
+
+    def approved(self) -> None:
+        """The yes is in the trail. A quick command may have ended before; its end is told now, in that order."""
+        self._is_approved = True
+        if not self.identity.running:
             self._on_exit(self.identity)
 
 
@@ -178,6 +186,8 @@ class InteractiveRoute:
                 self.registry.remove(identity)
             raise refusal(decision, approval_ms)
         self._note_approval(identity, decision, verdict)
+        if into is None:
+            ear.approved()
         return await self._follow(request, identity, kind, cursor, deadline, ids)
 
     async def _adapter_for(
