@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wsh.wire.place import write_private
 from wsh.workspace import entry, store
 from wsh.workspace.error import IndexBroken, InvalidArguments, NothingThere
 from wsh.workspace.folder import IndexFolder
@@ -147,8 +146,7 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
         connection.execute("BEGIN")
         tally = _execute(connection, texts, None, plan, request, told)
         told("finishing", 0, 0)
-        for statement in store.INDEXES:
-            connection.execute(statement)
+        store.settle(connection)
         texts.sync()
         _stamp(connection, wanted, by, texts.end, partial=bool(paths))
         connection.execute("COMMIT")
@@ -487,7 +485,9 @@ class _Progress:
         if now >= self._next_file:  # quick builds leave the file alone
             self._next_file = now + 0.5
             state = {"phase": phase, "done": done, "total": total, "pid": os.getpid(), "startedAt": self._since}
-            write_private(self._home.progress_file, json.dumps(state).encode())
+            fresh = self._home.progress_file.with_name(".build.json.new")
+            fresh.write_text(json.dumps(state))
+            fresh.replace(self._home.progress_file)
 
 
 def read_request(raw: bytes) -> BuildRequest:

@@ -18,7 +18,7 @@ from typing import Any
 
 from wsh.workspace.error import IndexBroken
 
-FORMAT = 3
+FORMAT = 4
 APPLICATION_ID = 0x77736869  # "wshi"
 INDEXED = ("code", "prose")
 
@@ -51,8 +51,24 @@ def create(path: Path, root: str, text_name: str) -> sqlite3.Connection:
         "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
         f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};" + SCHEMA
     )
+    # While it is filled, segments are merged seldom; `finish` merges what words need, and updates merge as usual.
+    _configure(connection, automerge=0, crisismerge=64)
     set_meta(connection, root=root, commits=0, text=text_name, text_end=0)
     return connection
+
+
+def _configure(connection: sqlite3.Connection, **options: int) -> None:
+    for table in ("words", "grams"):
+        for option, value in options.items():
+            connection.execute(f"INSERT INTO {table}({table}, rank) VALUES (?, ?)", (option, value))
+
+
+def settle(connection: sqlite3.Connection) -> None:
+    """The last step of filling, within the transaction: indexes, and full text as searches and updates want it."""
+    for statement in INDEXES:
+        connection.execute(statement)
+    connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+    _configure(connection, automerge=4, crisismerge=16)
 
 
 def finish(connection: sqlite3.Connection) -> None:

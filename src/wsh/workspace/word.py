@@ -16,11 +16,12 @@ from functools import lru_cache
 
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _WORD = re.compile(r"[^\W_]+")
-_LETTERS = bytes(c if bytes([c]).isalnum() else 32 for c in range(256))
-_plain: set[bytes] = set()  # words seen that have no humps; a cache, never an input
-_PLAIN_LIMIT = 400_000
+_CASES = bytes(
+    97 if bytes([c]).islower() or bytes([c]).isdigit() else 65 if bytes([c]).isupper() else 32 for c in range(256)
+)
+_HUMPS = (b"aA", b"AAa")  # what a hump looks like after _CASES
 
-_PIECES = bytes(32 if c in b"()[]{},;:=\"'`" else c for c in range(256))
+_PIECES = bytes(c if c >= 128 or c == 95 or bytes([c]).isalnum() else 32 for c in range(256))
 
 
 def split_humps(word: str) -> list[str]:
@@ -30,19 +31,19 @@ def split_humps(word: str) -> list[str]:
 
 def hump_words(text: bytes) -> str:
     """The parts of every humped identifier in `text`, each identifier once, in a stable order."""
-    found = set(text.translate(_LETTERS).split())
-    found -= _plain
+    cases = text.translate(_CASES)
+    found: set[bytes] = set()
+    for hump in _HUMPS:
+        at = cases.find(hump)
+        while at >= 0:
+            start = cases.rfind(b" ", 0, at) + 1
+            end = cases.find(b" ", at)
+            end = len(text) if end < 0 else end
+            found.add(text[start:end])
+            at = cases.find(hump, end)
     if not found:
         return ""
-    parts: list[str] = []
-    for word in sorted(found):
-        if word.islower() or word.isupper() or word.istitle() or word.isdigit():
-            _plain.add(word)
-        else:
-            parts += _PART.findall(word.decode("ascii"))
-    if len(_plain) > _PLAIN_LIMIT:
-        _plain.clear()
-    return " ".join(parts)
+    return " ".join([part for word in sorted(found) for part in _PART.findall(word.decode("ascii"))])
 
 
 def words(text: str) -> list[str]:
@@ -58,7 +59,7 @@ def fold(word: str) -> str:
 
 
 def gram_text(text: bytes) -> str:
-    """What the trigram index is fed: each piece of `text` between blanks and brackets once.
+    """What the trigram index is fed: each name, number or word of `text` once.
 
     Any three characters in a row within such a piece are kept, all others are lost; `grams` asks only for those. This
     is a quarter of the text, and so a quarter of the work.
@@ -83,10 +84,9 @@ def _name_parts(name: str) -> str:
 
 def word_row(path: str, name: str, scope: str, text: bytes) -> tuple[str, str, str]:
     """The columns `name`, `scope` and `humps` of a chunk in a words table; `body` is its text."""
-    around = f"{path} {scope}" if scope else path
-    name_parts, around_parts = _name_parts(name), _name_parts(around)
+    name_parts = _name_parts(name)
     return (
         f"{name} {name_parts}" if name_parts else name,
-        f"{around} {around_parts}" if around_parts else around,
+        " ".join([path, scope, _name_parts(path), _name_parts(scope)]),
         hump_words(text),
     )
