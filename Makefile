@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test check bench torture setup setup-dev debian page clean
+.PHONY: run test check bench torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -48,6 +48,9 @@ test: debian check page
 
 bench: debian setup-dev
 	$(BIN)/python -m bench --record
+
+pictures: debian setup-dev page
+	$(BIN)/python -m tests.pictures
 
 torture: debian setup-dev
 	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600

@@ -1,0 +1,142 @@
+"""`make pictures`: the pictures in docs, made from the real program, so that they are never stale.
+
+Starts a server and a window in folders of their own, puts sessions and requests into them, and takes pictures of page and window.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen
+from tests.serving import RunningServer, running_server
+from tests.web.browser import chromium, open_page
+from wsh.wire.place import find_places
+
+OUT = Path(__file__).parents[1] / "docs" / "pictures"
+
+
+def main() -> None:
+    OUT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+            (root / name).mkdir(mode=0o700)
+            os.environ[variable] = str(root / name)
+        project = _make_project(root)
+        places = find_places()
+        with running_server(places, check_left=False) as server:
+            _fill(server, project)
+            with chromium() as browser:
+                take_pages(server, browser)
+        for theme in ("dark", "light"):
+            with (
+                virtual_screen("1180x760x24") as display,
+                desk(places, display, "--theme", theme) as window,
+                running_server(places, check_left=False) as server,
+            ):
+                take_windows(server, window, theme, project)
+
+
+def _make_project(root: Path) -> Path:
+    project = root / "demo"
+    project.mkdir()
+    (project / "app.py").write_text('def greet(name):\n    return f"Hello, {name}"\n\n\nprint(greet("world"))\n' * 6)
+    (project / "Makefile").write_text("test:\n\t@for n in 1 2 3 4 5; do echo test $$n ok; done\n")
+    return project
+
+
+def _fill(server: RunningServer, project: Path) -> None:
+    env = {"PS1": "\\[\\e[32m\\]demo\\[\\e[0m\\] $ "}
+    for name, command, tags in (
+        ("build", "bash --norc", ["ci"]),
+        ("editor", f"vim -u NONE -N {project}/app.py", ["agent"]),
+        ("monitor", "htop -d 30", []),
+        ("release", "sh -c 'echo publishing; exit 3'", ["ci"]),
+    ):
+        body = {"name": name, "command": command, "cwd": str(project), "env": env, "tags": tags}
+        assert server.request("POST", "/sessions", body).status == 201
+    for line in ("ls --color=always -l", "make test", "python3 app.py | tail -3", "grep -rn nothing-here ."):
+        server.request("POST", "/sessions/build/run", {"input": line, "timeout_ms": 500})
+
+
+def take_pages(server: RunningServer, browser: Browser) -> None:
+    for theme in ("dark", "light"):
+        with open_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
+            page = watched.page
+            page.goto(str(server.request("POST", "/auth/link").json["url"]))
+            page.wait_for_selector(".timeline li")
+            page.wait_for_timeout(1500)
+            page.locator(".timeline summary").nth(2).click()
+            page.wait_for_timeout(700)
+            _keep(page, f"page-single-{theme}")
+            if theme == "dark":
+                page.keyboard.press("Alt+g")
+                page.wait_for_timeout(1800)
+                _keep(page, "page-grid")
+                page.locator(".session").first.click()
+                page.wait_for_timeout(600)
+                page.locator(".menu summary").click()
+                page.get_by_role("button", name="Replay").click()
+                expect(page.get_by_label("Time")).not_to_have_attribute("max", "0")
+                longest = float(page.evaluate("document.querySelector('.scrubber input').max"))
+                page.get_by_label("Time").fill(str(longest * 0.6))
+                page.wait_for_timeout(600)
+                _keep(page, "page-replay")
+    phone = {"viewport": {"width": 390, "height": 760}, "is_mobile": True, "has_touch": True, "color_scheme": "dark"}
+    with open_page(browser, **phone) as watched:
+        watched.page.goto(str(server.request("POST", "/auth/link").json["url"]))
+        watched.page.wait_for_selector(".bar h1")
+        watched.page.wait_for_timeout(1500)
+        _keep(watched.page, "page-phone")
+
+
+def _keep(page: Page, name: str) -> None:
+    page.screenshot(path=str(OUT / f"{name}.png"))
+
+
+def take_windows(server: RunningServer, window: Desk, theme: str, project: Path) -> None:
+    cwd = {"cwd": str(project), "timeout_ms": 90_000}
+    first = Asking(server, {**execute("git", "push", "origin", "main"), "runtime": cwd})
+    window.wait_for_pending(1)
+    second = Asking(server, {**execute("rm", "-rf", "build"), "runtime": cwd})
+    window.wait_for_pending(2)
+    time.sleep(1.0)
+    window.picture(OUT / f"window-queue-{theme}.png")
+    if theme == "light":
+        _decline(window, 2, first, second)
+        return
+    _decline(window, 2, first, second)
+    third = Asking(
+        server,
+        {**execute("vim", "-u", "NONE", "-N", "app.py", timeout_ms=4000), "runtime": {**cwd, "timeout_ms": 4000}},
+    )
+    window.wait_for_pending(1)
+    window.press("ctrl+Return")
+    third.answer()
+    time.sleep(1.5)
+    window.picture(OUT / "window-terminal.png")
+    for key, name in (("ctrl+3", "history"), ("ctrl+4", "settings")):
+        window.press(key)
+        time.sleep(0.8)
+        window.picture(OUT / f"window-{name}.png")
+
+
+def _decline(window: Desk, count: int, *asking: Asking) -> None:
+    for left in reversed(range(count)):
+        window.press("ctrl+BackSpace")
+        window.wait_for_pending(left)
+    for each in asking:
+        each.answer()
+
+
+if __name__ == "__main__":
+    if shutil.which("chromium") is None or shutil.which("Xvfb") is None:
+        sys.exit("make pictures needs Debian's chromium and xvfb")
+    main()
