@@ -103,7 +103,9 @@ def test_an_overlay_is_drawn_over_vim_and_removed_without_a_trace(
     file.write_text("".join(f"line {n} of the file\n" for n in range(1, 41)))
     make(server, "vim", f"vim -u NONE -N {file}")
     seen = pane(f"{WSH} attach vim")
-    before = seen.wait(lambda t: "line 5 of the file" in t, "vim")
+    before = seen.wait(
+        lambda t: t.startswith("line 1 of") and "line 22 of" in t and "line 23 of" not in t, "vim's size"
+    )
     element = {
         "x": 10,
         "y": 3,

@@ -105,7 +105,8 @@ def test_a_child_inherits_nothing_of_the_keeper(run: Run) -> None:
         lines = child.ring.peek().decode().split("\r\n")
         assert lines[:4] == ["0", "1", "2", "3"], "3 is ls itself, reading the folder"
         facts = dict(line.split(":\t") for line in lines if line.startswith("Sig"))
-        assert int(facts["SigIgn"], 16) == int(facts["SigBlk"], 16) == 0
+        internal = 0b11 << 31  # the C library keeps 32 and 33 for itself and lets nobody change them
+        assert int(facts["SigIgn"], 16) & ~internal == int(facts["SigBlk"], 16) & ~internal == 0
         assert str(os.sysconf("SC_OPEN_MAX")) in lines
         assert lines[-2].split() == [str(child.pid), str(child.pid)]
 

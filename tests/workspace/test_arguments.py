@@ -14,18 +14,21 @@ from tests.workspace.conftest import FILES, MakeTools, Tools, write_tree
 from wsh.workspace.schema import TOOLS
 from wsh.workspace.transcript import Transcript
 
-NOW = time.time()
-TRANSCRIPTS = [
-    Transcript("a:1", "alpha", "make test", "the zebra compiled\nok", "/srv", NOW - 3600, 0, 900),
-    Transcript("a:2", "alpha", "make lint", "the zebra failed", "/srv", NOW - 1800, 2, 100),
-    Transcript("b:1", "beta", "cat notes", "zebra notes", "/home", NOW - 60, 0, 5),
-]
+
+def make_transcripts() -> list[Transcript]:
+    """Three commands of the last hour, counted from now: the suite may have begun long ago."""
+    now = time.time()
+    return [
+        Transcript("a:1", "alpha", "make test", "the zebra compiled\nok", "/srv", now - 3600, 0, 900),
+        Transcript("a:2", "alpha", "make lint", "the zebra failed", "/srv", now - 1800, 2, 100),
+        Transcript("b:1", "beta", "cat notes", "zebra notes", "/home", now - 60, 0, 5),
+    ]
 
 
 @pytest.fixture
 def full(indexed: Tools) -> Tools:
     """The small tree indexed, and three commands that terminals ran."""
-    indexed.service.transcripts.put(TRANSCRIPTS)
+    indexed.service.transcripts.put(make_transcripts())
     return indexed
 
 
