@@ -144,17 +144,28 @@ def wait_for(condition: Callable[[], bool], what: str, timeout: float = 10.0) ->
 
 
 def find_processes(places: Places) -> list[psutil.Process]:
-    """Live processes whose environment has this test's runtime folder: servers, keepers and what they started."""
-    mark = f"XDG_RUNTIME_DIR={places.runtime.parent}".encode()
-    found = []
+    """Live processes of this test: those that name its runtime folder (servers, keepers) and all that they started."""
+    folder = str(places.runtime.parent)
+    mark = f"XDG_RUNTIME_DIR={folder}".encode()
+    found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         try:
-            environ = Path(f"/proc/{process.pid}/environ").read_bytes()
-            if mark in environ.split(b"\0") and process.pid != os.getpid() and process.status() != "zombie":
-                found.append(process)
+            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            if mark in environ or any(word.startswith(os.fsencode(folder) + b"/") for word in words):
+                found[process.pid] = process
+                found |= {child.pid: child for child in process.children(recursive=True)}
         except (OSError, psutil.Error):
             continue
-    return found
+    mine = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    return [process for pid, process in found.items() if pid not in mine and _is_alive(process)]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager
@@ -170,18 +181,18 @@ def running_server(
     """Start `wsh server` and wait for /health. At the end the server, its keeper and their children are ended."""
     before = {process.pid for process in find_processes(places)}
     server = start_server(places, *args, environ=environ, tls=tls, bind=bind)
+    tidy = False
     try:
         yield server
         if expect_alive:
             assert server.process.poll() is None, server.output.read_text()
     finally:
         try:
-            server.stop()
-        except subprocess.TimeoutExpired:
-            server.process.kill()
-            server.process.wait()
-            raise
+            tidy = _stop_all(server)
         finally:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.wait()
             left = [process for process in find_processes(places) if process.pid not in before]
             for process in left:
                 try:
@@ -189,8 +200,26 @@ def running_server(
                 except psutil.NoSuchProcess:
                     pass
             psutil.wait_procs(left, timeout=5)
+    if tidy and check_left:
+        assert not left, f"the end of the server left processes: {left}"
     if check_left:
         assert not places.socket.exists() and not places.runtime_info.exists()
+
+
+def _stop_all(server: RunningServer) -> bool:
+    """End server, keeper and sessions as `wsh stop` does; False if the server was gone already."""
+    if server.process.poll() is not None:
+        return False
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(10)
+        try:
+            sock.connect(str(server.socket))
+            sock.sendall(b"POST /server/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+            read_answer(sock)
+        except OSError:
+            return False
+    server.process.wait(15)
+    return True
 
 
 def start_server(

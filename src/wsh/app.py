@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from wsh.mcp.call import CallDesk
     from wsh.mcp.endpoint import McpEndpoint
     from wsh.policy.store import PolicyStore
-    from wsh.session.registry import SessionRegistry
+    from wsh.session.event import SessionEvent
+    from wsh.session.registry import LifecycleEvent, SessionRegistry
     from wsh.visual.stages import Stages
     from wsh.workspace.service import WorkspaceService
 
@@ -106,7 +107,7 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
         lifetime.close()
         app.gateway.closing = True
         await asyncio.gather(tcp.aclose(GRACE_S), unix.aclose(GRACE_S), app.late.aclose())
-        await app.aclose(keep_sessions=lifetime.keep_sessions)
+        await app.aclose(keep_sessions=lifetime.keep_sessions, forsaken=lifetime.forsaken)
 
 
 class App:
@@ -199,25 +200,43 @@ class App:
         )
         self.gateway.rooms = self.rooms
         self.lifetime.sessions = self._holding
-        self._closers.append(registry.lifecycle.add(lambda event: self.lifetime.look()))
+        self._closers.append(registry.lifecycle.add(self._on_lifecycle))
+        for session in registry.list_sessions():
+            session.listeners.add(self._on_session)
         self.gateway.ready.set()
         self.late.start()
 
+    def _on_lifecycle(self, event: LifecycleEvent) -> None:
+        from wsh.session.registry import SessionCreated
+
+        if isinstance(event, SessionCreated):
+            event.session.listeners.add(self._on_session)
+        self.lifetime.look()
+
+    def _on_session(self, event: SessionEvent) -> None:
+        from wsh.session.event import Exited
+
+        if isinstance(event, Exited):
+            self.lifetime.look()
+
     def _holding(self) -> Holding:
         """Which sessions hold an ephemeral server."""
-        sessions = self.registry.list_sessions()
-        if any(session.keep for session in sessions):
+        running = [session for session in self.registry.list_sessions() if session.running]
+        if any(session.keep for session in running):
             return "kept"
-        return "agents" if sessions else "none"
+        return "agents" if running else "none"
 
-    async def aclose(self, *, keep_sessions: bool) -> None:
-        """End the rooms; with `keep_sessions` running children stay with the keeper."""
+    async def aclose(self, *, keep_sessions: bool, forsaken: bool = False) -> None:
+        """End the rooms. With `keep_sessions` what runs stays with the keeper; `forsaken` keeps what has ended."""
         for close in self._closers:
             close()
         if self._registry is None:
             return
         self.stages.close()
-        if keep_sessions and len(self._registry):
+        if forsaken:
+            running = [session for session in self._registry.list_sessions() if session.running]
+            await asyncio.gather(*(self._registry.destroy(session) for session in running))
+        if (keep_sessions or forsaken) and len(self._registry):
             await self._registry.aclose()
         else:
             await self._registry.stop()

@@ -471,3 +471,27 @@ def test_a_client_that_does_not_read_costs_bounded_memory_and_is_repaired(
             mine.feed(last)
             assert mine.screen(False).lines == server.get(f"/sessions/{name}/screen?format=plain")["lines"]
         assert received < 25_000_000, "a client that fell behind was fed everything late"
+
+
+def test_killing_flooding_sessions_under_their_subscribers_breaks_nothing(places: Places) -> None:
+    with running_server(places) as server:
+        with talk(server, "/ws/json") as client:
+            for number in range(6):
+                name = f"f{number}"
+                server.request("POST", "/sessions", {"name": name, "command": "yes"})
+                wanted = {
+                    "events": ["lines", "diffs", "cursor", "activity", "exit"],
+                    "interval_ms": 5,
+                    "idle_timeout_ms": 5,
+                }
+                client.ask("subscribe", wanted, session=name)
+                raw = connect(f"{server.ws_url}/sessions/{name}/ws/raw", additional_headers=server.auth, max_size=None)
+                with raw:
+                    raw.recv()
+                    assert server.request("DELETE", f"/sessions/{name}").status == 204
+                    for _ in raw:
+                        pass
+            assert client.ask("list_sessions") == []
+        time.sleep(0.2)
+        server.stop()
+        assert "Traceback" not in server.output.read_text()

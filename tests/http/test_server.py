@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import read_answer, running_server, start_server, wait_for
+from tests.serving import find_processes, read_answer, running_server, start_server, wait_for
 from wsh.http.listen import parse_bind
 from wsh.wire.place import Places
 from wsh.wire.setting import SettingError
+from wsh.wire.token import TokenFile
 
 
 def test_the_runtime_file_says_where_the_server_is_and_goes_with_it(places: Places) -> None:
@@ -158,6 +159,50 @@ def test_an_ephemeral_server_that_was_told_to_stay_stays(places: Places) -> None
         assert server.get("/server/persist") == {"persistent": True}
         server.request("PUT", "/server/persist", {"persistent": False})
         assert server.process.wait(10) == 0
+
+
+def test_a_running_session_of_a_person_holds_an_ephemeral_server_and_an_ended_one_does_not(places: Places) -> None:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"}) as server:
+        server.request("POST", "/sessions", {"name": "kept", "command": "sh -c 'echo words; sleep 3'"})
+        time.sleep(2)
+        assert server.process.poll() is None
+        assert server.process.wait(15) == 0
+    with running_server(places) as server:
+        assert server.get("/sessions/kept")["running"] is False
+        assert server.get("/sessions/kept/screen?format=plain")["lines"][0] == "words"
+
+
+def test_sessions_of_agents_hold_an_ephemeral_server_for_a_while_and_end_with_it(places: Places) -> None:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "2"}) as server:
+        agent = TokenFile(places.tokens).add_agent("maker")
+        made = server.request("POST", "/sessions", {"command": "sleep 600"}, token=agent)
+        assert made.status == 201
+        time.sleep(1)
+        assert server.process.poll() is None
+        assert server.process.wait(15) == 0
+        wait_for(lambda: not os.path.exists(f"/proc/{made.json['pid']}"), "the end of the agent's program")
+        wait_for(lambda: find_processes(places) == [], "the end of the keeper")
+
+
+def test_sigterm_keeps_the_sessions_for_the_next_server_and_stop_ends_them(places: Places) -> None:
+    server = start_server(places)
+    pid = server.request("POST", "/sessions", {"name": "s", "command": "cat"}).json["pid"]
+    server.request("POST", "/sessions/s/input", b"still here\n")
+    server.get("/sessions/s/idle?text=here&timeout_ms=300")
+    server.request("POST", "/sessions/s/panel", {"position": "top", "height": 3, "spans": []})
+    server.stop()
+    assert os.path.exists(f"/proc/{pid}")
+    with running_server(places) as server:
+        info = server.get("/sessions/s")
+        assert (info["pid"], info["running"], info["rows"]) == (pid, True, 24)
+        assert "still here" in server.get("/sessions/s/screen?format=plain")["lines"]
+        assert server.request("POST", "/server/stop?keep=true").status == 202
+        assert server.process.wait(15) == 0 and os.path.exists(f"/proc/{pid}")
+        with running_server(places) as last:
+            assert last.get("/sessions/s")["pid"] == pid
+            assert last.request("POST", "/server/stop").status == 202
+            assert last.process.wait(15) == 0
+            wait_for(lambda: find_processes(places) == [], "the end of everything")
 
 
 def test_make_run_says_where_to_look_and_what_to_paste(places: Places) -> None:

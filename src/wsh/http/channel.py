@@ -200,7 +200,7 @@ class Channel:
 
     def _start_subscriptions(self) -> None:
         for subscription in list(self._subscriptions.values()):
-            if not subscription.started:
+            if not subscription.started and not subscription.closed:
                 subscription.start()
 
     # events of sessions

@@ -18,6 +18,7 @@ from wsh.session.event import (
     Bell,
     CommandFinished,
     CommandStarted,
+    Destroyed,
     Exited,
     Output,
     Resized,
@@ -60,6 +61,7 @@ class Feed:
         self._timer: asyncio.TimerHandle | None = None
         self._seq = 0
         self._screen: dict[str, Any] | None = None
+        self._scrollback_lines = 0
         self._told_at = 0.0
         self._cost_s = 0.0
         self._output_at = -1
@@ -96,12 +98,11 @@ class Feed:
     def sync(self) -> dict[str, Any]:
         """The screen as it was told last, from which the next difference is counted."""
         assert self._screen is not None
-        terminal = self.session.terminal
         return {
             "event": "sync",
             "seq": self._seq,
             "screen": self._screen,
-            "scrollback_lines": terminal.total_lines - terminal.first_line,
+            "scrollback_lines": self._scrollback_lines,
         }
 
     # what happens
@@ -123,6 +124,9 @@ class Feed:
         elif isinstance(event, Exited):
             self._tick()
             self._tell([(frozenset({"exit"}), {"event": "exit", "exit_code": event.exit_code, "signal": event.signal})])
+        elif isinstance(event, Destroyed):
+            # The terminal is about to be freed: nothing may look at it any more.
+            self.close()
 
     def _tell_command(self, event: CommandStarted | CommandFinished) -> None:
         """At once, for nobody wants to know late that a command ended; what it printed may follow."""
@@ -137,7 +141,7 @@ class Feed:
             self._schedule()
 
     def _schedule(self) -> None:
-        if self._timer is None:
+        if self._timer is None and self._stops:
             pause = max(self._interval_s, self._cost_s / SHARE)
             self._timer = self._loop.call_at(max(self._loop.time(), self._told_at + pause), self._tick)
 
@@ -156,6 +160,8 @@ class Feed:
     # differences
 
     def _look(self) -> dict[str, Any]:
+        terminal = self.session.terminal
+        self._scrollback_lines = terminal.total_lines - terminal.first_line
         return self._rooms.screen(self.session, self.format)
 
     def _collect(self) -> list[Event]:

@@ -1,7 +1,8 @@
 """How long the server lives: until it is told to stop, or, when ephemeral, until nobody needs it.
 
-An ephemeral server stays while a client is connected or a session exists that a person opened or asked to keep;
-sessions that only agents made hold it for a while after the last client left; with no session it goes soon.
+An ephemeral server stays while a client is connected or a session runs that a person opened or asked to keep;
+sessions that only agents made hold it for a while after the last client left; with none it goes soon. A session whose
+program has ended holds nobody: it is on disk, and the next server shows it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class Lifetime:
         self.persistent = persistent
         self.stopping = asyncio.Event()
         self.keep_sessions = True
+        self.forsaken = False
+        """Nobody needs us any more: what runs is ended, what has ended stays readable."""
         self.sessions = sessions
         self._presence = presence
         self._linger_s = linger_s
@@ -61,6 +64,7 @@ class Lifetime:
         wait_s = self._linger_s if holding == "agents" else min(IDLE_S, self._linger_s)
         left = self._alone_since + wait_s - self._loop.time()
         if left <= 0:
+            self.forsaken = True
             self.stop(keep_sessions=False)
         else:
             self._timer = self._loop.call_later(left + 0.001, self.look)

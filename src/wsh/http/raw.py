@@ -37,6 +37,7 @@ class RawStream:
         self._loop = asyncio.get_running_loop()
         self._since = self._loop.time()
         self._ended = False
+        self._gone = False
 
     async def run(self) -> None:
         websocket, session = self._outlet.websocket, self._session
@@ -92,6 +93,8 @@ class RawStream:
 
     def _begin(self) -> None:
         """Send the replay when the client can take it and the stream stands between two sequences."""
+        if self._gone:
+            return
         if self._live or not self._outlet.is_open or self._outlet.buffered > CAUGHT_UP_BYTES:
             self._look_again()
             return
@@ -118,6 +121,7 @@ class RawStream:
             if self._live:
                 self._outlet.close_soon(1000, "the program ended")
         elif isinstance(event, Destroyed):
+            self._gone = True
             self._outlet.close_soon(1000, "the session ended")
 
 

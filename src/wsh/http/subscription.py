@@ -12,7 +12,7 @@ from pydantic import Field
 from wsh.http.feed import Feed, Feeds
 from wsh.http.outlet import Outlet
 from wsh.http.rooms import Rooms
-from wsh.session.event import Output, SessionEvent
+from wsh.session.event import Destroyed, Output, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementChanged
 from wsh.visual.input import FocusChanged, InputEvent, ModeChanged
@@ -76,6 +76,7 @@ class Subscription:
         self._loop = asyncio.get_running_loop()
         self._stops: list[Callable[[], None]] = []
         self._feed: Feed | None = None
+        self.closed = False
 
     @property
     def started(self) -> bool:
@@ -90,8 +91,10 @@ class Subscription:
         if self._watches_idle:
             self._stops.append(self.session.listeners.add(self._on_session))
             self._look_at_silence()
+        self._stops.append(self.session.listeners.add(self._on_end))
 
     def close(self) -> None:
+        self.closed = True
         for stop in self._stops:
             stop()
         self._stops = []
@@ -142,6 +145,10 @@ class Subscription:
                 self._send_or_skip({"event": "running", "generation": self.session.generation})
             if self._idle is None:
                 self._idle = self._loop.call_later(self._idle_s, self._look_at_silence)
+
+    def _on_end(self, event: SessionEvent) -> None:
+        if isinstance(event, Destroyed):
+            self.close()
 
     def _look_at_silence(self) -> None:
         self._idle = None

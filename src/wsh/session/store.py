@@ -7,10 +7,12 @@ thread and replace atomically; a write that fails (a full disk) is reported to t
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import struct
+import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,15 +37,26 @@ class Snapshot:
 class SessionFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Writes and the removal come from several threads: what is removed must not come back.
+        self._lock = threading.Lock()
+        self._removed = False
 
     def create(self) -> None:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        with self._lock:
+            self._removed = True
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def write_meta(self, meta: dict[str, Any]) -> None:
-        write_private(self.path / "meta.json", json.dumps(meta, ensure_ascii=False).encode("utf-8", "surrogateescape"))
+        self._write("meta.json", json.dumps(meta, ensure_ascii=False).encode("utf-8", "surrogateescape"))
+
+    def _write(self, name: str, data: bytes) -> None:
+        with self._lock:
+            if self._removed:
+                raise FileNotFoundError(errno.ENOENT, "the session was killed", str(self.path))
+            write_private(self.path / name, data)
 
     def read_meta(self) -> dict[str, Any] | None:
         """The description, or None if there is none that can be read."""
@@ -57,7 +70,7 @@ class SessionFolder:
         facts = json.dumps(snapshot.facts, ensure_ascii=False).encode("utf-8", "surrogateescape")
         crc = zlib.crc32(snapshot.engine, zlib.crc32(facts))
         header = _HEADER.pack(_MAGIC, snapshot.offset, crc, len(facts), len(snapshot.engine))
-        write_private(self.path / f"snapshot.{snapshot.offset:020d}", header + facts + snapshot.engine)
+        self._write(f"snapshot.{snapshot.offset:020d}", header + facts + snapshot.engine)
         for old in self._snapshot_paths()[KEEP_SNAPSHOTS:]:
             old.unlink(missing_ok=True)
 
