@@ -180,6 +180,27 @@ def test_a_person_takes_over_and_hands_back(server: RunningServer, browser: Brow
         assert server.request("POST", "/sessions/mine/input", b"x", headers={"wsh-role": "agent"}).status == 204
 
 
+def test_the_bar_keeps_names_and_buttons_whole_and_says_who_typed(server: RunningServer, browser: Browser) -> None:
+    make(server, "build-and-test.main", "sh -c 'sleep 0.5; read x; sleep 60'", cwd="/usr/share")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".inspector")).to_be_visible()
+        assert (
+            server.request("POST", "/sessions/build-and-test.main/input", b"x", headers={"wsh-role": "agent"}).status
+            == 204
+        )
+        expect(page.locator(".who")).to_contain_text("typed by agent")
+        name = page.locator(".bar h1")
+        assert name.evaluate("e => e.scrollWidth <= e.clientWidth"), "the name is shown whole"
+        heights = page.locator(".bar button, .bar summary").evaluate_all("all => all.map(e => e.offsetHeight)")
+        assert max(heights) <= 30, f"no label is broken into two lines: {heights}"
+        focus_terminal(page)
+        page.keyboard.type("hello")
+        until(watched, lambda t: "hello" in t, "the echo")
+        expect(page.locator(".who")).to_contain_text("typed by a person")
+
+
 def test_the_palette_and_the_grid_work_by_keyboard(server: RunningServer, browser: Browser) -> None:
     for name in ("one", "two", "three"):
         make(server, name)

@@ -49,6 +49,12 @@ export interface Command {
 
 export type Truth = "yes" | "no" | "unknown";
 
+export interface LastInput {
+  by: "person" | "agent";
+  name: string;
+  ago_ms: number;
+}
+
 export interface SessionState {
   foreground: { pid: number; argv: string[]; comm?: string } | null;
   reading?: Truth;
@@ -57,7 +63,7 @@ export interface SessionState {
   at_prompt: Truth;
   alternate_screen?: Truth;
   taken_by?: string | null;
-  last_input?: { by: string; kind: string; seconds_ago?: number } | null;
+  last_input?: LastInput | null;
 }
 
 export class ApiError extends Error {

@@ -3,17 +3,24 @@ import { get, getText, send, sessionPath, type Command } from "./api";
 import { attempt, commandTick, current, inspector, tell } from "./store";
 import { emulators } from "./terminal";
 
+const TABS = [
+  ["commands", "Commands"],
+  ["details", "Details"],
+] as const;
+
 export function Inspector() {
   const entry = current.value;
   if (!entry) return null;
   return (
     <aside class="inspector" aria-label="Commands and details">
-      <div class="tabs" role="tablist">
-        {(["commands", "details"] as const).map((tab) => (
-          <button key={tab} role="tab" aria-selected={inspector.value === tab} onClick={() => (inspector.value = tab)}>
-            {tab === "commands" ? "Commands" : "Details"}
-          </button>
-        ))}
+      <div class="tabs">
+        <div role="tablist" aria-label="About this session">
+          {TABS.map(([tab, label]) => (
+            <button key={tab} role="tab" aria-selected={inspector.value === tab} onClick={() => (inspector.value = tab)}>
+              {label}
+            </button>
+          ))}
+        </div>
         <span class="push" />
         <button title="Hide (Alt+I)" aria-label="Hide" onClick={() => (inspector.value = null)}>
           ×
@@ -135,6 +142,7 @@ function Details() {
     ["waits for input", state?.input_wanted ?? state?.reading ?? "unknown"],
     ["hidden prompt", state?.hidden_prompt ?? "unknown"],
     ["at its prompt", state?.at_prompt ?? "unknown"],
+    ["typed last", state?.last_input ? `${state.last_input.by} ${state.last_input.name}` : "nobody"],
     ["taken over by", state?.taken_by ?? "nobody"],
   ];
   return (

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { LastInput } from "./api";
 import { StateMark } from "./state";
 import {
   attempt,
@@ -103,6 +104,17 @@ function FindBar(props: { name: string; close: () => void }) {
   );
 }
 
+/** Who typed last: a person, or which agent. */
+function Typed(props: { last: LastInput }) {
+  const { by, name, ago_ms } = props.last;
+  const who = by === "agent" ? `agent ${name.replace(/^agent:/, "")}` : "a person";
+  return (
+    <span class={`soft who ${by}`} title={`${by} ${name}, ${Math.round(ago_ms / 1000)} s before this was asked`}>
+      typed by <bdi>{who}</bdi>
+    </span>
+  );
+}
+
 export function Single() {
   const entry = current.value;
   const [remote, setRemote] = useState<Remote | null>(null);
@@ -117,16 +129,19 @@ export function Single() {
           ☰
         </button>
         <StateMark entry={entry} word />
-        <h1>
+        <h1 title={info.name}>
           <bdi>{info.name}</bdi>
         </h1>
         <span class="soft mono path" title={info.cwd}>
           <bdi>{info.cwd}</bdi>
         </span>
         <span class="push" />
-        {state?.last_input && <span class="soft who">typed by {state.last_input.by}</span>}
-        <button title="Find in this terminal" onClick={() => setFinding(!finding)}>
-          Find
+        {state?.last_input && <Typed last={state.last_input} />}
+        <button class="icon" title="Find in this terminal" aria-label="Find" aria-pressed={finding} onClick={() => setFinding(!finding)}>
+          <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">
+            <circle cx="6" cy="6" r="4" />
+            <path d="M9 9l3.5 3.5" stroke-linecap="round" />
+          </svg>
         </button>
         {info.running &&
           (taken ? (
@@ -138,9 +153,11 @@ export function Single() {
               Take over
             </button>
           ))}
-        <button title="Commands and details (Alt+I)" onClick={() => (inspector.value = inspector.value ? null : "commands")}>
-          Commands
-        </button>
+        {inspector.value === null && (
+          <button title="Commands and details (Alt+I)" onClick={() => (inspector.value = "commands")}>
+            Commands
+          </button>
+        )}
         <Menu entry={entry} />
       </header>
       {finding && <FindBar name={info.name} close={() => setFinding(false)} />}

@@ -1,0 +1,83 @@
+"""Accessibility of the page, judged by axe-core in every view, dark and light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.serving import RunningServer, running_server
+from tests.web.browser import chromium, open_page
+from wsh.wire.place import Places
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def server(places: Places) -> Iterator[RunningServer]:
+    with running_server(places) as running:
+        yield running
+
+
+def grave(page: Page) -> list[str]:
+    """What axe-core calls serious or critical, one line per rule with the first places."""
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {[node['html'][:120] + ' ' + str(node['failureSummary'])[:200] for node in rule['nodes'][:3]]}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_axe_finds_nothing_serious(scheme: Literal["dark", "light"], server: RunningServer, browser: Browser) -> None:
+    for name, command in (("shell", "bash --norc"), ("failed", "sh -c 'echo no; exit 3'"), ("quiet", "cat")):
+        body = {"name": name, "command": command, "tags": ["a-tag"], "env": {"PS1": "$ "}}
+        assert server.request("POST", "/sessions", body).status == 201
+    assert server.request("POST", "/sessions/shell/run", {"input": "false", "max_wait_ms": 5000}).status == 200
+    # Only the tool that looks needs this: the page's own policy lets no foreign script in.
+    with open_page(browser, color_scheme=scheme, bypass_csp=True) as watched:
+        page = watched.page
+        page.goto(str(server.request("POST", "/auth/link").json["url"]))
+        page.evaluate(AXE.read_text())
+        problems: dict[str, list[str]] = {}
+
+        def judge(view: str) -> None:
+            if bad := grave(page):
+                problems[view] = bad
+
+        page.locator(".session", has_text="shell").click()
+        expect(page.locator(".timeline code").first).to_have_text("false")
+        page.locator(".timeline summary").first.click()
+        expect(page.locator(".timeline .output").first).not_to_have_text("Loading…")
+        judge("single")
+        page.get_by_role("tab", name="Details").click()
+        judge("details")
+        page.locator(".menu summary").click()
+        judge("menu")
+        page.locator(".menu summary").click()
+        page.keyboard.press("Control+k")
+        expect(page.locator(".palette")).to_be_visible()
+        judge("palette")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="New", exact=True).click()
+        expect(page.locator(".dialog")).to_be_visible()
+        judge("create")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Alt+g")
+        expect(page.locator(".tile")).to_have_count(3)
+        judge("grid")
+        for place, shown in (("Queue", ".queue"), ("Search", ".search"), ("Server", ".admin")):
+            page.locator(".place", has_text=place).click()
+            expect(page.locator(shown)).to_be_visible()
+            judge(place)
+        assert problems == {}
