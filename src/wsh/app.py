@@ -186,6 +186,8 @@ class App:
         for module in modules:
             for route in module.ROUTES:
                 self.table.add(route)
+        # The keeper takes a moment to start: time to import what comes after it.
+        self.late.start_imports()
         registry = self._registry = await SessionRegistry.open(self.places, self.settings)
         self.stages: Stages = Stages(self.settings)
         self.rooms: Rooms = Rooms(
@@ -271,8 +273,13 @@ class LateRooms:
         self.workspace: Late[WorkspaceService] = Late()
         self.mcp: Late[McpEndpoint] = Late()
         self._app = app
+        self._imports: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
+
+    def start_imports(self) -> None:
+        """Begin to import, in a thread: the loop goes on between two of its imports."""
+        self._imports = asyncio.ensure_future(asyncio.to_thread(_import_late))
 
     def start(self) -> None:
         self._task = asyncio.ensure_future(self._run())
@@ -286,9 +293,9 @@ class LateRooms:
             late.close()
 
     async def _run(self) -> None:
-        # In a thread: the loop goes on serving between two of its imports.
+        assert self._imports is not None
         try:
-            await asyncio.to_thread(_import_late)
+            await self._imports
         finally:
             # What is there now stays: a collection would look at all of it for 50 ms, again and again.
             gc.collect()
