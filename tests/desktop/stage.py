@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.serving import RunningServer
+from wsh.look import load
 from wsh.wire.place import Places
 
 TITLE = "interactive-terminal"
+QUEUE = 6
+"""Requests that may wait at once in the window of these tests."""
 
 
 @contextmanager
@@ -65,6 +68,10 @@ class Desk:
     def type(self, text: str) -> None:
         self._tool("type", "--delay", "5", text)
 
+    def enter(self, text: str) -> None:
+        self.type(text)
+        self.press("Return")
+
     def hold(self, x: int, y: int, seconds: float) -> None:
         self._tool("mousemove", str(x), str(y), "mousedown", "1")
         time.sleep(seconds)
@@ -76,6 +83,22 @@ class Desk:
     def picture(self, path: Path) -> None:
         environ = {**os.environ, "DISPLAY": self.display}
         subprocess.run(["import", "-window", "root", str(path)], env=environ, check=True, timeout=30)
+
+    def pixels(self, left: int, top: int, width: int, height: int) -> list[bytes]:
+        """A part of the screen, row by row, three bytes for each pixel."""
+        environ = {**os.environ, "DISPLAY": self.display}
+        words = ["import", "-window", "root", "-crop", f"{width}x{height}+{left}+{top}", "-depth", "8", "rgb:-"]
+        data = subprocess.run(words, env=environ, check=True, timeout=30, capture_output=True).stdout
+        return [data[row * width * 3 : (row + 1) * width * 3] for row in range(height)]
+
+    def find_hold_button(self, x: int = 300) -> tuple[int, int]:
+        """Where the first destructive card is held: its lowest button stands above the card's lower edge, in the same red."""
+        tokens = load()
+        reds = {bytes.fromhex(tokens[theme]["danger"].removeprefix("#")) for theme in ("dark", "light")}
+        rows = [y for y, pixel in enumerate(self.pixels(x, 0, 1, 700)) if pixel in reds]
+        edges = [y for y, before in zip(rows[1:], rows, strict=False) if y - before > 4]
+        assert len(edges) >= 2, f"no destructive card in the window: {rows}"
+        return x, edges[-1] - 24
 
     def title(self) -> str:
         found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
@@ -140,6 +163,10 @@ class Asking(threading.Thread):
         self.join(timeout)
         assert self._answer is not None, "no answer in time"
         return self._answer
+
+
+def audit(places: Places) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in places.audit_log.read_text().splitlines()]
 
 
 def execute(command: str, *args: str, timeout_ms: int = 60_000, **more: Any) -> dict[str, Any]:

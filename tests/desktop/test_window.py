@@ -6,54 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen, wait_until
-from tests.serving import RunningServer, running_server
-from wsh.wire.place import Places, find_places
-
-
-@pytest.fixture(scope="module")
-def display() -> Iterator[str]:
-    with virtual_screen() as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-def desk_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    """Folders shared by the tests here: a window and a server take a while to start."""
-    root = tmp_path_factory.mktemp("desk")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-            (root / name).mkdir(mode=0o700)
-            patch.setenv(variable, str(root / name))
-        yield find_places()
-
-
-@pytest.fixture(scope="module")
-def window(desk_places: Places, display: str) -> Iterator[Desk]:
-    with desk(desk_places, display) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(desk_places: Places, window: Desk) -> Iterator[RunningServer]:
-    with running_server(desk_places, check_left=False) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _in_front(window: Desk) -> None:
-    """Every test begins with an empty queue on the page of requests."""
-    window.wait_for_pending(0)
-    window.press("ctrl+1")
-
-
-def audit(places: Places) -> list[dict[str, object]]:
-    return [json.loads(line) for line in places.audit_log.read_text().splitlines()]
+from tests.desktop.stage import Asking, Desk, audit, execute, wait_until
+from tests.serving import RunningServer
+from wsh.wire.place import Places
 
 
 def test_a_key_approves_and_the_output_comes_back(server: RunningServer, window: Desk, desk_places: Places) -> None:
@@ -72,9 +29,11 @@ def test_declining_with_a_reason_tells_the_caller(server: RunningServer, window:
     target = tmp_path / "made"
     asking = Asking(server, execute("touch", str(target)))
     window.wait_for_pending(1)
-    window.press("ctrl+BackSpace")
+    window.press("ctrl+shift+BackSpace")
+    window.enter("not on a friday")
     answer = asking.answer()
     assert answer["error"]["code"] == "PM_TERM_DECLINED"
+    assert "not on a friday" in json.dumps(answer["error"])
     assert answer["fallback"]["strategy"] == "report_decline"
     assert not target.exists()
 
@@ -93,7 +52,7 @@ def test_the_default_key_never_approves_something_destructive(
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_text("x")
-    asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=8000))
+    asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=4000))
     window.wait_for_pending(1)
     window.press("Return", "ctrl+Return", "space")
     answer = asking.answer()
@@ -114,7 +73,7 @@ def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Des
     assert answer["success"] is True, answer
     proof = tmp_path / "typed"
     window.focus()
-    window.type(f"echo by hand > {proof}\n")
+    window.enter(f"echo by hand > {proof}")
     wait_until(lambda: proof.exists() and proof.read_text() == "by hand\n", "what was typed in the window")
 
 

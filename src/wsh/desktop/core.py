@@ -113,6 +113,8 @@ class Core:
         self._last_frame = 0.0
         self._state_timer: asyncio.Handle | None = None
         self._waiting: dict[str, str] = {}
+        self._rules: dict[str, str] | None = None
+        self._rules_are_ours = False
         ensure_private(self._places.runtime)
         self.store = PolicyStore(self._places.policy_file)
         self.registry = await SessionRegistry.open(self._own, self._settings)
@@ -358,11 +360,21 @@ class Core:
         reason: str = "",
         argv: list[str] | None = None,
         rule: str = "",
+        held: bool = False,
     ) -> None:
+        """The person's answer. Edited words that destroy something count only if they were `held`."""
         pending = self.end.pending.get(id)
         if pending is None:
             self._tell(Notice("That request is no longer open."))
             return
+        if yes and argv is not None and not held:
+            anew = self.end.judge(
+                pending.request.model_copy(update={"argv": argv}),
+                dataclasses.replace(pending.evidence, argv=tuple(argv)),
+            )
+            if anew.risk != "none":
+                self._tell(("hold", id, ", ".join(anew.reasons)))
+                return
         if yes and scope == "always":
             self.add_rule(rule, "both", f"always allowed in the window for {pending.request.asker.caller}")
         counted = pending.approve(scope=scope, argv=argv) if yes else pending.decline(reason or None)
@@ -387,32 +399,55 @@ class Core:
                 tuple(rows), self.store.warning or "", str(self._places.policy_file), text, ", ".join(policy.cwd_roots)
             )
         )
-        if hasattr(self, "listener"):
-            self.listener.announce_policy()
+        self._tell_difference({f"{row.effect} {row.command} {row.modes} {row.scope}": row.command for row in rows})
+        self.listener.announce_policy()
+
+    def _tell_difference(self, rules: dict[str, str]) -> None:
+        """Say what somebody else changed in the file; what was changed here the person knows."""
+        before, self._rules = self._rules, rules
+        if before is None or self._rules_are_ours or self.store.warning:
+            return
+        added = [name for key, name in rules.items() if key not in before]
+        gone = [name for key, name in before.items() if key not in rules]
+        parts = [f"{word} {', '.join(names[:5])}" for word, names in (("added", added), ("removed", gone)) if names]
+        if parts:
+            self._tell(Notice(f"The policy file was changed outside this window: {'; '.join(parts)}."))
+
+    def _write_policy(self, change: Callable[[str], str]) -> None:
+        """Change the file as it stands now, so that an edit by hand is not lost, and take it up at once."""
+        self.store.check()
+        with locked(self._places.policy_file) as text:
+            write_policy(self._places.policy_file, change(text))
+        self._rules_are_ours = True
+        try:
+            self.store.check()
+        finally:
+            self._rules_are_ours = False
 
     def add_rule(self, command: str, modes: str, comment: str, cwd: str = "") -> None:
         """Write a rule; it holds at once, here and in every server that listens to this window."""
         chosen = frozenset(Mode) if modes == "both" else frozenset({Mode(modes)})
         rule = NewRule(command, RuleEffect.ALLOW, chosen, cwd=cwd or None, comment=comment or None)
-        with locked(self._places.policy_file) as text:
-            write_policy(self._places.policy_file, add_rule(text, rule))
-        self.end._audit.append({"event": "policy", "change": "allow", "rule": command, "modes": modes, "by": "window"})
-        self.store.check()
+        self._write_policy(lambda text: add_rule(text, rule))
+        self.end.audit.append({"event": "policy", "change": "allow", "rule": command, "modes": modes, "by": "window"})
 
     def remove_rule(self, command: str) -> None:
-        with locked(self._places.policy_file) as text:
-            changed, count = remove_rules(text, command)
-            if not count:
-                self._tell(Notice("That rule is shipped with the program; add a deny rule to the file to override it."))
-                return
-            write_policy(self._places.policy_file, changed)
-        self.end._audit.append({"event": "policy", "change": "revoke", "rule": command, "by": "window"})
-        self.store.check()
+        removed = 0
+
+        def remove(text: str) -> str:
+            nonlocal removed
+            changed, removed = remove_rules(text, command)
+            return changed
+
+        self._write_policy(remove)
+        if removed:
+            self.end.audit.append({"event": "policy", "change": "revoke", "rule": command, "by": "window"})
+        else:
+            self._tell(Notice("That rule is shipped with the program; add a deny rule to the file to override it."))
 
     def set_roots(self, roots: list[str]) -> None:
-        with locked(self._places.policy_file) as text:
-            write_policy(self._places.policy_file, set_value(text, "cwd", "roots", roots))
-        self.store.check()
+        self._write_policy(lambda text: set_value(text, "cwd", "roots", roots))
+        self.end.audit.append({"event": "policy", "change": "roots", "roots": roots, "by": "window"})
 
 
 def as_history_line(row: HistoryRow) -> dict[str, Any]:

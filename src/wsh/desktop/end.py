@@ -56,7 +56,7 @@ class WindowEnd:
         self._registry = registry
         self._settings = settings
         self._policy = policy
-        self._audit = audit
+        self.audit = audit
         self._on_request = on_request
         self._on_closed = on_closed
         self._on_history = on_history
@@ -150,7 +150,7 @@ class WindowEnd:
         self._history[request.terminal_id] = row
         self._on_history(row)
         self._on_closed(request.id, outcome, reason or "")
-        self._audit.append(
+        self.audit.append(
             {
                 "event": "approval",
                 "trace_id": request.trace_id,

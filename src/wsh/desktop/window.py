@@ -67,6 +67,7 @@ class Window(QObject):
     frameChanged = Signal(object)
     policyChanged = Signal()
     clockChanged = Signal()
+    holdWanted = Signal(str, str)
     raised = Signal()
 
     def __init__(self, make_core: Callable[[Callable[[object], None]], Core]) -> None:
@@ -107,6 +108,8 @@ class Window(QObject):
                 self.noticed.emit(value.text, value.bad)
             case ("closed", str(id), str(outcome), str(reason)):
                 self._close(id, outcome, reason)
+            case ("hold", str(id), str(why)):
+                self.holdWanted.emit(id, why)
             case ("opened", str(sid)):
                 self.select(sid)
             case tuple():
@@ -207,16 +210,16 @@ class Window(QObject):
     def decline(self, id: str, reason: str) -> None:
         self.core.submit(lambda: self.core.answer(id, False, reason=reason))
 
-    @Slot(str, str, result=str)
-    def approveEdited(self, id: str, text: str) -> str:
-        """Approve with other words; they are judged anew. Returns what is wrong with them, or nothing."""
+    @Slot(str, str, bool, result=str)
+    def approveEdited(self, id: str, text: str, held: bool) -> str:
+        """Approve with other words; they are judged anew, and what destroys must have been `held`. Returns what is wrong with them."""
         try:
             argv = shlex.split(text)
         except ValueError as problem:
             return f"The command cannot be read: {problem}."
         if not argv:
             return "The command is empty."
-        self.core.submit(lambda: self.core.answer(id, True, argv=argv))
+        self.core.submit(lambda: self.core.answer(id, True, argv=argv, held=held))
         return ""
 
     @Slot(str, result=str)

@@ -6,6 +6,8 @@ AbstractButton {
     property bool primary: false
     property bool danger: false
     property string tip: ""
+    property bool holdable: false
+    signal held()
     implicitHeight: 28
     implicitWidth: label.implicitWidth + 20
     focusPolicy: Qt.StrongFocus
@@ -14,6 +16,12 @@ AbstractButton {
     ToolTip.visible: hovered && tip !== ""
     ToolTip.text: tip
     ToolTip.delay: 600
+    // What destroys wants to be held; the fill says how long still.
+    Timer { id: holding; interval: 900; onTriggered: button.held() }
+    onPressed: if (holdable) holding.start()
+    onReleased: holding.stop()
+    onCanceled: holding.stop()
+    onHoldableChanged: holding.stop()
     Keys.onReturnPressed: clicked()
     Keys.onEnterPressed: clicked()
     background: Rectangle {
@@ -22,6 +30,15 @@ AbstractButton {
         border.width: button.visualFocus ? 2 : 1
         border.color: button.visualFocus ? look.c.accent : button.danger ? look.c.danger : look.c.edge
         opacity: button.enabled ? 1 : 0.5
+        Rectangle {
+            visible: holding.running
+            radius: 6
+            height: parent.height
+            width: holding.running ? parent.width : 0
+            color: look.c.danger
+            opacity: 0.35
+            Behavior on width { enabled: holding.running; NumberAnimation { duration: holding.interval } }
+        }
     }
     contentItem: Text {
         id: label

@@ -25,8 +25,9 @@ Rectangle {
 
     readonly property bool dangerous: risk !== "none"
     property int remaining: app.secondsLeft(deadline)
-    property string editing: ""
     property string asking: ""
+    property bool mustHold: false
+    readonly property bool first: index === 0 && app.page === "requests" && asking === ""
 
     objectName: "card"
     implicitHeight: body.implicitHeight + 32
@@ -37,7 +38,15 @@ Rectangle {
     Accessible.role: Accessible.Grouping
     Accessible.name: (dangerous ? "Destructive request: " : "Request: ") + command
 
-    Connections { target: app; function onClockChanged() { card.remaining = app.secondsLeft(card.deadline) } }
+    Connections {
+        target: app
+        function onClockChanged() { card.remaining = app.secondsLeft(card.deadline) }
+        function onHoldWanted(rid, why) {
+            if (rid !== card.rid) return
+            card.mustHold = true
+            problem.text = "As edited it is destructive: " + why + ". Hold the button for a second to run it."
+        }
+    }
 
     ColumnLayout {
         id: body
@@ -140,7 +149,8 @@ Rectangle {
             font.family: card.asking === "decline" ? root.font.family : "monospace"
             placeholderText: card.asking === "decline" ? "Why not? (the caller is told)" : card.asking === "always" ? "The rule that will be written; narrow it if you like" : "The command to run instead"
             background: Rectangle { radius: 6; color: look.c.sunken; border.color: extra.activeFocus ? look.c.accent : look.c.edge }
-            onAccepted: card.finish()
+            onTextChanged: { card.mustHold = card.asking === "edit" && card.dangerous; problem.text = "" }
+            onAccepted: card.finish(false)
             Keys.onEscapePressed: card.asking = ""
         }
         Text {
@@ -158,52 +168,59 @@ Rectangle {
             visible: card.asking === ""
             PlainButton {
                 objectName: "runOnce"
-                text: "Run once"
+                text: card.dangerous ? "Hold to run once" : "Run once"
                 primary: !card.dangerous
                 danger: card.dangerous
                 focus: card.index === 0 && !card.dangerous
                 tip: card.dangerous ? "Hold for a second: this destroys something" : "Ctrl+Return"
                 // A destructive command is never one stray key away: it wants to be held.
+                holdable: card.dangerous
                 onClicked: if (!card.dangerous) app.approve(card.rid, "once", "")
-                Timer {
-                    id: hold
-                    interval: 900
-                    onTriggered: app.approve(card.rid, "once", "")
-                }
-                onPressed: if (card.dangerous) hold.start()
-                onReleased: hold.stop()
-                onCanceled: hold.stop()
+                onHeld: app.approve(card.rid, "once", "")
             }
-            PlainButton { objectName: "runSession"; text: "Allow for this session"; visible: !card.dangerous && card.kind === "run"; onClicked: app.approve(card.rid, "session", ""); tip: "This exact command, until the caller goes away" }
-            PlainButton { objectName: "runAlways"; text: "Always…"; visible: !card.dangerous && card.kind === "run"; onClicked: card.ask("always", card.rule) }
-            PlainButton { objectName: "edit"; text: "Edit…"; visible: card.kind === "run"; onClicked: card.ask("edit", app.editable(card.rid)) }
+            PlainButton { objectName: "runSession"; text: "Allow for this session"; visible: !card.dangerous && card.kind === "run"; onClicked: app.approve(card.rid, "session", ""); tip: "This exact command, until the caller goes away (Ctrl+Shift+Return)" }
+            PlainButton { objectName: "runAlways"; text: "Always…"; visible: !card.dangerous && card.kind === "run"; onClicked: card.ask("always", card.rule); tip: "Ctrl+Shift+A" }
+            PlainButton { objectName: "edit"; text: "Edit…"; visible: card.kind === "run"; onClicked: card.ask("edit", app.editable(card.rid)); tip: "Ctrl+E" }
             Item { Layout.fillWidth: true }
             PlainButton { objectName: "decline"; text: "Decline"; tip: "Ctrl+Backspace"; onClicked: app.decline(card.rid, "") }
-            PlainButton { objectName: "declineWhy"; text: "Decline…"; onClicked: card.ask("decline", "") }
+            PlainButton { objectName: "declineWhy"; text: "Decline…"; onClicked: card.ask("decline", ""); tip: "Ctrl+Shift+Backspace" }
         }
         RowLayout {
             Layout.fillWidth: true
             spacing: 8
             visible: card.asking !== ""
-            PlainButton { objectName: "confirm"; text: card.asking === "decline" ? "Decline" : card.asking === "always" ? "Write rule and run" : "Run this instead"; primary: true; onClicked: card.finish() }
-            PlainButton { text: "Back"; onClicked: card.asking = "" }
+            PlainButton {
+                objectName: "confirm"
+                text: card.asking === "decline" ? "Decline" : card.asking === "always" ? "Write rule and run" : card.mustHold ? "Hold to run this instead" : "Run this instead"
+                primary: !card.mustHold
+                danger: card.mustHold
+                holdable: card.mustHold
+                onClicked: if (!card.mustHold) card.finish(false)
+                onHeld: card.finish(true)
+            }
+            PlainButton { text: "Back"; tip: "Escape"; onClicked: card.asking = "" }
         }
     }
 
-    Shortcut { sequence: "Ctrl+Return"; enabled: card.index === 0 && !card.dangerous && app.page === "requests" && card.asking === ""; onActivated: app.approve(card.rid, "once", "") }
-    Shortcut { sequence: "Ctrl+Backspace"; enabled: card.index === 0 && app.page === "requests" && card.asking === ""; onActivated: app.decline(card.rid, "") }
+    Shortcut { sequence: "Ctrl+Return"; enabled: card.first && !card.dangerous; onActivated: app.approve(card.rid, "once", "") }
+    Shortcut { sequence: "Ctrl+Shift+Return"; enabled: card.first && !card.dangerous && card.kind === "run"; onActivated: app.approve(card.rid, "session", "") }
+    Shortcut { sequence: "Ctrl+Shift+A"; enabled: card.first && !card.dangerous && card.kind === "run"; onActivated: card.ask("always", card.rule) }
+    Shortcut { sequence: "Ctrl+E"; enabled: card.first && card.kind === "run"; onActivated: card.ask("edit", app.editable(card.rid)) }
+    Shortcut { sequence: "Ctrl+Backspace"; enabled: card.first; onActivated: app.decline(card.rid, "") }
+    Shortcut { sequence: "Ctrl+Shift+Backspace"; enabled: card.first; onActivated: card.ask("decline", "") }
 
     function ask(what, text) {
         asking = what
         extra.text = text
+        mustHold = what === "edit" && dangerous
         problem.text = ""
         extra.forceActiveFocus()
         extra.selectAll()
     }
-    function finish() {
+    function finish(held) {
         if (asking === "decline") app.decline(rid, extra.text)
         else if (asking === "always") app.approve(rid, "always", extra.text)
-        else problem.text = app.approveEdited(rid, extra.text)
+        else problem.text = app.approveEdited(rid, extra.text, held)
     }
 
     component Label2: Text { color: look.c.text_soft; font.pixelSize: 12; Layout.alignment: Qt.AlignTop }

@@ -1,0 +1,135 @@
+"""Every way a person can answer in the real window, and what the caller hears of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from pathlib import Path
+
+from tests.desktop.stage import QUEUE, Asking, Desk, audit, execute, wait_until
+from tests.mcp.host import StdioHost
+from tests.serving import RunningServer
+from wsh.wire.place import Places
+
+
+def test_an_edited_command_runs_instead_and_the_caller_is_told(
+    server: RunningServer, window: Desk, tmp_path: Path
+) -> None:
+    asked, instead = tmp_path / "asked", tmp_path / "instead"
+    asking = Asking(server, execute("touch", str(asked), timeout_ms=15_000))
+    window.wait_for_pending(1)
+    window.press("ctrl+e")
+    window.enter(f"touch {instead}")
+    answer = asking.answer()
+    assert answer["status"] == "completed", answer
+    assert answer["result"]["edited_argv"] == ["touch", str(instead)]
+    assert instead.exists() and not asked.exists()
+
+
+def test_an_edit_that_destroys_wants_to_be_held(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("x")
+    asking = Asking(server, execute("echo", "harmless", timeout_ms=4000))
+    window.wait_for_pending(1)
+    window.press("ctrl+e")
+    window.enter(f"rm -f {victim}")
+    window.press("Return")
+    assert asking.answer()["error"]["code"] == "PM_TERM_TIMEOUT"
+    assert victim.exists()
+
+
+def test_always_writes_the_shown_rule_and_the_next_one_is_not_asked(
+    server: RunningServer, window: Desk, desk_places: Places
+) -> None:
+    asking = Asking(server, execute("seq", "3", timeout_ms=15_000))
+    window.wait_for_pending(1)
+    window.press("ctrl+shift+a")
+    window.enter("seq *")
+    assert asking.answer()["result"]["stdout"].split() == ["1", "2", "3"]
+    assert '"seq *"' in desk_places.policy_file.read_text()
+    assert any(entry.get("change") == "allow" and entry.get("rule") == "seq *" for entry in audit(desk_places))
+    again = Asking(server, execute("seq", "4", timeout_ms=10_000)).answer()
+    assert again["result"]["stdout"].split() == ["1", "2", "3", "4"]
+
+
+def test_a_request_whose_caller_hangs_up_disappears_and_cannot_run(
+    server: RunningServer, window: Desk, desk_places: Places, tmp_path: Path
+) -> None:
+    target = tmp_path / "made"
+    caller = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    headers = {**server.auth, "wsh-role": "agent", "Content-Type": "application/json"}
+    caller.request("POST", "/terminal", json.dumps(execute("touch", str(target))), headers)
+    window.wait_for_pending(1)
+    caller.close()
+    window.wait_for_pending(0)
+    window.press("ctrl+Return")
+    assert not target.exists()
+    ours = [entry for entry in audit(desk_places) if str(target) in entry.get("argv", [])]
+    assert [entry["outcome"] for entry in ours if entry.get("event") == "approval"] == ["withdrawn"]
+
+
+def test_something_destructive_runs_when_it_is_held_and_not_when_it_is_clicked(
+    server: RunningServer, window: Desk, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("x")
+    asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=15_000))
+    window.wait_for_pending(1)
+    wait_until(lambda: _is_shown(window), "the destructive card")
+    x, y = window.find_hold_button()
+    window.click(x, y)
+    window.hold(x, y, 0.4)
+    window.wait_for_pending(1)
+    assert victim.exists()
+    window.hold(x, y, 1.3)
+    assert asking.answer()["status"] == "completed"
+    assert not victim.exists()
+
+
+def _is_shown(window: Desk) -> bool:
+    try:
+        return bool(window.find_hold_button())
+    except AssertionError:
+        return False
+
+
+def test_an_mcp_client_gets_the_output_of_what_was_approved(server: RunningServer, window: Desk) -> None:
+    with StdioHost() as client:
+        client.initialize()
+        arguments = execute("echo", "over stdio")
+        id = client.start_request("tools/call", {"name": "memory_terminal_interactive", "arguments": arguments})
+        window.wait_for_pending(1)
+        window.press("ctrl+Return")
+        result = client.wait_answer(id, 60)["result"]
+    assert not result.get("isError")
+    assert "over stdio" in result["structuredContent"]["result"]["stdout"]
+
+
+def test_a_policy_file_changed_by_hand_holds_at_once_and_is_shown(
+    server: RunningServer, window: Desk, desk_places: Places
+) -> None:
+    window.press("ctrl+4")
+    path = desk_places.policy_file
+    before = path.read_text() if path.exists() else ""
+    empty = window.pixels(740, 700, 400, 50)
+    path.write_text(before + '\n[[rule]]\ncommand = "basename *"\neffect = "allow"\n')
+    wait_until(lambda: window.pixels(740, 700, 400, 50) != empty, "the difference in the window")
+    asked = execute("basename", "/a/by-hand", timeout_ms=10_000)
+    assert "by-hand" in Asking(server, asked).answer()["result"]["stdout"]
+    plain = window.pixels(600, 2, 1, 1)
+    path.write_text("this is no policy [[[")
+    wait_until(lambda: window.pixels(600, 2, 1, 1) != plain, "the warning above the page")
+    path.write_text(before)
+    wait_until(lambda: window.pixels(600, 2, 1, 1) == plain, "the warning to go")
+
+
+def test_a_caller_that_floods_is_told_that_the_queue_is_full(server: RunningServer, window: Desk) -> None:
+    waiting = [Asking(server, execute("echo", str(n))) for n in range(QUEUE)]
+    window.wait_for_pending(QUEUE)
+    answer = Asking(server, execute("echo", "too much")).answer()
+    assert answer["success"] is False
+    assert "full" in json.dumps(answer["error"]) or "many" in json.dumps(answer["error"]), answer
+    for left in reversed(range(QUEUE)):
+        window.press("ctrl+BackSpace")
+        window.wait_for_pending(left)
+    assert {each.answer()["error"]["code"] for each in waiting} == {"PM_TERM_DECLINED"}
