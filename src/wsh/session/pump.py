@@ -16,7 +16,7 @@ from typing import Protocol
 
 log = logging.getLogger(__name__)
 
-TURN_S = 0.003
+TURN_S = 0.0015
 SLICE_BYTES = 64 * 1024
 FIRST_SLICE_BYTES = 8 * 1024
 LEAST_SLICE_BYTES = 256
@@ -63,6 +63,15 @@ class Pump:
         if self._closed:
             return
         end = time.perf_counter() + self._turn_s
+        # Round after round until the time is up: a round of the loop in between costs as much as a cheap slice.
+        while self._waiting and self._serve(end):
+            pass
+        if self._waiting:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def _serve(self, end: float) -> bool:
+        """Give every source that waits a slice, the smallest backlog first; whether there is time for more."""
         waiting = list(self._waiting)
         if len(waiting) > 1:
             waiting.sort(key=lambda source: source.backlog())
@@ -82,10 +91,8 @@ class Pump:
                 self._waiting[source] = None
             self._learn(source, slice_bytes, taken, now - started)
             if now >= end:
-                break
-        if self._waiting:
-            self._scheduled = True
-            self._loop.call_soon(self._turn)
+                return False
+        return True
 
     def _learn(self, source: Source, slice_bytes: int, taken: int, took_s: float) -> None:
         """More at once next time for a source whose bytes are cheap, less for one that overran the turn."""

@@ -23,4 +23,6 @@ if __name__ == "__main__":
     _make_importable()
     from wsh.process.keeper.daemon import start
 
+    # The journal's thread must not hold up the pump for the usual five milliseconds.
+    sys.setswitchinterval(0.0002)
     start(*sys.argv[1:5])
