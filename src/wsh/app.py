@@ -159,6 +159,7 @@ class App:
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
         from wsh.http import (
+            admin_route,
             command_route,
             contract_route,
             element_route,
@@ -182,6 +183,7 @@ class App:
             contract_route,
             workspace_route,
             page_route,
+            admin_route,
         )
         for module in modules:
             for route in module.ROUTES:

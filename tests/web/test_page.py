@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.bridge.program import running_desktop
 from tests.serving import RunningServer, running_server, start_server
 from tests.web.browser import Watched, chromium, open_page
 from wsh.look import css
@@ -267,3 +269,29 @@ def test_the_pages_tokens_are_those_of_the_one_file() -> None:
 def test_the_lock_file_carries_no_addresses() -> None:
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text())
     assert all("resolved" not in package for package in lock["packages"].values())
+
+
+def test_what_waits_for_a_person_is_shown_with_its_end(server: RunningServer, browser: Browser) -> None:
+    ask = {
+        "action": "execute",
+        "invocation": {"mode": "interactive", "intent": "execute_command"},
+        "execution": {"command": "rm", "args": ["-r", "/usr/<b>share</b>"]},
+        "runtime": {"timeout_ms": 5000, "cwd": "/usr"},
+    }
+    with running_desktop(server.places.desktop_info, "ignore"), open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        asking = threading.Thread(target=lambda: server.request("POST", "/terminal", ask))
+        asking.start()
+        try:
+            page.get_by_role("button", name="An agent asks").click()
+            approval = page.locator(".approval")
+            expect(approval).to_contain_text("rm -r '/usr/<b>share</b>'")
+            expect(approval.locator(".verdict")).to_have_text("waiting")
+            expect(page.locator(".approvals")).to_contain_text("Approve or decline there")
+        finally:
+            asking.join(20)
+        expect(approval.locator(".verdict")).not_to_have_text("waiting")
+        page.locator(".place", has_text="Server").click()
+        expect(page.get_by_role("region", name="Audit entries")).to_contain_text("approval")
+        expect(page.get_by_role("region", name="Rules").locator("tbody tr").first).to_be_visible()

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, prefix } from "./api";
+import { Oversight } from "./oversight";
 import { attempt, entries, tell } from "./store";
 import { theme, type Theme } from "./theme";
 
@@ -45,6 +46,7 @@ export function Admin() {
           </dd>
         </div>
       </dl>
+      <Oversight />
       <h2>Connect an MCP client</h2>
       <p>Claude Code, Claude Desktop, Cursor, VS Code and Codex start it themselves:</p>
       <Copy text={STDIO} />

@@ -1,4 +1,5 @@
 import { Admin } from "./admin";
+import { waitingApprovals } from "./approvals";
 import { CreateDialog } from "./create";
 import { Inspector } from "./inspector";
 import { Palette } from "./palette";
@@ -18,6 +19,11 @@ export function App() {
           <div class="banner" role="status">
             {connection.value === "connecting" ? "Connecting…" : "The server does not answer. Trying again…"}
           </div>
+        )}
+        {view.value !== "queue" && waitingApprovals().length > 0 && (
+          <button class="asks" onClick={() => (view.value = "queue")}>
+            {waitingApprovals().length === 1 ? "An agent asks" : `Agents ask ${waitingApprovals().length} times`} for your approval. Show
+          </button>
         )}
         <Stage />
       </main>

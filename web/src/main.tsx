@@ -3,6 +3,7 @@ import "./tokens.css";
 import "./style.css";
 import { render } from "preact";
 import { App } from "./app";
+import { followApprovals } from "./approvals";
 import { selected, start } from "./store";
 import { shownText } from "./terminal";
 import { followTheme } from "./theme";
@@ -11,6 +12,7 @@ import { listenToKeys } from "./shortcut";
 followTheme();
 listenToKeys();
 start();
+followApprovals();
 render(<App />, document.getElementById("app") as HTMLElement);
 
 declare global {

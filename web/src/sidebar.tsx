@@ -1,3 +1,4 @@
+import { waitingApprovals } from "./approvals";
 import { StateMark } from "./state";
 import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
 import { Thumbnail } from "./thumbnail";
@@ -33,7 +34,7 @@ export function Sidebar() {
       <div class="places">
         <Place to="single" label="Single" keys="click a session" />
         <Place to="grid" label="Grid" keys="Alt+G" />
-        <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length} />
+        <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length + waitingApprovals().length} />
         <Place to="search" label="Search" keys="Alt+S" />
         <Place to="admin" label="Server" keys="palette" />
       </div>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LastInput } from "./api";
+import { Approvals } from "./approvals";
 import { StateMark } from "./state";
 import {
   attempt,
@@ -192,6 +193,7 @@ export function Queue() {
   return (
     <section class="queue">
       <h1>What wants attention</h1>
+      <Approvals />
       {wanting.value.length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
       <ul>
         {wanting.value.map((entry) => (

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from wsh.cli.output import json_option, print_json
 from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.descent import is_keepers_descendant
+from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
 from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
 from wsh.policy.place import canonical_cwd
@@ -61,7 +62,7 @@ def show(file: Path | None, as_json: bool) -> None:
     store = _store(file)
     held = store.current()
     if as_json:
-        print_json(_describe(held, store))
+        print_json(describe_policy(store))
         return
     if store.warning:
         click.secho(f"warning: {store.warning}", fg="red", err=True)
@@ -82,43 +83,12 @@ def show(file: Path | None, as_json: bool) -> None:
                 ("cwd", rule.cwd),
                 ("workspace", rule.workspace),
                 ("caller_surface", rule.caller_surface),
-                ("expires", _when(rule.expires)),
+                ("expires", describe_moment(rule.expires)),
             )
             if value
         )
         comment = f"  # {rule.comment}" if rule.comment else ""
         click.echo(f"{rule.effect.value:5}  {rule.pattern}{modes}{scope}  ({rule.origin}){comment}")
-
-
-def _describe(held: Policy, store: PolicyStore) -> dict[str, Any]:
-    return {
-        "file": str(store.path),
-        "exists": store.path.exists(),
-        "warning": store.warning,
-        "cwd_roots": list(held.cwd_roots),
-        "env_allow": list(held.env_allow),
-        "blocked": sorted(kind.value for kind in held.blocked),
-        "also_destructive": [" ".join(prefix) for prefix in held.also_destructive],
-        "lifetime_ms": held.lifetime_ms,
-        "rules": [
-            {
-                "effect": rule.effect.value,
-                "command": rule.pattern,
-                "modes": sorted(mode.value for mode in rule.modes),
-                "cwd": rule.cwd,
-                "workspace": rule.workspace,
-                "caller_surface": rule.caller_surface,
-                "expires": _when(rule.expires),
-                "comment": rule.comment,
-                "origin": rule.origin,
-            }
-            for rule in held.rules
-        ],
-    }
-
-
-def _when(moment: float | None) -> str | None:
-    return None if moment is None else datetime.fromtimestamp(moment, UTC).isoformat()
 
 
 @policy.command("explain", context_settings={"ignore_unknown_options": True})

@@ -31,6 +31,7 @@ from wsh.contract.question import find_cwd, make_question, result_entry, speak
 from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.shield import finish
+from wsh.contract.waiting import WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
 
 log = logging.getLogger("wsh.contract")
@@ -125,6 +126,7 @@ class InteractiveRoute:
         self.headless = headless
         self.options = options or InteractiveOptions()
         self.new_id = new_id
+        self.waiting = WaitingRequests()
 
     # execute
 
@@ -178,8 +180,10 @@ class InteractiveRoute:
         except BaseException as problem:
             if into is None:
                 self.registry.remove(identity)
+            self.waiting.leave(frame, _ended_by(problem))
             self._record_approval(None, problem, frame, caller, ids)
             raise
+        self.waiting.leave(frame, decision.outcome, decision.by)
         self._record_approval(decision, None, frame, caller, ids)
         if decision.outcome != "approved":
             if into is None:
@@ -257,6 +261,7 @@ class InteractiveRoute:
     ) -> Decision:
         """The desktop's decision. Cancelled, the request is withdrawn, and ended if the yes had come first."""
         sent = await adapter.send_request(frame, ear)
+        self.waiting.enter(frame)
         try:
             return await adapter.await_response(sent, approval_ms / 1000)
         except asyncio.CancelledError:

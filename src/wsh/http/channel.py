@@ -53,7 +53,7 @@ class Channel:
         """Serve until either side is done."""
         if self.session is not None:
             # Before the upgrade, so that one too many is refused with a status.
-            self._stops.append(self.rooms.clients.enter(self.session, self._dismiss))
+            self._stops.append(self.rooms.clients.enter(self.session, self.caller, "json", self._dismiss))
             self._stops.append(self.session.listeners.add(self._on_session))
         try:
             await self._websocket.accept()

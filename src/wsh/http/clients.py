@@ -1,30 +1,49 @@
-"""Connections that watch a session: how many, at most how many, and the word that sends them away."""
+"""Connections that watch a session: who, at most how many, and the word that sends them away."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from wsh.session.session import Session
+from wsh.wire.caller import Caller
 from wsh.wire.error import LimitReached
 
 Dismiss = Callable[[], None]
+Manner: TypeAlias = Literal["view", "raw", "json"]
+
+
+@dataclass(frozen=True, eq=False)
+class Present:
+    """One connection: `dismiss` sends it away, `manner` is the WebSocket it came by."""
+
+    caller: Caller
+    manner: Manner
+    dismiss: Dismiss
+    since: float
+
+    def to_wire(self) -> dict[str, Any]:
+        return {"role": self.caller.role, "name": self.caller.name, "manner": self.manner, "since": self.since}
 
 
 class Clients:
     def __init__(self, most: int) -> None:
         self._most = most
-        self._by_session: dict[str, list[Dismiss]] = {}
+        self._by_session: dict[str, list[Present]] = {}
 
-    def enter(self, session: Session, dismiss: Dismiss) -> Callable[[], None]:
+    def enter(self, session: Session, caller: Caller, manner: Manner, dismiss: Dismiss) -> Callable[[], None]:
         """Count a connection; `dismiss` is called to send it away. The returned function ends the count."""
         present = self._by_session.setdefault(session.sid, [])
         if len(present) >= self._most:
             raise LimitReached("clients of this session", self._most, "server.max_viewers")
-        present.append(dismiss)
+        one = Present(caller, manner, dismiss, time.time())
+        present.append(one)
 
         def leave() -> None:
-            if dismiss in present:
-                present.remove(dismiss)
+            if one in present:
+                present.remove(one)
             if not present and self._by_session.get(session.sid) is present:
                 del self._by_session[session.sid]
 
@@ -33,9 +52,12 @@ class Clients:
     def count(self, session: Session) -> int:
         return len(self._by_session.get(session.sid, ()))
 
+    def list_present(self, session: Session) -> list[Present]:
+        return list(self._by_session.get(session.sid, ()))
+
     def detach(self, session: Session) -> int:
         """Send every connection of a session away; how many there were."""
-        present = list(self._by_session.get(session.sid, ()))
-        for dismiss in present:
-            dismiss()
+        present = self.list_present(session)
+        for one in present:
+            one.dismiss()
         return len(present)

@@ -42,7 +42,9 @@ class RawStream:
     async def run(self) -> None:
         websocket, session = self._outlet.websocket, self._session
         viewer = f"raw:{id(self):x}"
-        stops = [self._rooms.clients.enter(session, lambda: self._outlet.close_soon(1000, "detached"))]
+        stops = [
+            self._rooms.clients.enter(session, self._caller, "raw", lambda: self._outlet.close_soon(1000, "detached"))
+        ]
         try:
             await websocket.accept()
             stops += [session.tap(self._on_output), session.listeners.add(self._on_event)]

@@ -84,7 +84,7 @@ async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
     asked: ViewQuery = call.query
     viewers = call.rooms.stages.viewers_of(session)
     connection = _Connection(websocket)
-    leave = call.rooms.clients.enter(session, lambda: connection.dismiss("detached"))
+    leave = call.rooms.clients.enter(session, call.caller, "view", lambda: connection.dismiss("detached"))
     viewer: Viewer | None = None
     try:
         await websocket.accept()

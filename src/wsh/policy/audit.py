@@ -94,6 +94,26 @@ class Audit:
                 return found[-limit:]
         return found
 
+    def read_tail(self, limit: int, max_bytes: int = _MAX_LINE_BYTES) -> list[dict[str, Any]]:
+        """The newest entries, oldest first: at most `limit`, of the last `max_bytes` of the newest file. Quick however long the log is."""
+        try:
+            with self.path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - max_bytes))
+                lines = file.read(max_bytes).split(b"\n")
+        except FileNotFoundError:
+            return []
+        found: list[dict[str, Any]] = []
+        # The first piece may begin in the middle of a line, the last one is not finished.
+        for raw in lines[1 if size > max_bytes else 0 : -1]:
+            try:
+                record = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict) and isinstance(record.get("hash"), str):
+                found.append(record)
+        return found[-limit:]
+
     def verify(self) -> VerifyReport:
         """Walk the whole chain, oldest file first."""
         problems: list[str] = []
