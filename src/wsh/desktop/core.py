@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 from wsh.desktop.end import WindowEnd
+from wsh.desktop.remote import PREFIX, RemoteSessions, RemoteView
 from wsh.desktop.scene import Frame, HistoryRow, Notice, PolicyView, RequestRow, RuleRow, SessionRow
 from wsh.policy import Mode, Policy, RuleEffect
 from wsh.policy.audit import Audit
@@ -30,7 +31,7 @@ from wsh.session.event import Actor, SessionEvent
 from wsh.session.registry import SessionCreated, SessionDestroyed, SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.terminal import encode_key, encode_mouse, encode_paste
+from wsh.terminal import Terminal, encode_key, encode_mouse, encode_paste
 from wsh.terminal.mouse import MouseAction, MouseButton
 from wsh.wire.error import WshError
 from wsh.wire.place import Places, ensure_private
@@ -113,6 +114,8 @@ class Core:
         self._last_frame = 0.0
         self._state_timer: asyncio.Handle | None = None
         self._waiting: dict[str, str] = {}
+        self._remote = RemoteSessions(self._places, self._tell_sessions)
+        self._view: RemoteView | None = None
         self._rules: dict[str, str] | None = None
         self._rules_are_ours = False
         ensure_private(self._places.runtime)
@@ -144,12 +147,13 @@ class Core:
             for session in self.registry.list_sessions():
                 self._follow(session)
             self.store.subscribe(self._on_policy)
-            watching = asyncio.ensure_future(self.store.watch())
+            watching = asyncio.gather(self.store.watch(), self._remote.run())
             self._started.set()
             self._tell_sessions()
             self._on_policy(self.store.current())
             await self._ending.wait()
             watching.cancel()
+            self._close_view()
             await asyncio.gather(watching, *self._tasks, return_exceptions=True)
         finally:
             await self.listener.aclose()
@@ -201,20 +205,16 @@ class Core:
 
     def _tell_sessions(self) -> None:
         rows = []
-        for session in self.registry.list_sessions():
+        for session in sorted(self.registry.list_sessions(), key=lambda session: session.cwd):
             state = self._waiting.get(session.sid, "running")
             if not session.running:
                 state = "exited" if session.exit_code == 0 else "failed"
-            rows.append(
-                SessionRow(
-                    session.sid,
-                    session.name,
-                    session.title or session.command,
-                    session.cwd,
-                    state,
-                    session.exit_code,
-                )
-            )
+            command = session.title or session.command
+            rows.append(SessionRow(session.sid, session.name, command, session.cwd, state, session.exit_code))
+        for info in sorted(self._remote.sessions, key=lambda info: info.cwd):
+            state = "running" if info.running else "exited" if info.exit_code == 0 else "failed"
+            command, place = info.title or info.command, f"on the server: {info.cwd}"
+            rows.append(SessionRow(PREFIX + info.name, info.name, command, place, state, info.exit_code, remote=True))
         self._tell(tuple(rows))
 
     def _schedule_states(self) -> None:
@@ -254,6 +254,9 @@ class Core:
         self._tell(("opened", session.sid))
 
     async def kill(self, sid: str) -> None:
+        if sid.startswith(PREFIX):
+            await self._remote.kill(sid.removeprefix(PREFIX))
+            return
         session = self._find(sid)
         if session is not None:
             await self.registry.destroy(session)
@@ -263,21 +266,37 @@ class Core:
     def watch(self, sid: str | None) -> None:
         self._watched = sid
         self._scrolled = 0
-        session = self._find(sid)
-        if session is not None and session.running:
-            session.resize(*self._size)
-        self._schedule_frame()
+        if self._view is None or self._view.sid != sid:
+            self._close_view()
+        if sid is not None and sid.startswith(PREFIX) and self._view is None:
+            name = sid.removeprefix(PREFIX)
+            self._view = RemoteView(self._places.socket, name, *self._size, self._schedule_frame)
+        self._fit()
+
+    def _close_view(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            self._begin(view.aclose)
+
+    def _shown(self) -> Session | RemoteView | None:
+        """What is in front: a session of ours, or one of the server's."""
+        if self._view is not None and self._view.sid == self._watched:
+            return self._view
+        return self._find(self._watched)
 
     def resize(self, rows: int, cols: int) -> None:
         self._size = (max(1, min(rows, 1000)), max(1, min(cols, 1000)))
-        session = self._find(self._watched)
-        if session is not None and session.running:
-            session.resize(*self._size)
-            self._schedule_frame()
+        self._fit()
+
+    def _fit(self) -> None:
+        shown = self._shown()
+        if shown is not None and shown.running:
+            shown.resize(*self._size)
+        self._schedule_frame()
 
     def scroll(self, lines: int) -> None:
         """Move the view up (positive) or down."""
-        session = self._find(self._watched)
+        session = self._shown()
         if session is not None:
             terminal = session.terminal
             most = 0 if terminal.alt else max(0, terminal.screen_line - terminal.first_line)
@@ -292,7 +311,7 @@ class Core:
     def _make_frame(self) -> None:
         self._frame_timer = None
         self._last_frame = time.monotonic()
-        session = self._find(self._watched)
+        session = self._shown()
         if session is None:
             return
         terminal = session.terminal
@@ -319,26 +338,26 @@ class Core:
             )
         )
 
-    async def _send(self, make: Callable[[Session], bytes]) -> None:
-        session = self._find(self._watched)
+    async def _send(self, make: Callable[[Terminal], bytes]) -> None:
+        session = self._shown()
         if session is not None and session.running:
             self._scrolled = 0
-            await session.send_input(make(session), PERSON)
+            await session.send_input(make(session.terminal), PERSON)
 
     async def press(self, key: str) -> None:
-        await self._send(lambda session: encode_key(key, session.terminal))
+        await self._send(lambda terminal: encode_key(key, terminal))
 
     async def type_text(self, text: str) -> None:
-        await self._send(lambda session: text.encode())
+        await self._send(lambda _: text.encode())
 
     async def paste(self, text: str) -> None:
-        await self._send(lambda session: encode_paste(text, session.terminal))
+        await self._send(lambda terminal: encode_paste(text, terminal))
 
     async def mouse(self, action: MouseAction, button: MouseButton | None, row: int, col: int) -> None:
-        await self._send(lambda s: encode_mouse(s.terminal, action, row, col, button))
+        await self._send(lambda terminal: encode_mouse(terminal, action, row, col, button))
 
     async def search(self, text: str) -> None:
-        session = self._find(self._watched)
+        session = self._shown()
         if session is None or not text:
             return
         hits = session.terminal.search(text)

@@ -13,7 +13,7 @@ _ROOT = QModelIndex()
 
 
 class ListModel(QAbstractListModel, Generic[Row]):
-    """Rows of one dataclass, told apart by `key`. Replacing the rows keeps those that stay, so that nothing jumps."""
+    """Rows of one dataclass, told apart by `key`. Replacing the rows keeps those that stay."""
 
     def __init__(self, kind: type[Row], key: str) -> None:
         super().__init__()
@@ -65,6 +65,16 @@ class ListModel(QAbstractListModel, Generic[Row]):
         names = [self._name(row) for row in rows]
         for gone in [self._name(row) for row in self.rows if self._name(row) not in names]:
             self.take(gone)
-        for row in rows:
-            if (at := self.find(self._name(row))) < 0 or self.rows[at] != row:
+        for n, row in enumerate(rows):
+            at = self.find(self._name(row))
+            if at < 0:
+                self.beginInsertRows(_ROOT, n, n)
+                self.rows.insert(n, row)
+                self.endInsertRows()
+                continue
+            if at != n:
+                self.beginMoveRows(_ROOT, at, at, _ROOT, n)
+                self.rows.insert(n, self.rows.pop(at))
+                self.endMoveRows()
+            if self.rows[n] != row:
                 self.put(row)

@@ -63,6 +63,7 @@ class Window(QObject):
     pendingChanged = Signal()
     selectedChanged = Signal()
     pageChanged = Signal()
+    shownChanged = Signal()
     noticed = Signal(str, bool)
     frameChanged = Signal(object)
     policyChanged = Signal()
@@ -81,6 +82,8 @@ class Window(QObject):
         self._page = "requests"
         self._command = ""
         self.arrived.connect(self._hear, Qt.ConnectionType.QueuedConnection)
+        self.selectedChanged.connect(self.shownChanged)
+        self.pageChanged.connect(self.shownChanged)
         self._clock = QTimer(self)
         self._clock.setInterval(500)
         self._clock.timeout.connect(self.clockChanged)
@@ -126,6 +129,7 @@ class Window(QObject):
 
     def _show_sessions(self, rows: list[SessionRow]) -> None:
         self.sessions.replace(rows)
+        self.shownChanged.emit()
         if self._selected and self.sessions.find(self._selected) < 0:
             self._selected = ""
             self.frameChanged.emit(None)
@@ -160,6 +164,11 @@ class Window(QObject):
         end = self.core.endpoint
         return f"{end.host}:{end.port}" if end is not None else ""
 
+    def _get_shown_name(self) -> str:
+        at = self.sessions.find(self._selected)
+        return self.sessions.rows[at].name if at >= 0 and self._page == "terminal" else ""
+
+    shownName = Property(str, _get_shown_name, notify=shownChanged)
     pending = Property(int, _get_pending, notify=pendingChanged)
     selected = Property(str, _get_selected, notify=selectedChanged)
     page = Property(str, _get_page, _set_page, notify=pageChanged)
@@ -193,6 +202,14 @@ class Window(QObject):
         self._set_page("terminal")
         self.core.submit(lambda: self.core.watch(sid))
         self.selectedChanged.emit()
+
+    @Slot(int)
+    def step(self, by: int) -> None:
+        """The next terminal of the list, or the one before."""
+        count = len(self.sessions.rows)
+        if count:
+            at = self.sessions.find(self._selected)
+            self.select(self.sessions.rows[(at + by) % count if at >= 0 else (0 if by > 0 else -1)].sid)
 
     @Slot()
     def openTerminal(self) -> None:

@@ -9,7 +9,7 @@ ApplicationWindow {
     height: 760
     minimumWidth: 640
     minimumHeight: 420
-    title: app.pending > 0 ? "(" + app.pending + ") interactive-terminal" : "interactive-terminal"
+    title: (app.pending > 0 ? "(" + app.pending + ") " : "") + (app.shownName !== "" ? app.shownName + " – " : "") + "interactive-terminal"
     color: look.c.ground
     font.pixelSize: 13
 
@@ -19,6 +19,8 @@ ApplicationWindow {
     Shortcut { sequence: "Ctrl+2"; onActivated: root.go("terminal") }
     Shortcut { sequence: "Ctrl+3"; onActivated: root.go("history") }
     Shortcut { sequence: "Ctrl+4"; onActivated: root.go("settings") }
+    Shortcut { sequences: ["Ctrl+PgDown", "Ctrl+Tab"]; onActivated: app.step(1) }
+    Shortcut { sequences: ["Ctrl+PgUp", "Ctrl+Shift+Tab"]; onActivated: app.step(-1) }
     Shortcut { sequence: "Ctrl+Shift+N"; onActivated: app.openTerminal() }
 
     RowLayout {

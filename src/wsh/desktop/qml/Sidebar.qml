@@ -80,12 +80,13 @@ Rectangle {
                 required property string command
                 required property string mood
                 required property var exit_code
+                required property bool remote
                 width: ListView.view.width
                 height: 44
                 radius: 6
                 color: app.selected === sid && app.page === "terminal" ? look.c.selected : hover.hovered ? look.c.hover : "transparent"
                 Accessible.role: Accessible.ListItem
-                Accessible.name: name + ", " + mark.word
+                Accessible.name: name + ", " + mark.word + (remote ? ", on the server" : "")
                 HoverHandler { id: hover }
                 TapHandler { onTapped: app.select(entry.sid) }
                 RowLayout {
@@ -97,6 +98,15 @@ Rectangle {
                         spacing: 0
                         Text { text: entry.name; textFormat: Text.PlainText; color: look.c.text; font.bold: true; elide: Text.ElideRight; Layout.fillWidth: true }
                         Text { text: entry.command; textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; font.family: "monospace"; elide: Text.ElideRight; Layout.fillWidth: true }
+                    }
+                    Rectangle {
+                        visible: entry.remote && !hover.hovered
+                        radius: 4
+                        color: "transparent"
+                        border.color: look.c.edge
+                        implicitWidth: tag.implicitWidth + 10
+                        implicitHeight: 18
+                        Text { id: tag; anchors.centerIn: parent; text: "server"; color: look.c.text_soft; font.pixelSize: 11 }
                     }
                     PlainButton {
                         visible: hover.hovered

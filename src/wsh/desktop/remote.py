@@ -1,0 +1,158 @@
+"""The sessions of this user's running server, beside the window's own: a list that keeps itself, and one of them on the screen.
+
+Stands on the client library and the server's WebSockets alone. Never starts a server, and does not hold an ephemeral one on which nothing
+runs: while there is none, the list is empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from websockets.asyncio.client import ClientConnection, unix_connect
+from websockets.exceptions import WebSocketException
+
+from wsh.client.client import connect
+from wsh.client.model import SessionInfo
+from wsh.session.event import Actor
+from wsh.terminal import Terminal
+from wsh.wire.error import WshError
+from wsh.wire.place import Places
+
+PREFIX = "server:"
+_AGAIN_S = 2.0
+_REFRESH_S = 3.0
+_AFAR_S = 10.0
+"""Longer than an ephemeral server without sessions waits for somebody."""
+_SCROLLBACK = 2000
+_LOST = (OSError, WebSocketException, WshError, TimeoutError)
+
+
+class RemoteSessions:
+    """What runs on the server. `run` until cancelled; `on_change` after each change of `sessions`."""
+
+    def __init__(self, places: Places, on_change: Callable[[], None]) -> None:
+        self._places = places
+        self._socket = places.socket
+        self._on_change = on_change
+        self.sessions: list[SessionInfo] = []
+
+    async def run(self) -> None:
+        while True:
+            pause = _AGAIN_S
+            if self._socket.exists():
+                try:
+                    await self._follow()
+                    pause = _AFAR_S
+                except _LOST:
+                    self._set([])
+            await asyncio.sleep(pause)
+
+    def _is_ephemeral(self) -> bool:
+        try:
+            return bool(json.loads(self._places.runtime_info.read_bytes()).get("ephemeral"))
+        except (OSError, ValueError):
+            return False
+
+    async def _follow(self) -> None:
+        """Hear of sessions that come and go, and look now and then for what else changes; ends when nobody should stay."""
+        async with (
+            connect(socket=self._socket, start=False) as server,
+            unix_connect(str(self._socket), "ws://localhost/ws/json", max_size=None, compression=None) as events,
+        ):
+            while True:
+                self._set(await server.list())
+                if self._is_ephemeral() and not any(info.running for info in self.sessions):
+                    return
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_REFRESH_S):
+                        await events.recv()
+
+    def _set(self, sessions: list[SessionInfo]) -> None:
+        # Activity changes all the time and is not shown.
+        if [_shown(info) for info in sessions] != [_shown(info) for info in self.sessions]:
+            self.sessions = sessions
+            self._on_change()
+
+    async def kill(self, name: str) -> None:
+        async with connect(socket=self._socket, start=False) as server:
+            await server.session(name).kill()
+
+
+def _shown(info: SessionInfo) -> tuple[object, ...]:
+    return info.name, info.command, info.title, info.cwd, info.running, info.exit_code
+
+
+class RemoteView:
+    """One session of the server, painted into a terminal of ours as its viewers see it: overlays and panels included."""
+
+    def __init__(self, socket: Path, name: str, rows: int, cols: int, on_change: Callable[[], None]) -> None:
+        self._path = socket
+        self._on_change = on_change
+        self._connection: ClientConnection | None = None
+        self.name = name
+        self.sid = PREFIX + name
+        self.terminal = Terminal(rows, cols)
+        self.running = True
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def title(self) -> str:
+        return self.terminal.title
+
+    async def _run(self) -> None:
+        """Show it until it ends; a server that comes back is asked again."""
+        while self.running:
+            with contextlib.suppress(*_LOST):
+                await self._show()
+            if self.running:
+                await asyncio.sleep(_AGAIN_S / 4)
+
+    async def _show(self) -> None:
+        asked = {"rows": self.terminal.rows, "cols": self.terminal.cols, "scrollback": _SCROLLBACK}
+        url = f"ws://localhost/sessions/{quote(self.name, safe='')}/ws/view?{urlencode(asked)}"
+        async with unix_connect(str(self._path), url, max_size=None, compression=None) as connection:
+            rows, cols = self.terminal.rows, self.terminal.cols
+            self.terminal.close()
+            self.terminal = Terminal(rows, cols)
+            self._connection = connection
+            try:
+                async for message in connection:
+                    if isinstance(message, bytes):
+                        self.terminal.feed(message)
+                        self.terminal.take_replies()
+                        self.terminal.take_events()
+                    elif json.loads(message).get("type") in ("exit", "dismissed"):
+                        self.running = False
+                    self._on_change()
+            finally:
+                self._connection = None
+
+    def resize(self, rows: int, cols: int) -> None:
+        if (rows, cols) != (self.terminal.rows, self.terminal.cols):
+            self.terminal.resize(rows, cols)
+            self._send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
+
+    async def send_input(self, data: bytes, actor: Actor) -> None:
+        """Type; who types is the viewer, which the server knows by itself."""
+        if self._connection is not None:
+            with contextlib.suppress(*_LOST):
+                await self._connection.send(data)
+
+    def _send(self, message: str) -> None:
+        async def send(connection: ClientConnection) -> None:
+            with contextlib.suppress(*_LOST):
+                await connection.send(message)
+
+        if self._connection is not None:
+            self._sending = asyncio.ensure_future(send(self._connection))
+
+    async def aclose(self) -> None:
+        self.running = False
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self.terminal.close()
