@@ -106,6 +106,7 @@ def test_files_that_are_no_text_are_skipped_and_counted(tools: Tools, tree: Path
     (tree / "empty.py").touch()
     built = tools("index_build")
     assert built["skippedByReason"] == {"binary": 1, "minified": 1, "notRegular": 1, "symlink": 1, "tooLarge": 1}
+    assert tools("index_status")["stale"] == {"added": 0, "changed": 0, "removed": 0}
     assert tools.paths(query="café OR cafe") == ["latin.txt"]
     assert tools.paths(query="bettong") == ["broken.txt"]
     assert tools.paths(query="Überbilby") == ["wide.txt"] == tools.paths(query="uberbilby")

@@ -70,7 +70,7 @@ def read_source(path: str, max_bytes: int) -> Text | Skipped:
         else:
             return Skipped("changedWhileRead", size, mtime)
     except OSError:
-        return Skipped("symlink" if os.path.islink(path) else "unreadable", size, mtime)
+        return _not_opened(path, size, mtime)
     decoded = decode(raw)
     if decoded is None:
         return Skipped("binary", size, mtime)
@@ -78,6 +78,18 @@ def read_source(path: str, max_bytes: int) -> Text | Skipped:
     if is_minified(data):
         return Skipped("minified", size, mtime)
     return Text(data, encoding, hashlib.sha256(raw).hexdigest(), size, mtime)
+
+
+def _not_opened(path: str, size: int, mtime: int) -> Skipped:
+    """A symlink has times of its own to compare later. What cannot be read is tried again by every build instead: a
+    change of its permissions does not show in them."""
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return Skipped("unreadable", size, mtime)
+    if stat.S_ISLNK(info.st_mode):
+        return Skipped("symlink", info.st_size, info.st_mtime_ns)
+    return Skipped("unreadable", size, mtime)
 
 
 def _read_all(fd: int, limit: int) -> bytes:
