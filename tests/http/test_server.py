@@ -242,6 +242,10 @@ def test_bodies_are_bounded_and_must_be_json(places: Places) -> None:
             "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         ).encode()
         assert b" 413 " in server.raw(head + b"800\r\n" + b" " * 2048 + b"\r\n800\r\n" + b" " * 2048 + b"\r\n0\r\n\r\n")
+        much = server.request("PUT", put, b" " * (20 << 20), headers={"Content-Type": "application/json"})
+        assert (much.status, much.code) == (413, "too_large"), "a client that sends all before it reads has its answer"
+        asking = head.replace(b"Transfer-Encoding: chunked", b"Content-Length: 4000\r\nExpect: 100-continue")
+        assert server.raw(asking).startswith(b"HTTP/1.1 413")
         form = server.request(
             "PUT", put, b"persistent=true", headers={"Content-Type": "application/x-www-form-urlencoded"}
         )

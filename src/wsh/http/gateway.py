@@ -310,6 +310,10 @@ async def _close_broken(websocket: WebSocket) -> None:
         pass
 
 
+_SPILL_BYTES = 64 << 20
+_SPILL_S = 5.0
+
+
 class _ClientGone(Exception):
     """The client hung up; nobody waits for an answer."""
 
@@ -378,6 +382,8 @@ async def read_body(
         return b""
     announced = headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > limit:
+        if headers.get("expect", "").lower() != "100-continue":  # that client asks first, and has sent nothing yet
+            await _spill(receive, int(announced))
         raise TooLarge("The body", limit, "server.max_body_bytes")
     message = await _receive_within(receive, idle_s)
     body: bytes = message.get("body", b"")
@@ -394,9 +400,30 @@ async def read_body(
         part = message.get("body", b"")
         size += len(part)
         if size > limit:
+            if message.get("more_body"):
+                await _spill(receive, _SPILL_BYTES)
             raise TooLarge("The body", limit, "server.max_body_bytes")
         parts.append(part)
     return b"".join(parts)
+
+
+async def _spill(receive: Receive, announced: int) -> None:
+    """Take in what the client still sends of a body that is refused, within reason.
+
+    Most clients send all before they read. Closing on them resets the connection, and the answer that says why is lost.
+    """
+    if announced > _SPILL_BYTES:
+        return
+    left = _SPILL_BYTES
+    try:
+        async with asyncio.timeout(_SPILL_S):
+            while left > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
+                left -= len(message.get("body", b""))
+    except TimeoutError:
+        pass
 
 
 async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[str, Any]:
