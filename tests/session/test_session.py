@@ -332,3 +332,16 @@ def test_a_sessions_environment_has_no_token_of_the_server(places: Places, monke
         assert "secret" not in text and "WSH_SESSION=clean" in text
 
     run_with_registry(places, work)
+
+
+def test_a_session_can_be_killed_at_the_very_moment_its_program_ends(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        for n in range(40):
+            session = await registry.open_session(SessionSpec(command="true"))
+            await session.wait_until_exit()
+            # Meanwhile the housekeeping lets go of ended sessions, too.
+            await asyncio.sleep(n * 0.02 % 0.7)
+            await asyncio.gather(registry.destroy(session), registry.destroy(session))
+            assert registry.list_sessions() == []
+
+    run_with_registry(places, work)

@@ -40,6 +40,10 @@ _LAST_WORDS_S = 15
 _END_S = 5.0
 
 
+class _NoSuchChild(InvalidRequest):
+    """Asked about a child that was forgotten."""
+
+
 class Keeper:
     """A connection to the one keeper of a place. Only the newest connection counts; an older one is displaced.
 
@@ -133,7 +137,10 @@ class Keeper:
 
     async def forget(self, child: Child) -> None:
         """Drop an exited child from the keeper and release its ring. A child that runs is refused."""
-        await self._ask({"do": "forget", "child": child.id})
+        try:
+            await self._ask({"do": "forget", "child": child.id})
+        except _NoSuchChild:
+            pass  # somebody was quicker
         self._remove(child)
 
     async def ping(self) -> dict[str, Any]:
@@ -325,6 +332,8 @@ def _failure(code: str, facts: dict[str, Any], spec: SpawnSpec | None) -> Except
         if facts["stage"] == "program" and number in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
             return ProgramNotFound(spec.path or spec.argv[0])
         return SessionCreateFailed(f"{spec.argv[0]!r} cannot be started: {reason}.", errno=number, stage=facts["stage"])
+    if code == "no_such_child":
+        return _NoSuchChild("The keeper has no such child any more.", **facts)
     if code == "still_running":
         return InvalidRequest("A child that runs cannot be forgotten; kill it first.", **facts)
     return InvalidRequest(f"The keeper refused: {code.replace('_', ' ')}.", **facts)

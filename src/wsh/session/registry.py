@@ -251,8 +251,8 @@ class SessionRegistry:
         if child is not None:
             self.pump.forget(session)
             self._by_child.pop(child.id, None)
+            session.release_child()  # at once, so that nobody else lets go of it too
             await session.settle()
-            session.release_child()
             await self.keeper.forget(child)
 
     def _on_dirty(self, children: Sequence[Child]) -> None:
