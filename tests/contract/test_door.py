@@ -182,6 +182,8 @@ def test_the_connections_own_variables_govern_it(server: RunningServer, tmp_path
         assert (
             payload(stdio.call(TOOL, {"action": "run", "command": "ls"}))["error"]["code"] == "PM_TERM_INVALID_ACTION"
         )
+        listed = {tool["name"] for tool in stdio.request("tools/list")["result"]["tools"]}
+        assert TOOL in listed and not listed & {"memory_terminal", "memory_terminal_vscode"}
     with host(tmp_path, WSH_ALIAS_STAGE="warn") as stdio:
         answer = payload(stdio.call("memory_terminal", {"action": "run", "command": "wget x"}))
         assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE" and answer["compat"]["deprecation"]

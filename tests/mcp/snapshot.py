@@ -27,7 +27,8 @@ def take(host: HttpHost) -> Json:
     tools = host.request("tools/list")["result"]["tools"]
     for tool in tools:
         tool.pop("toolingVersion")
-        tool["_meta"].pop("wsh/toolingVersion")
+        for copy in ("toolingVersion", "wsh/toolingVersion", "schemaVersion"):
+            tool["_meta"].pop(copy)
     return {
         "tools": {tool["name"]: tool for tool in tools},
         "resources": [

@@ -593,7 +593,7 @@ def test_the_list_of_tools_is_the_same_every_time_and_carries_its_versions(host:
     assert host.request("tools/list")["result"]["tools"] == first
     for tool in first:
         assert type(tool["schemaVersion"]) is int and tool["toolingVersion"]
-        assert tool["_meta"]["wsh/schemaVersion"] == tool["schemaVersion"]
+        assert tool["_meta"]["wsh/schemaVersion"] == tool["_meta"]["schemaVersion"] == tool["schemaVersion"]
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["description"] and tool["annotations"]["readOnlyHint"] in (True, False)
 

@@ -6,10 +6,10 @@ go through the same dispatch, and stage `strict` removes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from wsh.contract.alias import CANONICAL_TOOL, Stage, Tool
+from wsh.contract.alias import CANONICAL_TOOL, Stage, Tool, parse_stage
 from wsh.contract.caller import Caller
 from wsh.contract.dispatch import Contract
 from wsh.contract.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
@@ -70,7 +70,12 @@ def _spec(contract: Contract, name: Tool, stage: Stage) -> ToolSpec:
         slack_ms=MAX_TIMEOUT_MS + 300_000,
         checks_itself=True,
         annotations=Annotations(destructive=True, open_world=True),
+        offered=None if name == CANONICAL_TOOL else _accepts_legacy,
     )
+
+
+def _accepts_legacy(environ: Mapping[str, str]) -> bool:
+    return parse_stage(environ) != "strict"
 
 
 def _run(contract: Contract, name: Tool) -> Callable[[dict[str, Any], CallContext], Coroutine[Any, Any, ToolOutcome]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -54,6 +54,7 @@ class Tool:
                 "openWorldHint": hints.open_world,
             },
             "_meta": {
+                **self.versions,
                 SCHEMA_VERSION_META: spec.schema_version,
                 TOOLING_VERSION_META: VERSION,
                 FAMILY_META: spec.family,
@@ -95,8 +96,14 @@ class Registry:
                 raise ValueError(f"the tool {spec.name} must refuse unknown arguments")
             self._tools[spec.name] = Tool(spec, Validator(spec.input_schema))
 
-    def list_tools(self, families: Sequence[Family] | None = None) -> list[Tool]:
-        return [t for t in self._tools.values() if families is None or t.spec.family in families]
+    def list_tools(
+        self, families: Sequence[Family] | None = None, environ: Mapping[str, str] | None = None
+    ) -> list[Tool]:
+        """Those of the families; with `environ`, only what a connection with these governing variables is offered."""
+        found = [t for t in self._tools.values() if families is None or t.spec.family in families]
+        if environ is None:
+            return found
+        return [t for t in found if t.spec.offered is None or t.spec.offered(environ)]
 
     def find_tool(self, name: str, families: Sequence[Family] | None = None) -> Tool | None:
         tool = self._tools.get(name)

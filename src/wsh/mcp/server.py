@@ -109,7 +109,8 @@ def build_server(door: Door) -> WshServer:
     registry, desk = door.registry, door.desk
 
     async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-        tools = registry.list_tools(door.find_caller(ctx).toolsets)
+        caller = door.find_caller(ctx)
+        tools = registry.list_tools(caller.toolsets, caller.environ)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.definition) for tool in tools])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:

@@ -159,6 +159,7 @@ class ToolSpec:
     full. `refuse` makes the answer to bad arguments, where a family has its own payload; it sees every call whose
     arguments do not fit the schema. With `checks_itself` the door passes arguments on unchecked, and the schema is what
     the tool says of itself. `slack_ms` is how long past its deadline a self-timed tool may take to end by itself.
+    `offered` says whether a connection with these governing variables is shown the tool; a call still gets its answer.
     """
 
     name: str
@@ -177,3 +178,4 @@ class ToolSpec:
     reads: bool = False
     annotations: Annotations = field(default_factory=Annotations)
     refuse: Refuse | None = None
+    offered: Callable[[Mapping[str, str]], bool] | None = None
