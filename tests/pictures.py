@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +24,9 @@ OUT = Path(__file__).parents[1] / "docs" / "pictures"
 
 
 def main() -> None:
+    """All of them, or those named on the command line: page, window, terminal."""
     OUT.mkdir(exist_ok=True)
+    wanted = set(sys.argv[1:]) or {"page", "window", "terminal"}
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
@@ -33,9 +36,13 @@ def main() -> None:
         places = find_places()
         with running_server(places, check_left=False) as server:
             _fill(server, project)
-            with chromium() as browser:
-                take_pages(server, browser)
-        for theme in ("dark", "light"):
+            if "page" in wanted:
+                with chromium() as browser:
+                    take_pages(server, browser)
+            if "terminal" in wanted:
+                with virtual_screen("820x520x24") as display:
+                    take_terminals(server, display, project)
+        for theme in ("dark", "light") if "window" in wanted else ():
             with (
                 virtual_screen("1180x760x24") as display,
                 desk(places, display, "--theme", theme) as window,
@@ -126,6 +133,55 @@ def take_windows(server: RunningServer, window: Desk, theme: str, project: Path)
         window.press(key)
         time.sleep(0.8)
         window.picture(OUT / f"window-{name}.png")
+
+
+def take_terminals(server: RunningServer, display: str, project: Path) -> None:
+    """wsh attach in a real emulator: an overlay over vim, a panel over htop, and captured keys."""
+    wsh = f"{sys.executable} -m wsh.cli.main attach"
+    note = {
+        "x": 24,
+        "y": 5,
+        "width": 40,
+        "height": 4,
+        "background": "blue",
+        "spans": [{"text": " Agent: ", "bold": True}, {"text": "line 7 shadows a builtin.\n May I rename it?  y / n"}],
+    }
+    panel = {
+        "position": "bottom",
+        "height": 2,
+        "background": "#20303f",
+        "spans": [{"text": " build 42 % · 3 tests failed\n"}, {"text": " watching htop"}],
+    }
+    for session, path, body, name in (
+        ("editor", "overlay", note, "overlay"),
+        ("monitor", "panel", panel, "panel"),
+        ("build", "overlay", {**note, "x": 4, "focusable": True}, "capture"),
+    ):
+        made = server.request("POST", f"/sessions/{session}/{path}", body).json
+        if name == "capture":
+            server.request("POST", f"/sessions/{session}/input/capture", {})
+        command = [
+            "xterm",
+            "-geometry",
+            "100x30+0+0",
+            "-fa",
+            "DejaVu Sans Mono",
+            "-fs",
+            "10",
+            "-bg",
+            "#101216",
+            "-fg",
+            "#dfe3ea",
+        ]
+        shown = subprocess.Popen([*command, "-e", *wsh.split(), session], env={**os.environ, "DISPLAY": display})
+        time.sleep(5)
+        environ = {**os.environ, "DISPLAY": display}
+        subprocess.run(
+            ["import", "-window", "root", str(OUT / f"terminal-{name}.png")], env=environ, check=True, timeout=30
+        )
+        shown.terminate()
+        shown.wait(10)
+        server.request("DELETE", f"/sessions/{session}/{path}/{made['id']}")
 
 
 def _decline(window: Desk, count: int, *asking: Asking) -> None:

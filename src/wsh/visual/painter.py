@@ -154,7 +154,7 @@ class Painter:
         if self.banner:
             text = f" {self.banner} "[: shape.cols]
             at = shape.cols - len(text) + 1
-            rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(lay_text(text, "1;30;46"))]
+            rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(lay_text(text, "38;5;16;48;5;44"))]
         return rows
 
     # lines that scrolled off

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
-_LOAD = 8.0
+_LOAD = 25.0
 """Making frames takes at most one part in so many of the time."""
 
 
