@@ -23,6 +23,19 @@ from wsh.wire.place import find_places
 OUT = Path(__file__).parents[1] / "docs" / "pictures"
 
 
+WATCH = r"""
+while :; do
+  printf '\033[H\033[J\033[1mservice      state     load\033[0m\n'
+  for name in web worker queue mail search; do
+    n=$(( ($(date +%s) * ${#name}) % 20 + 1 ))
+    printf '%-12s \033[32mup\033[0m        \033[36m%s\033[0m\n' "$name" "$(printf '%*s' $n '' | tr ' ' '|')"
+  done
+  printf 'backup       \033[31mdown\033[0m\n'
+  sleep 2
+done
+"""
+
+
 def main() -> None:
     """All of them, or those named on the command line: page, window, terminal."""
     OUT.mkdir(exist_ok=True)
@@ -56,6 +69,7 @@ def _make_project(root: Path) -> Path:
     project.mkdir()
     (project / "app.py").write_text('def greet(name):\n    return f"Hello, {name}"\n\n\nprint(greet("world"))\n' * 6)
     (project / "Makefile").write_text("test:\n\t@for n in 1 2 3 4 5; do echo test $$n ok; done\n")
+    (project / "watch.sh").write_text(WATCH)
     return project
 
 
@@ -63,8 +77,8 @@ def _fill(server: RunningServer, project: Path) -> None:
     env = {"PS1": "\\[\\e[32m\\]demo\\[\\e[0m\\] $ "}
     for name, command, tags in (
         ("build", "bash --norc", ["ci"]),
-        ("editor", f"vim -u NONE -N {project}/app.py", ["agent"]),
-        ("monitor", "htop -d 30", []),
+        ("editor", "vim -u NONE -N app.py", ["agent"]),
+        ("monitor", "sh watch.sh", []),
         ("release", "sh -c 'echo publishing; exit 3'", ["ci"]),
     ):
         body = {"name": name, "command": command, "cwd": str(project), "env": env, "tags": tags}
@@ -96,6 +110,13 @@ def take_pages(server: RunningServer, browser: Browser) -> None:
                 page.get_by_label("Time").fill(str(longest * 0.6))
                 page.wait_for_timeout(600)
                 _keep(page, "page-replay")
+                page.keyboard.press("Control+k")
+                page.wait_for_selector(".palette")
+                _keep(page, "page-palette")
+                page.keyboard.press("Escape")
+                page.locator(".place", has_text="Server").click()
+                page.wait_for_selector(".scroll tbody tr")
+                _keep(page, "page-server")
     phone = {"viewport": {"width": 390, "height": 760}, "is_mobile": True, "has_touch": True, "color_scheme": "dark"}
     with open_page(browser, **phone) as watched:
         watched.page.goto(str(server.request("POST", "/auth/link").json["url"]))

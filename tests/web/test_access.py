@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.serving import RunningServer, running_server
-from tests.web.browser import chromium, open_page
-from wsh.wire.place import Places
+from tests.serving import RunningServer
+from tests.web.browser import open_page
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def server(places: Places) -> Iterator[RunningServer]:
-    with running_server(places) as running:
-        yield running
 
 
 def grave(page: Page) -> list[str]:

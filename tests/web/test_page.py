@@ -7,32 +7,19 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.bridge.program import running_desktop
 from tests.serving import RunningServer, running_server, start_server
-from tests.web.browser import Watched, chromium, open_page
+from tests.web.browser import Watched, open_page
 from wsh.look import css
 from wsh.wire.place import Places
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "wsh" / "http" / "static" / "ui"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def server(places: Places) -> Iterator[RunningServer]:
-    with running_server(places) as running:
-        yield running
 
 
 def link(server: RunningServer) -> str:

@@ -12,11 +12,15 @@ interface Cast {
   length: number;
 }
 
+const STEP_S = 0.01;
+
 function parse(text: string): Cast {
   const lines = text.split("\n").filter(Boolean);
   const head = JSON.parse(lines[0] ?? "{}") as { width?: number; height?: number };
   const events = lines.slice(1).map((line) => JSON.parse(line) as [number, string, string]);
-  return { rows: head.height ?? 24, cols: head.width ?? 80, events, length: events.at(-1)?.[0] ?? 0 };
+  // Whole steps of the scrubber, or its right end would lie before the last event.
+  const length = Math.ceil((events.at(-1)?.[0] ?? 0) / STEP_S) * STEP_S;
+  return { rows: head.height ?? 24, cols: head.width ?? 80, events, length: Number(length.toFixed(2)) };
 }
 
 export function Replay() {
@@ -114,7 +118,7 @@ export function Replay() {
           aria-label="Time"
           min={0}
           max={cast?.length ?? 0}
-          step={0.01}
+          step={STEP_S}
           value={at}
           onInput={(event) => setAt(Number(event.currentTarget.value))}
         />

@@ -32,7 +32,6 @@ export function Sidebar() {
         </button>
       </header>
       <div class="places">
-        <Place to="single" label="Single" keys="click a session" />
         <Place to="grid" label="Grid" keys="Alt+G" />
         <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length + waitingApprovals().length} />
         <Place to="search" label="Search" keys="Alt+S" />

@@ -155,8 +155,10 @@ export function Single() {
             </button>
           ))}
         {inspector.value === null && (
-          <button title="Commands and details (Alt+I)" onClick={() => (inspector.value = "commands")}>
-            Commands
+          <button class="icon" title="Commands and details (Alt+I)" aria-label="Commands" onClick={() => (inspector.value = "commands")}>
+            <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true">
+              <path d="M1.5 3h1M1.5 7h1M1.5 11h1M5.5 3h7M5.5 7h7M5.5 11h7" />
+            </svg>
           </button>
         )}
         <Menu entry={entry} />

@@ -1,0 +1,41 @@
+"""One browser and one server for all tests of the page; sessions are gone after their test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.serving import RunningServer, running_server
+from tests.web.browser import chromium
+from wsh.wire.place import find_places
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("web")
+    patch = pytest.MonkeyPatch()
+    for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+        (folder / name).mkdir(mode=0o700)
+        patch.setenv(variable, str(folder / name))
+    try:
+        with running_server(find_places()) as running:
+            # The variables hold for this server alone: tests that start one of their own set theirs.
+            patch.undo()
+            yield running
+    finally:
+        patch.undo()
+
+
+@pytest.fixture
+def server(shared_server: RunningServer) -> Iterator[RunningServer]:
+    yield shared_server
+    for info in shared_server.get("/sessions"):
+        assert shared_server.request("DELETE", f"/sessions/{info['name']}").status in (204, 404)
