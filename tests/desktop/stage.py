@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,10 +126,17 @@ class Desk:
 
 
 @contextmanager
-def desk(places: Places, display: str, *arguments: str, environ: dict[str, str] | None = None) -> Iterator[Desk]:
+def desk(
+    places: Places,
+    display: str,
+    *arguments: str,
+    environ: dict[str, str] | None = None,
+    within: Sequence[str] = (),
+) -> Iterator[Desk]:
+    """The window on `display`; `within` is a command that starts it somewhere else."""
     environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "LANG": "C.UTF-8", **(environ or {})}
     process = subprocess.Popen(
-        [sys.executable, "-m", "wsh.desktop.main", "--port", "0", *arguments],
+        [*within, sys.executable, "-m", "wsh.desktop.main", "--port", "0", *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
