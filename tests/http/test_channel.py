@@ -395,6 +395,7 @@ def test_one_socket_hears_several_sessions(server: RunningServer, open_session: 
 # what a hostile or broken client can do
 
 
+@pytest.mark.torture
 def test_fuzzed_messages_are_answered_and_nobody_else_notices(server: RunningServer, torture: bool) -> None:
     count = 10_000 if torture else 500
     rng = random.Random(7)

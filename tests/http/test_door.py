@@ -181,7 +181,7 @@ def test_a_cookie_that_was_changed_is_worth_nothing(server: RunningServer) -> No
 
 def test_a_browser_without_a_cookie_is_told_how_to_sign_in(server: RunningServer) -> None:
     reply = server.request("GET", "/docs", token=None, headers={"Accept": "text/html,*/*"})
-    assert reply.status == 401 and b"wsh token --link" in reply.body
+    assert reply.status == 401 and b"wsh link" in reply.body
     assert reply.headers["content-type"].startswith("text/html")
 
 

@@ -32,6 +32,7 @@ def count_files(places: Places) -> int:
     return sum(1 for path in places.sessions.rglob("*") if path.is_file())
 
 
+@pytest.mark.torture
 @pytest.mark.timeout(3600)
 def test_sessions_that_come_and_go_leave_nothing(places: Places, torture: bool) -> None:
     warm_up, cycles = (200, 2000) if torture else (15, 45)

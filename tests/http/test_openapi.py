@@ -75,6 +75,7 @@ def test_everything_is_documented() -> None:
             assert f"`{setting.key}`" in text, f"{setting.key} is missing in docs/http-api.md"
 
 
+@pytest.mark.torture
 @pytest.mark.timeout(600)
 def test_generated_requests_find_no_server_error_and_nothing_undocumented(
     places: Places, tmp_path: Path, torture: bool

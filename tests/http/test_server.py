@@ -205,6 +205,25 @@ def test_sigterm_keeps_the_sessions_for_the_next_server_and_stop_ends_them(place
             wait_for(lambda: find_processes(places) == [], "the end of everything")
 
 
+def test_a_screen_that_cannot_be_stored_does_not_get_in_the_way_of_a_restart(places: Places) -> None:
+    server = start_server(places, environ={"WSH_JOURNAL_SNAPSHOT_INTERVAL_S": "0.2"})
+    printed = {"wide": "\\033[?1049h\\346\\274\\242", "unfinished": "\\033]2;" + "x" * 100_000}
+    for name, text in printed.items():
+        command = f"sh -c \"printf '{text}'; exec cat\""
+        assert server.request("POST", "/sessions", {"name": name, "command": command}).status == 201
+        server.get(f"/sessions/{name}/idle?timeout_ms=200")
+        server.request("POST", f"/sessions/{name}/resize", {"rows": 1, "cols": 1})
+        assert server.request("GET", f"/sessions/{name}/screen").status == 200
+        assert server.request("GET", f"/sessions/{name}/scrollback").status == 200
+    time.sleep(1.5)
+    assert server.stop() == 0
+    assert "Traceback" not in server.output.read_text()
+    with running_server(places) as server:
+        for name in printed:
+            assert server.get(f"/sessions/{name}")["running"]
+            assert server.request("GET", f"/sessions/{name}/screen").status == 200
+
+
 def test_make_run_says_where_to_look_and_what_to_paste(places: Places) -> None:
     with running_server(places) as server:
         wait_for(lambda: "Ctrl+C" in server.output.read_text(), "the announcement")

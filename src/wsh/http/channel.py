@@ -45,15 +45,16 @@ class Channel:
         self._feeds = feeds
         self._websocket = websocket
         self._outlet = Outlet(websocket)
+        self._most = rooms.settings.get_int("server.client_buffer_bytes")
         self._subscriptions: dict[str, Subscription] = {}
         self._waits: dict[str, asyncio.Task[None]] = {}
         self._stops: list[Callable[[], None]] = []
 
     async def run(self) -> None:
         """Serve until either side is done."""
+        # Before the upgrade, so that one too many is refused with a status.
+        self._stops.append(self.rooms.clients.enter(self.session, self.caller, "json", self._dismiss))
         if self.session is not None:
-            # Before the upgrade, so that one too many is refused with a status.
-            self._stops.append(self.rooms.clients.enter(self.session, self.caller, "json", self._dismiss))
             self._stops.append(self.session.listeners.add(self._on_session))
         try:
             await self._websocket.accept()
@@ -85,6 +86,8 @@ class Channel:
         self.rooms.stages.end_leases(self.id)
 
     def _write(self, body: dict[str, Any]) -> None:
+        if self._outlet.buffered > self._most:
+            self._outlet.close_soon(1013, "the client does not read")
         self._outlet.write(make_frame(dump_json(body)))
 
     def _dismiss(self) -> None:

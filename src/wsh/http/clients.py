@@ -33,19 +33,23 @@ class Clients:
         self._most = most
         self._by_session: dict[str, list[Present]] = {}
 
-    def enter(self, session: Session, caller: Caller, manner: Manner, dismiss: Dismiss) -> Callable[[], None]:
-        """Count a connection; `dismiss` is called to send it away. The returned function ends the count."""
-        present = self._by_session.setdefault(session.sid, [])
+    def enter(self, session: Session | None, caller: Caller, manner: Manner, dismiss: Dismiss) -> Callable[[], None]:
+        """Count a connection to a session, or to the server as a whole; `dismiss` is called to send it away.
+
+        The returned function ends the count.
+        """
+        key = session.sid if session is not None else ""
+        present = self._by_session.setdefault(key, [])
         if len(present) >= self._most:
-            raise LimitReached("clients of this session", self._most, "server.max_viewers")
+            raise LimitReached("clients of this session" if key else "clients", self._most, "server.max_viewers")
         one = Present(caller, manner, dismiss, time.time())
         present.append(one)
 
         def leave() -> None:
             if one in present:
                 present.remove(one)
-            if not present and self._by_session.get(session.sid) is present:
-                del self._by_session[session.sid]
+            if not present and self._by_session.get(key) is present:
+                del self._by_session[key]
 
         return leave
 

@@ -61,7 +61,6 @@ class Feed:
         self._timer: asyncio.TimerHandle | None = None
         self._seq = 0
         self._screen: dict[str, Any] | None = None
-        self._scrollback_lines = 0
         self._told_at = 0.0
         self._cost_s = 0.0
         self._output_at = -1
@@ -98,11 +97,12 @@ class Feed:
     def sync(self) -> dict[str, Any]:
         """The screen as it was told last, from which the next difference is counted."""
         assert self._screen is not None
+        terminal = self.session.terminal
         return {
             "event": "sync",
             "seq": self._seq,
             "screen": self._screen,
-            "scrollback_lines": self._scrollback_lines,
+            "scrollback_lines": terminal.total_lines - terminal.first_line,
         }
 
     # what happens
@@ -160,8 +160,6 @@ class Feed:
     # differences
 
     def _look(self) -> dict[str, Any]:
-        terminal = self.session.terminal
-        self._scrollback_lines = terminal.total_lines - terminal.first_line
         return self._rooms.screen(self.session, self.format)
 
     def _collect(self) -> list[Event]:

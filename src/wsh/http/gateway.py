@@ -321,7 +321,7 @@ class _ClientGone(Exception):
 _SIGN_IN = (
     b"<!doctype html><html lang=en><meta charset=utf-8><title>wsh: sign in</title>"
     b"<h1>Sign in to wsh</h1><p>This page needs a link that works once. Make one in a terminal:</p>"
-    b"<pre>wsh token --link</pre><p>and open it in this browser.</p></html>"
+    b"<pre>wsh link</pre><p>and open it in this browser.</p></html>"
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from wsh.session.store import Snapshot
+from wsh.wire.error import WshError
 from wsh.wire.setting import Settings
 
 if TYPE_CHECKING:
@@ -112,12 +113,25 @@ class Housekeeping:
         self._busy.add(session)
         # Marked now, so that the next one is due a full distance on, also if this write fails.
         session.snapshot_offset = session.generation
-        self._spawn(self._write_snapshot(session, session.make_snapshot()))
+        snapshot = self._take_snapshot(session)
+        if snapshot is not None:
+            self._spawn(self._write_snapshot(session, snapshot))
 
     async def _save(self, session: Session) -> None:
         self._changed.pop(session, None)
         session.snapshot_offset = session.generation
-        await self._write_snapshot(session, session.make_snapshot())
+        snapshot = self._take_snapshot(session)
+        if snapshot is not None:
+            await self._write_snapshot(session, snapshot)
+
+    def _take_snapshot(self, session: Session) -> Snapshot | None:
+        """None in a state that cannot be stored: the last snapshot and the journal hold everything until then."""
+        try:
+            return session.make_snapshot()
+        except WshError as problem:
+            log.info("no snapshot of session %s now: %s", session.name, problem)
+            self._busy.discard(session)
+            return None
 
     async def _write_snapshot(self, session: Session, snapshot: Snapshot) -> None:
         try:

@@ -144,8 +144,9 @@ class Session:
         return {
             "sid": self.sid,
             "name": self.name,
-            "command": self.command,
-            "argv": list(self.argv),
+            # The keeper remembers 64 KiB of a child. What is longer was for the program, not for a list of sessions.
+            "command": self.command[:2000],
+            "argv": [word[:200] for word in self.argv[:16]],
             "cwd": self.start_cwd,
             "rows": self.rows,
             "cols": self.cols,

@@ -60,7 +60,8 @@ def _engine_bytes(terminal: Terminal) -> bytes:
             "snapshot_encode",
         )
     except EngineError as problem:
-        if problem.facts["result"] == lib.GHOSTTY_INVALID_VALUE and not terminal.at_ground:
+        # Also at rest the library knows states that it cannot store, such as a wide character in a single column.
+        if problem.facts["result"] == lib.GHOSTTY_INVALID_VALUE:
             raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
         raise
 

@@ -428,14 +428,15 @@ class SnapshotCorrupt(WshError):
 
 
 class SnapshotNotPossible(WshError):
-    """The terminal is inside an escape sequence that is too long to be stored. It passes when the sequence ends."""
+    """The terminal is in a state that cannot be stored, mostly inside a very long escape sequence. It passes."""
 
     code = "snapshot_not_possible"
     blame: ClassVar[Blame] = "child"
 
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(
-            f"The program is inside an escape sequence of more than {limit_bytes} bytes.",
+            f"The terminal cannot be stored now: an escape sequence of more than {limit_bytes} bytes is unfinished, "
+            "or the screen is too narrow for what it holds.",
             hint="Take the snapshot later; until then the last one and the journal hold everything.",
             limit_bytes=limit_bytes,
         )
