@@ -112,6 +112,8 @@ class Core:
         self._size = (24, 80)
         self._frame_timer: asyncio.Handle | None = None
         self._last_frame = 0.0
+        self._frame_out = False
+        self._frame_owed = False
         self._state_timer: asyncio.Handle | None = None
         self._waiting: dict[str, str] = {}
         self._remote = RemoteSessions(self._places, self._tell_sessions)
@@ -143,7 +145,7 @@ class Core:
             endpoint = await self.listener.start()
             self.endpoint = dataclasses.replace(endpoint, pid=os.getpid())
             write_endpoint(self._places.desktop_info, self.endpoint)
-            self.registry.lifecycle.add(self._on_lifecycle)
+            unfollow = self.registry.lifecycle.add(self._on_lifecycle)
             for session in self.registry.list_sessions():
                 self._follow(session)
             self.store.subscribe(self._on_policy)
@@ -153,6 +155,7 @@ class Core:
             self._on_policy(self.store.current())
             await self._ending.wait()
             watching.cancel()
+            unfollow()
             self._close_view()
             await asyncio.gather(watching, *self._tasks, return_exceptions=True)
         finally:
@@ -303,8 +306,16 @@ class Core:
             self._scrolled = max(0, min(self._scrolled + lines, most))
             self._schedule_frame()
 
+    def frame_taken(self) -> None:
+        """The window has drawn the last frame. Until then no other is made: a slow screen gets fewer, not a queue of them."""
+        self._frame_out = False
+        if self._frame_owed:
+            self._schedule_frame()
+
     def _schedule_frame(self) -> None:
-        if self._frame_timer is None:
+        if self._frame_out:
+            self._frame_owed = True
+        elif self._frame_timer is None:
             wait = max(0.0, self._last_frame + _FRAME_S - time.monotonic())
             self._frame_timer = self._loop.call_later(wait, self._make_frame)
 
@@ -314,6 +325,7 @@ class Core:
         session = self._shown()
         if session is None:
             return
+        self._frame_out, self._frame_owed = True, False
         terminal = session.terminal
         cursor, modes = terminal.cursor, terminal.modes
         top = 0 if terminal.alt else terminal.screen_line

@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 import sys
+import time
+from pathlib import Path
 
 from PySide6.QtCore import QSocketNotifier
 from PySide6.QtGui import QGuiApplication, QIcon, QPixmap
@@ -17,9 +19,17 @@ from wsh.desktop.window import Look, Window, load_window
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 
+FRAMES = "WSH_DESKTOP_FRAMES"
+"""Names a file that is given the time of every frame at the end, for measuring."""
+
 
 def show(places: Places, settings: Settings, host: str, port: int, *, hidden: bool, theme: str) -> int:
     """Run until the window is closed for good or a signal comes."""
+    # Painting is in Python, so it belongs in this thread: a render thread that waits for the interpreter while this one, holding it,
+    # waits for that thread (to quit, to hide) would never wake.
+    os.environ["QSG_RENDER_LOOP"] = "basic"
+    # A terminal that prints without end keeps the core's thread busy; the screen must not wait long for its turn.
+    sys.setswitchinterval(0.0005)
     application = QGuiApplication(sys.argv[:1])
     application.setApplicationName("interactive-terminal")
     application.setDesktopFileName("interactive-terminal")
@@ -51,10 +61,13 @@ def show(places: Places, settings: Settings, host: str, port: int, *, hidden: bo
     window.raised.connect(lambda: scene.alert(0) if scene.isVisible() else come_forward())
     if not hidden:
         scene.show()
+    frames = _Frames(scene) if os.environ.get(FRAMES) else None
     signals = _Signals(application, come_forward)
     try:
         return int(application.exec())
     finally:
+        if frames is not None:
+            frames.write(Path(os.environ[FRAMES]))
         signals.close()
         scene.close()
         window.core.stop()
@@ -88,6 +101,17 @@ class _Signals:
         self._notifier.setEnabled(False)
         self._reader.close()
         self._writer.close()
+
+
+class _Frames:
+    """When each frame was shown, by the monotonic clock."""
+
+    def __init__(self, scene: QQuickWindow) -> None:
+        self._times: list[float] = []
+        scene.frameSwapped.connect(lambda: self._times.append(time.monotonic()))
+
+    def write(self, path: Path) -> None:
+        path.write_text("".join(f"{moment:.6f}\n" for moment in self._times), encoding="utf-8")
 
 
 def _icon() -> QIcon:

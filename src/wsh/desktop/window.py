@@ -96,6 +96,8 @@ class Window(QObject):
             case Frame():
                 if value.sid == self._selected:
                     self.frameChanged.emit(value)
+                # After what is waiting to be drawn.
+                QTimer.singleShot(0, lambda: self.core.submit(self.core.frame_taken))
             case RequestRow():
                 self.requests.put(value)
                 self._clock.start()
