@@ -76,7 +76,7 @@ def test_everything_is_documented() -> None:
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1600)
 def test_generated_requests_find_no_server_error_and_nothing_undocumented(
     places: Places, tmp_path: Path, torture: bool
 ) -> None:
@@ -98,7 +98,7 @@ def test_generated_requests_find_no_server_error_and_nothing_undocumented(
                 "--phases",
                 "examples,coverage,fuzzing" if torture else "fuzzing",
                 "--max-examples",
-                "200" if torture else "4",
+                "40" if torture else "4",
                 "--checks",
                 "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
                 "--exclude-path-regex",
@@ -114,7 +114,7 @@ def test_generated_requests_find_no_server_error_and_nothing_undocumented(
             ],
             capture_output=True,
             text=True,
-            timeout=580,
+            timeout=1500,
             cwd=tmp_path,
         )
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
