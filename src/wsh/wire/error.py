@@ -54,7 +54,7 @@ class InvalidSessionName(InvalidRequest):
 
     def __init__(self, name: object) -> None:
         super().__init__(
-            f"{name!r} is not a session name.",
+            f"{str(name)[:80]!r} is not a session name.",
             hint="Use 1 to 64 letters, digits, '-', '_' or '.'.",
             name=str(name)[:128],
         )

@@ -9,7 +9,7 @@ from pydantic import Field
 from wsh.wire.model import Model, Shown
 
 Size: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
-Name: TypeAlias = Annotated[str, Field(max_length=256)]
+Name: TypeAlias = str
 Tags: TypeAlias = Annotated[list[str], Field(max_length=64)]
 
 
