@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.session.running import run_with_registry
-from tests.session.shells import each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
@@ -50,6 +50,21 @@ def test_shapes_of_input_that_are_not_one_plain_line(places: Places, shell: str)
             assert (here.exit_code, text_of(here)) == (0, "$x `y`\n  two")
         ended = await run(session, "echo with-newline\n")
         assert text_of(ended) == "with-newline" and ended.commands == (ended.command_id,)
+
+    with_shell(places, shell, work)
+
+
+@each_shell
+def test_a_command_right_after_ctrl_c_is_typed_whole(places: Places, shell: str) -> None:
+    async def work(session: Session) -> None:
+        for number in range(8):
+            if number % 2:
+                await run(session, "echo 'open", timeout_ms=100)
+            else:
+                await session.send_input(b"half a line", AGENT)
+                await asyncio.sleep(0.05)
+            await session.send_input(b"\x03", AGENT)
+            assert text_of(await run(session, f"echo whole-{number}")) == f"whole-{number}"
 
     with_shell(places, shell, work)
 

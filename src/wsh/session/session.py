@@ -86,6 +86,8 @@ class Session:
         """Output that a restore could not bring back."""
         self.taken_by: str | None = None
         self.last_input: tuple[Actor, float] | None = None
+        self.interrupted: tuple[float, int] = (0.0, 0)
+        """When Ctrl+C was last typed, and how many prompts the shell had shown before."""
         self.last_activity = time.monotonic()
         self.listeners: Listeners[SessionEvent] = Listeners()
         self.lock = asyncio.Lock()
@@ -303,6 +305,8 @@ class Session:
                 child = self._check_input(actor)
                 generation = child.ring.head
                 self.last_input = (actor, time.monotonic())
+                if b"\x03" in data:
+                    self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
                 await self._write(child, memoryview(data))
         finally:
             self._waiting_bytes -= len(data)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FIRST_PROMPT_S = 5.0
 PROMPT_GRACE_S = 0.1
+INTERRUPT_GRACE_S = 0.5
 LOOK_SOON_S = 0.004
 _PAUSE_S = 0.03
 _MOST_PACED_LINES = 2000
@@ -57,6 +58,7 @@ class Typist:
 
     async def wait_until_ready(self, log: CommandLog, silence_s: float) -> None:
         """A shell that is still drawing its prompt would have what is typed now echoed twice."""
+        await self._wait_after_interrupt(log)
         if log.silent:
             return
         limit = FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else self.grace(log, 3)
@@ -74,6 +76,14 @@ class Typist:
                 if seen is None or wants_input(self._session, seen):
                     log.silent = True  # a startup file asks something, or the shell is no longer ours
                     return
+
+    async def _wait_after_interrupt(self, log: CommandLog) -> None:
+        """A shell that drops its line for Ctrl+C loses the next key as well, until it shows a new prompt."""
+        at, prompts = self._session.interrupted
+        until = min(at + INTERRUPT_GRACE_S, self._deadline)
+        while log.prompts == prompts and self._session.running and time.monotonic() < until:
+            self._wake.clear()
+            await self.pause(until - time.monotonic())
 
     async def type_lines(self, lines: list[bytes], log: CommandLog) -> int | None:
         """All but the last line, each when its time has come. Returns the generation from before the first.
