@@ -224,9 +224,19 @@ function shrink(element: HTMLElement, terminal: Terminal): void {
   terminal.element.style.transform = `scale(${scale})`;
 }
 
+/** Whether WebGL is drawn by hardware: in software it is slower than the plain renderer. */
+function hasGraphics(): boolean {
+  const context = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+  if (!context) return false;
+  const facts = context.getExtension("WEBGL_debug_renderer_info");
+  const name = String(context.getParameter(facts ? facts.UNMASKED_RENDERER_WEBGL : context.RENDERER));
+  context.getExtension("WEBGL_lose_context")?.loseContext();
+  return !/swiftshader|llvmpipe|softpipe|software/i.test(name);
+}
+
 /** The quick renderer where the machine has one; the page works without. */
 async function loadRenderer(terminal: Terminal): Promise<void> {
-  if (!document.createElement("canvas").getContext("webgl2")) return;
+  if (!hasGraphics()) return;
   const { WebglAddon } = await import("@xterm/addon-webgl");
   try {
     const addon = new WebglAddon();

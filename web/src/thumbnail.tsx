@@ -19,10 +19,19 @@ function cssColor(color: Color | undefined, fallback: string): string {
   return `rgb(${step(Math.floor(i / 36))},${step(Math.floor(i / 6) % 6)},${step(i % 6)})`;
 }
 
-function drawRow(context: CanvasRenderingContext2D, row: number, spans: Span[], cols: number): void {
+interface Ink {
+  ground: string;
+  text: string;
+}
+
+/** Asked once per picture: it may make the browser compute styles anew. */
+function readInk(): Ink {
   const style = getComputedStyle(document.documentElement);
-  const ground = style.getPropertyValue("--terminal-ground").trim();
-  const text = style.getPropertyValue("--terminal-text").trim();
+  const read = (name: string): string => style.getPropertyValue(name).trim();
+  return { ground: read("--terminal-ground"), text: read("--terminal-text") };
+}
+
+function drawRow(context: CanvasRenderingContext2D, row: number, spans: Span[], cols: number, { ground, text }: Ink): void {
   context.fillStyle = ground;
   context.fillRect(0, row * CELL_H, cols * CELL_W, CELL_H);
   let col = 0;
@@ -36,10 +45,17 @@ function drawRow(context: CanvasRenderingContext2D, row: number, spans: Span[], 
       context.fillRect(col * CELL_W, row * CELL_H, characters.length * CELL_W, CELL_H);
     }
     context.fillStyle = fg;
-    for (const character of characters) {
-      if (character !== " ") context.fillRect(col * CELL_W, row * CELL_H + 1, CELL_W, CELL_H - 2);
-      col++;
+    // One block per word.
+    let start = -1;
+    for (let i = 0; i <= characters.length; i++) {
+      const blank = i === characters.length || characters[i] === " ";
+      if (!blank && start < 0) start = i;
+      else if (blank && start >= 0) {
+        context.fillRect((col + start) * CELL_W, row * CELL_H + 1, (i - start) * CELL_W, CELL_H - 2);
+        start = -1;
+      }
     }
+    col += characters.length;
   }
 }
 
@@ -54,7 +70,8 @@ export function Thumbnail(props: { name: string }) {
     const drawAll = (): void => {
       element.width = cols * CELL_W;
       element.height = Math.max(1, rows.length) * CELL_H;
-      rows.forEach((spans, row) => drawRow(context, row, spans, cols));
+      const ink = readInk();
+      rows.forEach((spans, row) => drawRow(context, row, spans, cols, ink));
     };
     const hear = (event: Event): void => {
       if (event.event === "sync") {
@@ -63,9 +80,10 @@ export function Thumbnail(props: { name: string }) {
         cols = screen.cols;
         drawAll();
       } else if (event.event === "diff") {
+        const ink = readInk();
         for (const change of event.rows as { row: number; line: Span[] }[]) {
           rows[change.row] = change.line;
-          drawRow(context, change.row, change.line, cols);
+          drawRow(context, change.row, change.line, cols, ink);
         }
       }
     };
