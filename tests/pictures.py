@@ -61,6 +61,8 @@ def main() -> None:
                 desk(places, display, "--theme", theme) as window,
                 running_server(places, check_left=False) as server,
             ):
+                if theme == "dark":
+                    _fill(server, project)
                 take_windows(server, window, theme, project)
 
 
@@ -143,7 +145,7 @@ def take_windows(server: RunningServer, window: Desk, theme: str, project: Path)
     _decline(window, 2, first, second)
     third = Asking(
         server,
-        {**execute("vim", "-u", "NONE", "-N", "app.py", timeout_ms=4000), "runtime": {**cwd, "timeout_ms": 4000}},
+        {**execute("vim", "-n", "-u", "NONE", "-N", "app.py", timeout_ms=4000), "runtime": {**cwd, "timeout_ms": 4000}},
     )
     window.wait_for_pending(1)
     window.press("ctrl+Return")

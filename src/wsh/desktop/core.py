@@ -132,6 +132,7 @@ class Core:
             on_closed=lambda id, outcome, reason: self._tell(("closed", id, outcome, reason)),
             on_history=self._tell,
             on_session=lambda session: self._tell(("opened", session.sid)),
+            size=lambda: self._size,
         )
         options = ListenerOptions(
             host=self._options.host,
@@ -216,7 +217,7 @@ class Core:
             rows.append(SessionRow(session.sid, session.name, command, session.cwd, state, session.exit_code))
         for info in sorted(self._remote.sessions, key=lambda info: info.cwd):
             state = "running" if info.running else "exited" if info.exit_code == 0 else "failed"
-            command, place = info.title or info.command, f"on the server: {info.cwd}"
+            command, place = info.title or info.command, f"server: {info.cwd}"
             rows.append(SessionRow(PREFIX + info.name, info.name, command, place, state, info.exit_code, remote=True))
         self._tell(tuple(rows))
 

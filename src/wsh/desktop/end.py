@@ -52,6 +52,7 @@ class WindowEnd:
         on_closed: Callable[[str, str, str], None],
         on_history: Callable[[HistoryRow], None],
         on_session: Callable[[Session], None],
+        size: Callable[[], tuple[int, int]],
     ) -> None:
         self._registry = registry
         self._settings = settings
@@ -61,6 +62,7 @@ class WindowEnd:
         self._on_closed = on_closed
         self._on_history = on_history
         self._on_session = on_session
+        self._size = size
         self.pending: dict[str, Pending] = {}
         self._history: dict[str, HistoryRow] = {}
         self._by_terminal: dict[str, str] = {}
@@ -167,10 +169,14 @@ class WindowEnd:
     # running
 
     async def run(self, order: Order, sink: Sink) -> None:
+        # Programs begin at the size they are looked at: many draw badly when it changes while they start.
+        rows, cols = self._size()
         try:
             session = await self._registry.open_session(
                 SessionSpec(
                     argv=order.argv,
+                    rows=rows,
+                    cols=cols,
                     executable=order.executable,
                     cwd=order.cwd,
                     base_env=dict(order.environment),

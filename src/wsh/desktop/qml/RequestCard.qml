@@ -104,7 +104,8 @@ Rectangle {
             Layout.fillWidth: true
             Layout.preferredHeight: Math.min(200, commandText.implicitHeight + 20)
             radius: 6
-            color: look.c.terminal_ground
+            color: look.c.sunken
+            border.color: look.c.edge
             clip: true
             Flickable {
                 anchors { fill: parent; margins: 10 }
@@ -120,7 +121,7 @@ Rectangle {
                     readOnly: true
                     selectByMouse: true
                     wrapMode: TextEdit.WrapAnywhere
-                    color: look.c.terminal_text
+                    color: look.c.text
                     font.family: "monospace"
                     font.pixelSize: 14
                     Accessible.name: "Command: " + card.command
@@ -223,13 +224,14 @@ Rectangle {
         else problem.text = app.approveEdited(rid, extra.text, held)
     }
 
-    component Label2: Text { color: look.c.text_soft; font.pixelSize: 12; Layout.alignment: Qt.AlignTop }
+    component Label2: Text { color: look.c.text_soft; font.pixelSize: 12; Layout.alignment: Qt.AlignBaseline }
     component Value2: Text {
         color: look.c.text
         font.family: "monospace"
         font.pixelSize: 12
         textFormat: Text.PlainText
         wrapMode: Text.WrapAnywhere
+        Layout.alignment: Qt.AlignBaseline
         Layout.fillWidth: true
     }
 }

@@ -19,7 +19,7 @@ Item {
             Layout.fillWidth: true
             spacing: 8
             Field { id: command; objectName: "ruleCommand"; placeholderText: "git status, or make *"; Layout.fillWidth: true; font.family: "monospace" }
-            ComboBox { id: modes; model: ["both", "interactive", "headless"]; implicitWidth: 130 }
+            Choice { id: modes; model: ["both", "interactive", "headless"]; implicitWidth: 130 }
             Field { id: comment; placeholderText: "why"; Layout.preferredWidth: 180 }
             PlainButton {
                 objectName: "addRule"
@@ -37,7 +37,7 @@ Item {
             Field { id: roots; text: app.roots; placeholderText: "any"; Layout.fillWidth: true; font.family: "monospace"; onAccepted: app.setRoots(text) }
             PlainButton { text: "Apply"; onClicked: app.setRoots(roots.text) }
             Text { text: "Theme"; color: look.c.text }
-            ComboBox { model: ["system", "dark", "light"]; currentIndex: Math.max(0, ["system", "dark", "light"].indexOf(look.chosen)); onActivated: look.chosen = currentText; implicitWidth: 110 }
+            Choice { model: ["system", "dark", "light"]; currentIndex: Math.max(0, ["system", "dark", "light"].indexOf(look.chosen)); onActivated: look.chosen = currentText; implicitWidth: 110 }
         }
         Field { placeholderText: "Filter rules"; Layout.preferredWidth: 260; onTextChanged: page.needle = text }
         ListView {
@@ -78,6 +78,10 @@ Item {
     }
     component Field: TextField {
         id: field
+        implicitHeight: 28
+        topPadding: 4
+        bottomPadding: 4
+        leftPadding: 10
         color: look.c.text
         placeholderTextColor: look.c.text_soft
         background: Rectangle { radius: 6; color: look.c.sunken; border.color: field.activeFocus ? look.c.accent : look.c.edge }
