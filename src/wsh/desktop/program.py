@@ -15,6 +15,7 @@ from PySide6.QtQuick import QQuickWindow
 
 from wsh.desktop.core import Core, CoreOptions
 from wsh.desktop.main import NO_PORT
+from wsh.desktop.steady import keep_constants
 from wsh.desktop.window import Look, Window, load_window
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
@@ -25,6 +26,7 @@ FRAMES = "WSH_DESKTOP_FRAMES"
 
 def show(places: Places, settings: Settings, host: str, port: int, *, hidden: bool, theme: str) -> int:
     """Run until the window is closed for good or a signal comes."""
+    keep_constants()
     # Painting is in Python, so it belongs in this thread: a render thread that waits for the interpreter while this one, holding it,
     # waits for that thread (to quit, to hide) would never wake.
     os.environ["QSG_RENDER_LOOP"] = "basic"
