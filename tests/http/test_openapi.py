@@ -98,7 +98,7 @@ def test_generated_requests_find_no_server_error_and_nothing_undocumented(
                 "--phases",
                 "examples,coverage,fuzzing" if torture else "fuzzing",
                 "--max-examples",
-                "40" if torture else "4",
+                "40" if torture else "2",
                 "--checks",
                 "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
                 "--exclude-path-regex",

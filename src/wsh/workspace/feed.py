@@ -38,6 +38,7 @@ class SessionTranscripts:
         self._stretches: dict[str, int] = {}  # offset from which the output is new, by session id
         self._began: dict[str, float] = {}  # when a stretch was first seen, by key
         self._stop: list[Callable[[], None]] = []
+        self._follows: dict[str, Callable[[], None]] = {}  # ends listening, by session id
         self._soon: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,7 +63,7 @@ class SessionTranscripts:
         await self.refresh()
 
     async def aclose(self) -> None:
-        for stop in self._stop:
+        for stop in (*self._stop, *self._follows.values()):
             stop()
         if self._soon is not None:
             self._soon.cancel()
@@ -83,7 +84,7 @@ class SessionTranscripts:
                 self._stretches[session.sid] = Journal(session.folder.path).oldest
 
     def _follow(self, session: Session) -> None:
-        self._stop.append(session.listeners.add(lambda event: self._on_event(session, event)))
+        self._follows[session.sid] = session.listeners.add(lambda event: self._on_event(session, event))
 
     def _on_event(self, session: Session, event: ev.SessionEvent) -> None:
         if isinstance(event, ev.CommandStarted | ev.CommandFinished):
@@ -97,6 +98,9 @@ class SessionTranscripts:
                 self._commands.setdefault(session.sid, set()).add(session.commands.current.id)
         elif isinstance(event, ev.Exited):
             self._flush_soon()
+        elif isinstance(event, ev.Destroyed):
+            # Whoever can still call us holds the session in memory.
+            self._follows.pop(session.sid, lambda: None)()
 
     def _flush_soon(self) -> None:
         if self._soon is None:
