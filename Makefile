@@ -43,8 +43,9 @@ check: setup-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
 test: debian check page
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 bench: debian setup-dev
 	$(BIN)/python -m bench --record
