@@ -6,12 +6,16 @@ belongs to somebody else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+_LONGEST_RUNTIME = 80
+"""Room for a server's name and the ending of its sockets behind it."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,19 @@ def find_places(environ: Mapping[str, str] | None = None, server: str | None = N
     runtime = env.get("XDG_RUNTIME_DIR")
     base = Path(runtime) if runtime and os.path.isdir(runtime) else Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}"
     return Places(
-        runtime=base / "wsh",
+        runtime=_short_enough(base / "wsh"),
         state=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "wsh",
         config=Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "wsh",
         server=server or env.get("WSH_SERVER") or "default",
     )
+
+
+def _short_enough(runtime: Path) -> Path:
+    """`runtime`, or a short stand-in for it: the kernel takes no socket whose path is longer than 107 bytes."""
+    if len(os.fsencode(runtime)) <= _LONGEST_RUNTIME:
+        return runtime
+    digest = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}-{digest}"
 
 
 def ensure_private(folder: Path) -> Path:
