@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_LONGEST_RUNTIME = 80
-"""Room for a server's name and the ending of its sockets behind it."""
+_LONGEST_SOCKET = 107
+"""Bytes that the kernel takes for the path of a socket."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,18 @@ def find_places(environ: Mapping[str, str] | None = None, server: str | None = N
     home = Path(env.get("HOME") or Path.home())
     runtime = env.get("XDG_RUNTIME_DIR")
     base = Path(runtime) if runtime and os.path.isdir(runtime) else Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}"
+    name = server or env.get("WSH_SERVER") or "default"
     return Places(
-        runtime=_short_enough(base / "wsh"),
+        runtime=_short_enough(base / "wsh", name),
         state=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "wsh",
         config=Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "wsh",
-        server=server or env.get("WSH_SERVER") or "default",
+        server=name,
     )
 
 
-def _short_enough(runtime: Path) -> Path:
-    """`runtime`, or a short stand-in for it: the kernel takes no socket whose path is longer than 107 bytes."""
-    if len(os.fsencode(runtime)) <= _LONGEST_RUNTIME:
+def _short_enough(runtime: Path, server: str) -> Path:
+    """`runtime`, or a short stand-in where the sockets in it would have paths that the kernel does not take."""
+    if len(os.fsencode(runtime / f"{server}.keeper.sock")) <= _LONGEST_SOCKET:
         return runtime
     digest = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}-{digest}"
