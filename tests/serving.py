@@ -193,7 +193,9 @@ def running_server(
             if server.process.poll() is None:
                 server.process.kill()
                 server.process.wait()
-            left = [process for process in find_processes(places) if process.pid not in before]
+            found = [process for process in find_processes(places) if process.pid not in before]
+            # A viewer or a shell that was told to end may need a moment for it.
+            _, left = psutil.wait_procs(found, timeout=5)
             for process in left:
                 try:
                     process.kill()

@@ -44,7 +44,10 @@ def server(desk_places: Places, window: Desk) -> Iterator[RunningServer]:
 
 
 @pytest.fixture(autouse=True)
-def _in_front(window: Desk) -> None:
-    """Every test begins with an empty queue on the page of requests."""
+def _in_front(request: pytest.FixtureRequest) -> None:
+    """Every test of the window begins with an empty queue on the page of requests."""
+    if "window" not in request.fixturenames:
+        return
+    window: Desk = request.getfixturevalue("window")
     window.wait_for_pending(0)
     window.press("ctrl+1")

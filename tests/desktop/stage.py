@@ -101,15 +101,19 @@ class Desk:
         return x, edges[-1] - 24
 
     def title(self) -> str:
-        found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
-        return self._tool("getwindowname", found[-1]).strip()
+        """What the window is called now; nothing while it cannot be found."""
+        try:
+            found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
+            return self._tool("getwindowname", found[-1]).strip()
+        except (subprocess.CalledProcessError, IndexError):
+            return ""
 
     def wait_for_pending(self, count: int, timeout: float = 30.0) -> None:
         """The window's title says how many requests wait."""
 
         def is_said() -> bool:
             title = self.title()
-            return title.startswith(f"({count}) ") if count else not title.startswith("(")
+            return title.startswith(f"({count}) ") if count else bool(title) and not title.startswith("(")
 
         wait_until(is_said, f"{count} requests in the window", timeout)
 
