@@ -47,7 +47,7 @@ check: setup-dev
 test: debian check page
 	$(BIN)/python -m pytest -n 3 --dist loadfile
 
-bench: debian setup-dev
+bench: debian setup-dev page
 	$(BIN)/python -m bench --record
 
 pictures: debian setup-dev page

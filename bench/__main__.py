@@ -34,8 +34,9 @@ def main() -> int:
     for name in options.names or available:
         print(f"· {name} …", file=sys.stderr, flush=True)
         started = time.perf_counter()
-        rows += importlib.import_module(f"bench.bench_{name}").run()
-        print(f"  {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        found = importlib.import_module(f"bench.bench_{name}").run()
+        print(f"{table(found)}\n  {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        rows += found
     text = table(rows)
     print(text)
     if options.record:
