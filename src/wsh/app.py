@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import secrets
@@ -47,6 +48,8 @@ class ServerOptions:
     token: str | None = None
     """The owner's token for this run, instead of the one in the file."""
     announce: Callable[[str], None] = print
+    as_json: bool = False
+    """Announce in one line of JSON, for the program that started us."""
 
 
 def run_server(places: Places, settings: Settings, options: ServerOptions) -> int:
@@ -248,9 +251,13 @@ class App:
     def announce(self) -> None:
         """Say where we are. The link works once; the token itself is not printed."""
         say = self.options.announce
+        facts = self.facts
+        if self.options.as_json:
+            told = {"url": f"{facts.url}{facts.base_prefix}", "pid": os.getpid(), "socket": str(self.places.socket)}
+            say(json.dumps(told | {"version": VERSION, "link": facts.make_link()}))
+            return
         if self.options.ephemeral:
             return
-        facts = self.facts
         if self.doors.moved_from is not None:
             say(f"Port {self.doors.moved_from} is taken; using {self.doors.port}.")
         say(f"wsh {VERSION} listens on {facts.url}{facts.base_prefix}")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
 
 import click
 
+from wsh.cli.output import json_option, print_json
 from wsh.cli.remote import ask
 from wsh.client.client import Server
 
@@ -28,13 +30,28 @@ def fetch(name: str, format: str, at_s: float | None, theme: str) -> bytes:
     "--at", "at_s", type=float, metavar="SECONDS", help="The moment that svg and png show; default: the last."
 )
 @click.option("--theme", type=click.Choice(["dark", "light"]), default="dark", show_default=True)
+@json_option
 @click.argument("session")
-def export(format: str | None, output: Path | None, at_s: float | None, theme: str, session: str) -> None:
-    """Write what SESSION printed, from its journal; also of a session that ended."""
+def export(
+    format: str | None, output: Path | None, at_s: float | None, theme: str, as_json: bool, session: str
+) -> None:
+    """Write what SESSION printed, from its journal; also of a session that ended.
+
+    With --json and no file, the recording itself stands in `data`: as text, a png as base64.
+    """
     endings = {".cast": "asciicast-v2", ".txt": "txt", ".html": "html", ".svg": "svg", ".png": "png"}
     chosen = format or (endings.get(output.suffix.lower()) if output else None) or "asciicast-v2"
     data = fetch(session, chosen, at_s, theme)
-    if output is None:
-        sys.stdout.buffer.write(data)
-    else:
+    if output is not None:
         output.write_bytes(data)
+    if as_json:
+        facts = {"session": session, "format": chosen, "bytes": len(data)}
+        print_json(facts | ({"file": str(output)} if output is not None else _inline(data, chosen)))
+    elif output is None:
+        sys.stdout.buffer.write(data)
+
+
+def _inline(data: bytes, format: str) -> dict[str, str]:
+    if format == "png":
+        return {"encoding": "base64", "data": base64.b64encode(data).decode()}
+    return {"encoding": "utf8", "data": data.decode("utf-8", "replace")}

@@ -118,7 +118,8 @@ def status(workspace: str, as_json: bool) -> None:
 
 @index.command()
 @workspace_argument
-def watch(workspace: str) -> None:
+@json_option
+def watch(workspace: str, as_json: bool) -> None:
     """Build the index of WORKSPACE and say when it is refreshed, until Ctrl+C. The server does the watching."""
     where = {"workspace": os.path.abspath(workspace)}
 
@@ -129,7 +130,11 @@ def watch(workspace: str) -> None:
             state = await _call(server, "index_status", where)
             if state["builtAt"] != seen:
                 seen = state["builtAt"]
-                click.echo(f"{seen}  {state['files']} files, {state['chunks']} chunks")
+                if as_json:
+                    print_json({key: state[key] for key in ("workspace", "builtAt", "files", "chunks")})
+                else:
+                    click.echo(f"{seen}  {state['files']} files, {state['chunks']} chunks")
+                sys.stdout.flush()
             if not state["watched"]:
                 raise click.ClickException("The server does not watch (setting index.watch).")
             await asyncio.sleep(1)

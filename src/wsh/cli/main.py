@@ -82,18 +82,23 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command line; errors of ours become one line on stderr and a status scripts can use."""
-    from wsh.wire.error import WshError
+    from wsh.wire.error import InvalidRequest, WshError
     from wsh.wire.setting import SettingError
 
     try:
+        if "--json" in sys.argv:
+            from wsh.cli.output import run_for_program
+
+            sys.exit(run_for_program(cli))
         cli(standalone_mode=True)
     except WshError as error:
         from wsh.cli.output import report_error
 
         sys.exit(report_error(error))
     except SettingError as error:
-        click.echo(f"wsh: {error}", err=True)
-        sys.exit(2)
+        from wsh.cli.output import report_error
+
+        sys.exit(report_error(InvalidRequest(str(error))))
 
 
 if __name__ == "__main__":

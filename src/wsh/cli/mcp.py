@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import click
 
+from wsh.cli.output import json_option, print_json
 from wsh.wire.tool import FAMILIES
 
 
@@ -50,7 +51,8 @@ def mcp(ctx: click.Context, toolsets: tuple[str, ...]) -> None:
 @click.option("--scope", type=click.Choice(["user", "project"]), help="Whose configuration; the client's usual one.")
 @click.option("--write", is_flag=True, help="Write it. Without this, only show what would be written.")
 @_toolsets
-def install(name: str, scope: str | None, write: bool, toolsets: Sequence[str]) -> None:
+@json_option
+def install(name: str, scope: str | None, write: bool, toolsets: Sequence[str], as_json: bool) -> None:
     """Show the configuration that lets an MCP client use wsh, and write it with --write."""
     from wsh.client.install import InstallError, find_client, plan
 
@@ -58,15 +60,21 @@ def install(name: str, scope: str | None, write: bool, toolsets: Sequence[str]) 
         change = plan(find_client(name), scope, toolsets)
     except InstallError as problem:
         raise click.ClickException(str(problem)) from None
-    click.echo(f"{change.path}:")
-    click.echo(change.shown.rstrip("\n"))
-    if change.unchanged:
-        click.echo("This is there already; nothing to do.", err=True)
-    elif write:
+    if not as_json:
+        click.echo(f"{change.path}:")
+        click.echo(change.shown.rstrip("\n"))
+    writes = write and not change.unchanged
+    if writes:
         try:
             change.write()
         except OSError as problem:
             raise click.ClickException(f"{change.path} cannot be written: {problem.strerror}") from None
+    if as_json:
+        facts = {"client": name, "file": str(change.path), "entry": change.shown, "unchanged": change.unchanged}
+        print_json(facts | {"written": writes})
+    elif change.unchanged:
+        click.echo("This is there already; nothing to do.", err=True)
+    elif writes:
         click.echo(f"Written. {change.client.afterwards}", err=True)
     else:
         click.echo("Nothing was written; add --write to do it.", err=True)

@@ -42,6 +42,20 @@ def report_error(error: WshError) -> int:
     return exit_status(error)
 
 
+def run_for_program(cli: click.Command) -> int:
+    """Run the command line for a caller that reads JSON: wrong use is told in the shape of every other error."""
+    try:
+        done = cli(standalone_mode=False)
+        return done if isinstance(done, int) else 0
+    except click.ClickException as problem:
+        known: dict[str, Any] = {"code": "invalid_request" if problem.exit_code == WRONG_USE else "failed"}
+        click.echo(json.dumps({"error": known | {"message": problem.format_message()}}), err=True)
+        return problem.exit_code
+    except click.Abort:
+        click.echo(json.dumps({"error": {"code": "aborted", "message": "Nothing was done."}}), err=True)
+        return FAILED
+
+
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 

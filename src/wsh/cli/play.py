@@ -9,30 +9,42 @@ from pathlib import Path
 import click
 
 from wsh.cli.export import fetch
+from wsh.cli.output import json_option, print_json
 from wsh.client import tty
 
 
 @click.command("play")
 @click.option("--speed", "-s", default=1.0, show_default=True, help="Times as fast as it was.")
 @click.option("--idle-limit", "-i", type=float, metavar="SECONDS", help="Cut longer pauses to this.")
+@json_option
 @click.argument("what")
-def play(speed: float, idle_limit: float | None, what: str) -> None:
-    """Play WHAT in this terminal: an asciicast file, or the recording of a session. Ctrl+C stops."""
+def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> None:
+    """Play WHAT in this terminal: an asciicast file, or the recording of a session. Ctrl+C stops.
+
+    With --json nothing is played: what would be is told, with the time that it would take.
+    """
     if speed <= 0:
         raise click.BadParameter("the speed must be more than nothing", param_hint="--speed")
     path = Path(what)
     text = path.read_text(encoding="utf-8") if path.is_file() else fetch(what, "asciicast-v2", None, "dark").decode()
+    if as_json:
+        moments = [(_shorten(pause, speed, idle_limit), data) for pause, data in _moments(text)]
+        lasts_s = sum(pause for pause, _ in moments)
+        print_json({"what": what, "moments": [list(moment) for moment in moments], "duration_s": lasts_s})
+        return
     try:
         for pause, data in _moments(text):
-            if idle_limit is not None:
-                pause = min(pause, idle_limit)
-            time.sleep(max(0.0, pause / speed))
+            time.sleep(_shorten(pause, speed, idle_limit))
             tty.write_all(1, data.encode("utf-8", "surrogateescape"))
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
         if sys.stdout.isatty():
             tty.write_all(1, tty.RESTORE + b"\r\n")
+
+
+def _shorten(pause_s: float, speed: float, idle_limit: float | None) -> float:
+    return max(0.0, (pause_s if idle_limit is None else min(pause_s, idle_limit)) / speed)
 
 
 def _moments(text: str) -> Iterator[tuple[float, str]]:

@@ -199,25 +199,33 @@ def _visible(text: str) -> str:
 
 @policy.command("test")
 @policy_option
+@json_option
 @click.argument("given", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
-def test(file: Path | None, given: Path | None) -> None:
+def test(file: Path | None, as_json: bool, given: Path | None) -> None:
     """Check a policy file: its schema, its rules, its examples. The status is 1 if it cannot be used."""
     path = given or file or find_places().policy_file
+    rules: int | None = None
+    problems: list[tuple[int | None, str]] = []
     try:
-        held = parse_policy(path.read_bytes().decode(), str(path), time.time())
+        rules = len(parse_policy(path.read_bytes().decode(), str(path), time.time()).rules)
     except FileNotFoundError:
         if given or file:
             raise click.UsageError(f"there is no file {path}") from None
-        click.echo(f"{path} does not exist: the shipped defaults hold.")
-        return
     except (OSError, UnicodeDecodeError) as problem:
-        click.echo(f"{path}: {problem}", err=True)
-        sys.exit(1)
+        problems = [(None, str(problem))]
     except PolicyError as problem:
-        for line, what in problem.problems:
+        problems = [(line or None, what) for line, what in problem.problems]
+    if as_json:
+        told = [{"line": line, "message": what} for line, what in problems]
+        print_json({"file": str(path), "usable": not problems, "rules": rules, "problems": told})
+    elif problems:
+        for line, what in problems:
             click.echo(f"{path}:{line}: {what}" if line else f"{path}: {what}", err=True)
-        sys.exit(1)
-    click.echo(f"{path} can be used: {len(held.rules)} rules.")
+    elif rules is None:
+        click.echo(f"{path} does not exist: the shipped defaults hold.")
+    else:
+        click.echo(f"{path} can be used: {rules} rules.")
+    sys.exit(1 if problems else 0)
 
 
 # changing
@@ -232,8 +240,8 @@ def _need_a_person() -> None:
         raise Refused("Changing the policy needs a person at a terminal.", hint="Run it without pipes.")
 
 
-def _confirm(word: str) -> None:
-    if click.prompt(f"Type {word!r} to confirm", default="", show_default=False).strip() != word:
+def _confirm(word: str, *, err: bool) -> None:
+    if click.prompt(f"Type {word!r} to confirm", default="", show_default=False, err=err).strip() != word:
         raise Refused("Nothing was changed.", hint=f"The confirmation was not {word!r}.")
 
 
@@ -244,6 +252,7 @@ def _confirm(word: str) -> None:
 @click.option("--caller-surface", help="Only for this calling surface.")
 @click.option("--expires", help="Until then: 2030-01-31, a date and time, or a span such as 8h or 7d.")
 @click.option("--comment", help="Why.")
+@json_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def allow(
     mode: str,
@@ -252,6 +261,7 @@ def allow(
     caller_surface: str | None,
     expires: str | None,
     comment: str | None,
+    as_json: bool,
     command: tuple[str, ...],
 ) -> None:
     """Allow COMMAND: a program, or a program and its subcommand; ` *` at the end permits any arguments."""
@@ -273,17 +283,21 @@ def allow(
             grown = add_rule(text, rule, str(path))
         except PolicyError as problem:
             raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
-        click.echo(f"This rule will be added to {path}:\n")
-        click.echo(rule.to_toml().rstrip() + "\n")
-        _confirm("allow")
+        click.echo(f"This rule will be added to {path}:\n", err=as_json)
+        click.echo(rule.to_toml().rstrip() + "\n", err=as_json)
+        _confirm("allow", err=as_json)
         write_policy(path, grown)
     _note("policy_allow", rule.to_toml())
-    click.echo("Allowed.")
+    if as_json:
+        print_json({"allowed": pattern, "file": str(path), "rule": rule.to_toml()})
+    else:
+        click.echo("Allowed.")
 
 
 @policy.command("revoke")
+@json_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def revoke(command: tuple[str, ...]) -> None:
+def revoke(as_json: bool, command: tuple[str, ...]) -> None:
     """Take back what allows exactly COMMAND. One of the shipped defaults gets a rule that denies it."""
     _need_a_person()
     pattern = _checked_pattern(" ".join(command))
@@ -298,11 +312,14 @@ def revoke(command: tuple[str, ...]) -> None:
                 raise click.ClickException(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
         except PolicyError as problem:
             raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
-        click.echo(f"{pattern!r} will no longer be allowed.")
-        _confirm("revoke")
+        click.echo(f"{pattern!r} will no longer be allowed.", err=as_json)
+        _confirm("revoke", err=as_json)
         write_policy(path, shrunk)
     _note("policy_revoke", pattern)
-    click.echo("Revoked.")
+    if as_json:
+        print_json({"revoked": pattern, "file": str(path)})
+    else:
+        click.echo("Revoked.")
 
 
 def _section(text: str, name: str) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from wsh.cli.output import json_option
 from wsh.wire.error import WshError
 from wsh.wire.name import check_session_name
 from wsh.wire.place import find_places
@@ -25,6 +26,7 @@ from wsh.wire.setting import SettingError, load
 @click.option("--toolsets", metavar="LIST", help="Families of MCP tools to offer, separated by commas.")
 @click.option("--token", metavar="TOKEN", envvar="WSH_TOKEN", help="The owner's token for this run.")
 @click.option("--config", "config", metavar="FILE", type=click.Path(dir_okay=False), help="Read this config.toml.")
+@json_option
 def server(
     bind: str | None,
     name: str | None,
@@ -37,6 +39,7 @@ def server(
     toolsets: str | None,
     token: str | None,
     config: str | None,
+    as_json: bool,
 ) -> None:
     """Serve terminals over HTTP, WebSocket, MCP and a unix socket.
 
@@ -60,7 +63,8 @@ def server(
             "mcp.toolsets": toolsets,
         }
         settings = load(Path(config) if config else places.config_file, flags=flags)
-        status = run_server(places, settings, ServerOptions(ephemeral=ephemeral, token=token, announce=_say))
+        options = ServerOptions(ephemeral=ephemeral, token=token, announce=_say, as_json=as_json)
+        status = run_server(places, settings, options)
     except (SettingError, WshError) as problem:
         raise click.ClickException(str(problem)) from None
     sys.exit(status)

@@ -37,6 +37,8 @@ def token(agent: str | None, revoke: str | None, list_: bool, rotate: bool, as_j
         return
     if revoke is not None:
         tokens.remove_agent(revoke)
+        if as_json:
+            print_json({"revoked": revoke})
         return
     found = tokens.add_agent(agent) if agent is not None else tokens.rotate_owner() if rotate else tokens.owner
     if as_json:

@@ -1,0 +1,204 @@
+"""`--json` on every command: a walk over the whole command line, each command run once for a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests.serving import RunningServer, running_server
+from tests.waiting import wait_until
+from wsh.cli.main import cli
+from wsh.wire.place import Places
+
+WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
+# `wsh mcp` speaks JSON-RPC and nothing else; the window prints nothing and takes its own arguments.
+WITHOUT = {"mcp", "desktop"}
+
+Check = Callable[[Any], bool]
+# In this order: each has a server with what the ones before left. A typed text means that a person must be at a terminal.
+CASES: list[tuple[str, Sequence[str], Check]] = [
+    ("new", ("--name", "work", "sh"), lambda v: v["name"] == "work" and v["pid"] > 0),
+    ("list", (), lambda v: [s["name"] for s in v] == ["work"]),
+    ("run", ("work", "echo $((6*7))"), lambda v: "42" in str(v["screen"]["lines"])),
+    ("send", ("--enter", "work", "true"), lambda v: v == {"session": "work", "bytes": 5}),
+    ("keys", ("work", "ctrl+c", "enter"), lambda v: v == {"session": "work", "keys": ["ctrl+c", "enter"]}),
+    ("wait", ("--quiet-ms", "50", "work"), lambda v: v["ended_by"] == "quiet"),
+    ("screen", ("work",), lambda v: (v["rows"], v["cols"]) == (24, 80)),
+    ("scrollback", ("--limit", "2", "work"), lambda v: len(v["lines"]) <= 2 and v["total"] >= 1),
+    ("resize", ("work", "30", "100"), lambda v: (v["rows"], v["cols"]) == (30, 100)),
+    ("rename", ("work", "job"), lambda v: v["name"] == "job"),
+    ("tag", ("--remove", "old", "job", "new", "a"), lambda v: v["tags"] == ["a", "new"]),
+    ("detach", ("job",), lambda v: v == {"detached": "job"}),
+    ("export", ("--format", "txt", "job"), lambda v: "42" in v["data"] and v["encoding"] == "utf8"),
+    ("export", ("--format", "png", "job"), lambda v: v["encoding"] == "base64" and v["data"].startswith("iVBOR")),
+    ("export", ("-o", "job.cast", "job"), lambda v: v["bytes"] == Path("job.cast").stat().st_size),
+    ("play", ("--idle-limit", "0.1", "job.cast"), lambda v: v["moments"] and v["duration_s"] < 60),
+    ("status", (), lambda v: v["running"] and v["url"] and v["pid"] and v["socket"] and v["sessions"] == 1),
+    ("link", (), lambda v: v["url"].startswith("http://")),
+    ("token", (), lambda v: v["role"] == "owner" and len(v["token"]) > 20),
+    ("token", ("--agent", "ada"), lambda v: v["role"] == "agent"),
+    ("token", ("--list",), lambda v: [a["name"] for a in v] == ["ada"]),
+    ("token", ("--revoke", "ada"), lambda v: v == {"revoked": "ada"}),
+    ("config", (), lambda v: v["server.bind"]["origin"]),
+    ("doctor", (), lambda v: {f["state"] for f in v} <= {"ok", "note", "wrong"} and len(v) > 5),
+    ("completion", ("bash",), lambda v: v["shell"] == "bash" and "_WSH_COMPLETE" in v["script"]),
+    ("index build", (".",), lambda v: v["files"]["added"] >= 1),
+    ("index status", (".",), lambda v: v["exists"] and v["files"] >= 1),
+    ("index watch", (".",), lambda v: v["files"] >= 1 and v["builtAt"]),
+    ("index export", ("index.tar.zst",), lambda v: v["bytes"] == Path("index.tar.zst").stat().st_size),
+    ("index import", ("index.tar.zst",), lambda v: v["workspace"] == os.getcwd()),
+    ("search", ("quokka",), lambda v: [h["path"] for h in v["hits"]] == ["note.md"]),
+    ("policy show", (), lambda v: isinstance(v, dict)),
+    ("policy explain", ("--", "ls"), lambda v: v["effect"]),
+    ("policy test", (), lambda v: v["usable"] and v["problems"] == []),
+    ("policy allow", ("quokka", "*"), lambda v: v["allowed"] == "quokka *" and "quokka" in v["rule"]),
+    ("policy revoke", ("quokka", "*"), lambda v: v["revoked"] == "quokka *"),
+    ("policy audit", (), lambda v: v["kind"] == "policy_revoke"),
+    ("mcp install", ("--client", "cursor", "--scope", "project"), lambda v: "mcp" in v["entry"] and not v["written"]),
+    ("mcp install", ("--client", "cursor", "--scope", "project", "--write"), lambda v: v["written"]),
+    ("record", ("-o", "it.cast", "sh", "-c", "echo recorded; exit 3"), lambda v: v["exit_code"] == 3 and v["bytes"]),
+    ("attach", ("job",), lambda v: v == {"session": "job", "reason": "detached", "exit_code": None}),
+    ("kill", ("job",), lambda v: v == {"killed": ["job"]}),
+    ("stop", ("--keep",), lambda v: v["stopped"] and v["kept"] and v["pid"]),
+    ("stop", (), lambda v: v == {"stopped": False, "pid": None, "kept": False}),
+    ("status", (), lambda v: not v["running"]),
+]
+TYPED = {"policy allow": "allow\n", "policy revoke": "revoke\n", "record": "", "attach": "\x1c\x1c"}
+STATUS = {("record", 3), ("status", 6)}
+
+
+def _leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _leaves(found, (*path, name))
+        if not command.invoke_without_command or not path:
+            return
+    yield " ".join(path), command
+
+
+def test_every_command_takes_json_and_has_a_case() -> None:
+    leaves = dict(_leaves(cli))
+    without = {name for name, c in leaves.items() if not any("--json" in p.opts for p in c.params)}
+    assert without == WITHOUT
+    assert set(leaves) - WITHOUT == {name for name, _, _ in CASES} | {"server"}
+
+
+def _run(words: Sequence[str]) -> tuple[int, str]:
+    if words[:2] == ["index", "watch"]:
+        with subprocess.Popen([*WSH, *words], stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            line = watching.stdout.readline()
+            watching.terminate()
+            watching.wait(20)
+        return 0, line
+    done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout or done.stderr
+
+
+def _run_on_a_terminal(words: Sequence[str], typed: str) -> tuple[int, str]:
+    """stdin and stdout are a terminal, as these commands want it; the JSON is what ends the output."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([*WSH, *words], stdin=slave, stdout=slave, stderr=subprocess.DEVNULL)
+    os.close(slave)
+    seen = bytearray()
+
+    def read() -> None:
+        while True:
+            select.select([master], [], [], 30)
+            try:
+                seen.extend(os.read(master, 65536))
+            except OSError:
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    if words[0] == "attach":
+        wait_until(lambda: b"job" in seen, what="the status line of the viewer")
+    os.write(master, typed.encode())
+    status = process.wait(60)
+    reader.join(30)
+    os.close(master)
+    return status, seen.decode(errors="replace")
+
+
+def _last_json(text: str) -> Any:
+    """The JSON value that `text` ends with, after whatever a terminal showed."""
+    for at, sign in enumerate(text):
+        if sign in "[{":
+            try:
+                return json.loads(text[at:])
+            except ValueError:
+                continue
+    raise AssertionError(f"no JSON in {text!r}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "note.md").write_text("# A quokka\n\nIt smiles.\n")
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tree
+
+
+@pytest.fixture
+def server(places: Places, folder: Path) -> Iterator[RunningServer]:
+    with running_server(places, check_left=False) as running:
+        yield running
+
+
+def test_every_command_answers_a_program_in_json(server: RunningServer) -> None:
+    for name, arguments, check in CASES:
+        words = [*name.split(), "--json", *arguments]
+        status, said = _run_on_a_terminal(words, TYPED[name]) if name in TYPED else _run(words)
+        assert status == 0 or (name, status) in STATUS, f"wsh {' '.join(words)}: {status}\n{said}"
+        if name == "policy audit":  # a stream of entries: one value a line
+            said = said.splitlines()[-1]
+        value = _last_json(said) if name in TYPED else json.loads(said)
+        assert check(value), f"wsh {' '.join(words)} said {said}"
+
+
+def test_a_server_says_in_json_where_it_is(places: Places) -> None:
+    command = [*WSH, "server", "--json", "--bind", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert told["pid"] == process.pid and told["url"].startswith("http://127.0.0.1:")
+        assert told["socket"] == str(places.socket)
+        assert json.loads(_run(["stop", "--json"])[1])["stopped"]
+        assert process.wait(20) == 0
+
+
+ERRORS = [
+    (["screen", "--json", "nobody"], 3, "session_not_found"),
+    (["rename", "--json", "nobody", "else"], 3, "session_not_found"),
+    (["resize", "--json", "work", "many", "80"], 2, "invalid_request"),
+    (["kill", "--json"], 2, "invalid_request"),
+    (["nothing", "--json"], 2, "invalid_request"),
+    (["screen", "--jsn", "--json", "work"], 2, "invalid_request"),
+    (["policy", "revoke", "--json", "nothing"], 5, "forbidden"),
+    (["attach", "--json", "work"], 2, "invalid_request"),
+]
+
+
+def test_an_error_is_json_on_stderr(server: RunningServer) -> None:
+    for words, status, code in ERRORS:
+        done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        assert (done.returncode, done.stdout) == (status, ""), words
+        error = json.loads(done.stderr)["error"]
+        assert error["code"] == code and error["message"]
