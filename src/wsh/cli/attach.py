@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import click
@@ -20,7 +19,7 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
     from wsh.client.view import ViewOptions, view
 
     with tty.raw_mode():
-        end = asyncio.run(view(name, ViewOptions(read_only, status, scrollback)))
+        end = view(name, ViewOptions(read_only, status, scrollback))
     if as_json:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})
         return end.exit_code or 0

@@ -1,30 +1,32 @@
 """A session shown in this terminal: its pictures come in, keys go out, until detached.
 
 Talks to `/sessions/{name}/ws/view`: binary messages are bytes for the emulator one way and typed bytes the other; text messages are JSON
-about sizes, modes and the end. If the server dies, another is started (or found) and the session goes on where it was.
+about sizes, modes and the end. If the server dies, another is started (or found) and the session goes on where it was. One loop over
+`poll`, without an event loop's machinery: what it does between a key and its echo is felt.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import NoReturn
 from urllib.parse import quote, urlencode
 
-from websockets.asyncio.client import ClientConnection, unix_connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
-
 from wsh.client import tty
-from wsh.client.launch import ensure_server
-from wsh.wire.error import ServerGone, WshError, from_wire
+from wsh.client.line import LineLost, Message, open_line
+from wsh.wire.error import ServerGone
 from wsh.wire.place import find_places
 
 _RECONNECT_S = 10.0
+_UNSENT_BYTES = 256 * 1024
+"""Keys are left in the terminal while the server has so much to read."""
 
 
 @dataclass(frozen=True)
@@ -47,134 +49,129 @@ class _Ended(Exception):
         self.end = end
 
 
-async def view(name: str, options: ViewOptions) -> ViewEnd:
+def view(name: str, options: ViewOptions) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal must be in raw mode already."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    first = options
-    while True:
-        try:
-            await _view_once(name, first, stop)
-            return ViewEnd("ended")
-        except _Ended as ended:
-            return ended.end
-        except (ConnectionClosed, OSError, ServerGone):
-            if stop.is_set():
-                return ViewEnd("stopped")
-            await asyncio.sleep(0.05)
-            await ensure_server(timeout_s=_RECONNECT_S)
-            first = ViewOptions(
-                options.read_only, options.status
-            )  # what was printed before is on this terminal already
+    try:
+        with _signals() as resized:
+            while True:
+                try:
+                    _view_once(name, options, resized)
+                except (LineLost, ServerGone):
+                    time.sleep(0.05)
+                    _find_server()
+                    options = replace(options, scrollback_lines=0)  # that is on this terminal already
+    except _Ended as ended:
+        return ended.end
 
 
-async def _view_once(name: str, options: ViewOptions, stop: asyncio.Event) -> None:
-    async with _connect(name, options) as socket:
-        tasks = [
-            asyncio.ensure_future(_show(socket)),
-            asyncio.ensure_future(_type(socket)),
-            asyncio.ensure_future(_follow_size(socket)),
-            asyncio.ensure_future(stop.wait()),
-        ]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[3] in done:
-                raise _Ended(ViewEnd("stopped"))
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+def _find_server() -> None:
+    import asyncio
+
+    from wsh.client.launch import ensure_server
+
+    asyncio.run(ensure_server(timeout_s=_RECONNECT_S))
 
 
-@contextlib.asynccontextmanager
-async def _connect(name: str, options: ViewOptions) -> AsyncIterator[ClientConnection]:
+@contextlib.contextmanager
+def _signals() -> Iterator[int]:
+    """While inside, being told to end raises wherever we are, and the descriptor is readable when the size may be another."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # once is enough: what follows puts the terminal back
+        raise _Ended(ViewEnd("stopped"))
+
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)}
+    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        signal.signal(signal.SIGWINCH, lambda _number, _frame: None)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, stop)
+        yield reading
+    finally:
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
+            # A second request to end must not cut short what gives the terminal back.
+            if number == signal.SIGWINCH or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+
+
+def _view_once(name: str, options: ViewOptions, resized: int) -> NoReturn:
+    line = open_line(find_places().socket, _target(name, options))
+    try:
+        polled = select.poll()
+        polled.register(resized, select.POLLIN)
+        polled.register(0, select.POLLIN)
+        polled.register(line, select.POLLIN)
+        _show(line.receive())
+        typing = writing = True
+        while True:
+            ready = dict(polled.poll())
+            if 0 in ready:
+                line.send_bytes(_read_keys())
+            if resized in ready:
+                os.read(resized, 4096)
+                rows, cols = tty.size()
+                line.send_json({"type": "resize", "rows": rows, "cols": cols})
+            here = ready.get(line.fileno(), 0)
+            if here & select.POLLOUT:
+                line.flush()
+            if here & ~select.POLLOUT:
+                _show(line.receive())
+            if writing != bool(line.unsent):
+                writing = bool(line.unsent)
+                polled.modify(line, select.POLLIN | (select.POLLOUT if writing else 0))
+            if typing != (line.unsent < _UNSENT_BYTES):
+                typing = not typing
+                polled.modify(0, select.POLLIN if typing else 0)
+    finally:
+        line.close()
+
+
+def _target(name: str, options: ViewOptions) -> str:
     rows, cols = tty.size()
-    asked: dict[str, Any] = {"rows": rows, "cols": cols}
+    asked: dict[str, object] = {"rows": rows, "cols": cols}
     if options.read_only:
         asked["read_only"] = "true"
     if options.status:
         asked["status"] = "true"
     if options.scrollback_lines:
         asked["scrollback"] = options.scrollback_lines
-    path = f"/sessions/{quote(name, safe='')}/ws/view?{urlencode(asked)}"
+    return f"/sessions/{quote(name, safe='')}/ws/view?{urlencode(asked)}"
+
+
+def _read_keys() -> bytes:
     try:
-        socket = await unix_connect(
-            str(find_places().socket), f"ws://localhost{path}", max_size=None, compression=None, ping_interval=None
-        )
-    except InvalidStatus as refused:
-        raise _error_of(refused) from None
-    except (OSError, WebSocketException) as problem:
-        raise ServerGone(str(problem)) from None
-    try:
-        yield socket
-    finally:
-        await socket.close()
-
-
-def _error_of(refused: InvalidStatus) -> WshError:
-    try:
-        return from_wire(json.loads(refused.response.body or b"{}")["error"])
-    except (ValueError, KeyError, TypeError):
-        return ServerGone(f"it answered with status {refused.response.status_code}")
-
-
-async def _show(socket: ClientConnection) -> None:
-    exit_code: int | None = None
-    try:
-        async for message in socket:
-            if isinstance(message, bytes):
-                tty.write_all(1, message)
-                continue
-            said = json.loads(message)
-            if said.get("type") == "exit":
-                exit_code = said["exit_code"]
-                raise _Ended(ViewEnd("exited", exit_code))
-            if said.get("type") == "dismissed":
-                raise _Ended(ViewEnd(str(said.get("reason", "detached"))))
-    except ConnectionClosed as closed:
-        if closed.rcvd is not None and closed.rcvd.code == 1000:
-            raise _Ended(ViewEnd(closed.rcvd.reason or "detached", exit_code)) from None
-        raise
-    raise _Ended(ViewEnd("detached", exit_code))
-
-
-async def _type(socket: ClientConnection) -> None:
-    loop = asyncio.get_running_loop()
-    typed: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def read() -> None:
-        try:
-            data = os.read(0, 65536)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        typed.put_nowait(data)
-        if not data:
-            loop.remove_reader(0)
-
-    loop.add_reader(0, read)
-    try:
-        while data := await typed.get():
-            await socket.send(data)
+        data = os.read(0, 65536)
+    except OSError:
+        data = b""
+    if not data:
         raise _Ended(ViewEnd("the terminal is gone"))
-    finally:
-        loop.remove_reader(0)
+    return data
 
 
-async def _follow_size(socket: ClientConnection) -> None:
-    changed = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGWINCH, changed.set)
-    try:
-        while True:
-            await changed.wait()
-            changed.clear()
-            rows, cols = tty.size()
-            await socket.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
-    finally:
-        loop.remove_signal_handler(signal.SIGWINCH)
+def _show(messages: list[Message]) -> None:
+    pictures: list[bytes] = []
+    for kind, payload in messages:
+        if kind == "bytes":
+            pictures.append(payload)
+            continue
+        tty.write_all(1, b"".join(pictures))
+        pictures.clear()
+        if kind == "close":
+            _hear_goodbye(payload)
+        said = json.loads(payload)
+        if said.get("type") == "exit":
+            raise _Ended(ViewEnd("exited", said["exit_code"]))
+        if said.get("type") == "dismissed":
+            raise _Ended(ViewEnd(str(said.get("reason", "detached"))))
+    tty.write_all(1, b"".join(pictures))
+
+
+def _hear_goodbye(payload: bytes) -> NoReturn:
+    if int.from_bytes(payload[:2], "big") == 1000:
+        raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached"))
+    raise LineLost

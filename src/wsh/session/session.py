@@ -304,14 +304,35 @@ class Session:
             async with self._writing:
                 child = self._check_input(actor)
                 generation = child.ring.head
-                self.last_input = (actor, time.monotonic())
-                if b"\x03" in data:
-                    self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
+                self._note_input(data, actor)
                 await self._write(child, memoryview(data))
         finally:
             self._waiting_bytes -= len(data)
         self.listeners.tell(ev.Input(actor, len(data), generation))
         return generation
+
+    def send_at_once(self, data: bytes, actor: Actor) -> int:
+        """Write what the kernel takes now and return how many bytes that were; none while other input is under way.
+
+        Raises SessionExited, or SessionTaken as `send_input` does. A key that a person pressed waits for nobody this way.
+        """
+        child = self._check_input(actor)
+        if self._writing.locked():
+            return 0
+        generation = child.ring.head
+        try:
+            count = child.write(data)
+        except InputClosed:
+            raise SessionExited(self.name, self.exit_code) from None
+        if count:
+            self._note_input(data[:count], actor)
+            self.listeners.tell(ev.Input(actor, count, generation))
+        return count
+
+    def _note_input(self, data: bytes, actor: Actor) -> None:
+        self.last_input = (actor, time.monotonic())
+        if b"\x03" in data:
+            self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
 
     async def _write(self, child: Child, data: memoryview) -> None:
         written = 0

@@ -68,11 +68,12 @@ def _bleeds(terminal: Any, y: int, row: bytes) -> bool:
     """Whether a styled run ends in cells that nobody wrote. Only plain ASCII can be counted without looking."""
     if not row.isascii():
         return True
-    at = 0
+    column = at = 0
     for end in _MAY_BLEED.finditer(row):
-        at = end.end() - len(b"\x1b[0m")
-        column = len(_ESCAPES.sub(b"", row[:at])) - 1
-        if native.is_blank(terminal, native.SCREEN, column, y):
+        reset = end.end() - len(b"\x1b[0m")
+        column += len(_ESCAPES.sub(b"", row[at:reset]))
+        at = reset
+        if native.is_blank(terminal, native.SCREEN, column - 1, y):
             return True
     return False
 

@@ -1,13 +1,15 @@
 """From one picture to the next, as few bytes as it takes.
 
 A painter stands for all viewers of one shape: it remembers what they show and makes the bytes that bring them to what is true now. Lines
-that scrolled off the program's screen are sent first, so that a viewer's own scrollback has them. Everything is wrapped in a
+that scrolled off the program's screen are sent first, so that a viewer's own scrollback has them; where there are many, a frame takes
+as many as its time allows and the next ones bring the rest, while the picture itself is always the newest. Everything is wrapped in a
 synchronised update; an emulator that does not know that shows the same, only not at once.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_PIECE = 32
+"""Lines that are read before looking at the clock again."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,11 @@ class Painter:
         self._picture = picture
         self._scrolled_lines = scrolled_lines
         self._shown: _Shown | None = None
+        self._pushed = 0
+        """The first line that is not yet in the viewers' scrollback."""
+        self.behind = False
+        """Whether lines that scrolled off wait for the next frame."""
+        self._status_drawn = ("", b"")
         self.status = ""
         """Text of the status line."""
         self.banner = ""
@@ -69,8 +78,10 @@ class Painter:
 
     def full(self, scrollback_lines: int = 0) -> bytes:
         """Everything a fresh emulator needs; does not change what is remembered, unless nothing was."""
-        now = self._shown or self._look()
-        self._shown = now
+        now = self._shown
+        if now is None:
+            self._shown = now = self._look()
+            self._pushed, self.behind = now.first_line, False
         out = [BEGIN, b"\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[0m\x1b[H\x1b[2J"]
         if scrollback_lines and not now.alternate:
             out += self._history(now, scrollback_lines)
@@ -82,8 +93,11 @@ class Painter:
         out += [_place(now.cursor), END]
         return b"".join(out)
 
-    def change(self) -> bytes:
-        """What brings the viewers from what they show to what is true; empty if that is the same."""
+    def change(self, until: float | None = None) -> bytes:
+        """What brings the viewers from what they show to what is true; empty if that is the same.
+
+        Lines that scrolled off are added up to the time `until`, by the performance counter; `behind` says if some are left.
+        """
         before = self._shown
         if before is None:
             return self.full()
@@ -96,8 +110,9 @@ class Painter:
                 out.append(b"\x1b[?1049h" if now.alternate else b"\x1b[?1049l")
             out.append(b"\x1b[0m\x1b[H\x1b[2J")
             rows = [b""] * len(now.rows)
+            self._pushed, self.behind = now.first_line, False
         else:
-            scrolled, rows = self._scroll(before, now)
+            scrolled, rows = self._scroll(before, now, until)
             out += scrolled
         out += [
             _row(i, new)
@@ -150,7 +165,9 @@ class Painter:
             line = "─" * min(width, shape.cols) + ("┘" if width < shape.cols else "")
             rows = [*rows, b"\x1b[2m%s\x1b[0m" % line.encode(), *[b""] * (missing - 1)]
         if shape.picture_rows < shape.rows:
-            rows = [*rows, encode(lay_text(self.status[: shape.cols].ljust(shape.cols), "7"))]
+            if self._status_drawn[0] != self.status:
+                self._status_drawn = (self.status, encode(lay_text(self.status[: shape.cols].ljust(shape.cols), "7")))
+            rows = [*rows, self._status_drawn[1]]
         if self.banner:
             text = f" {self.banner} "[: shape.cols]
             at = shape.cols - len(text) + 1
@@ -159,22 +176,32 @@ class Painter:
 
     # lines that scrolled off
 
-    def _scroll(self, before: _Shown, now: _Shown) -> tuple[list[bytes], list[bytes]]:
+    def _scroll(self, before: _Shown, now: _Shown, until: float | None) -> tuple[list[bytes], list[bytes]]:
         """Push what left the screen into the viewer's scrollback; the rows it shows afterwards."""
-        count = now.first_line - before.first_line
-        if now.alternate or before.epoch != now.epoch or count <= 0 or self.shape.left or self.shape.top:
+        if now.alternate or before.epoch != now.epoch or now.first_line < before.first_line:
+            self._pushed, self.behind = now.first_line, False
             return [], before.rows
-        height = len(now.rows)
-        sent = min(count, self._scrolled_lines)
-        lines = self._terminal.vt_lines_between(now.first_line - sent, now.first_line) if sent else []
+        # A gap in the scrollback is better than a viewer that shows what was long ago.
+        at = max(self._pushed, now.first_line - self._scrolled_lines)
         out: list[bytes] = []
-        rows = before.rows
-        for start in range(0, len(lines), height):
-            batch = lines[start : start + height]
+        rows, height = before.rows, len(now.rows)
+        while at < now.first_line and (until is None or not out or time.perf_counter() < until):
+            batch = self._terminal.vt_lines_between(at, min(at + min(height, _PIECE), now.first_line))
+            if not batch:
+                at = now.first_line
+                break
+            at += len(batch)
             # Overwritten first where they differ, then pushed out at the top by feeding lines at the bottom.
             out += [_row(i, new) for i, (old, new) in enumerate(zip(rows, batch, strict=False)) if old != new]
             out.append(b"\x1b[%d;1H" % height + b"\n" * len(batch))
             rows = [*rows[len(batch) :], *[b""] * len(batch)]
+        self._pushed, self.behind = at, at < now.first_line
+        if out and self._stage.cols > self.shape.cols:
+            out = [
+                b"\x1b[?7l",
+                *out,
+                b"\x1b[?7h",
+            ]  # a line that is wider than the viewer must not flow into the next row
         return out, rows
 
     def _history(self, now: _Shown, count: int) -> list[bytes]:

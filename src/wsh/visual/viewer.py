@@ -1,7 +1,7 @@
 """Viewers of one session: who looks, at which size, what they are sent and what their keys do.
 
-Frames are made once per shape and given to every viewer of that shape, at most so many a second and fewer when making them takes long. A
-viewer whose connection is still busy with the last frame is passed over and gets a whole picture when it is free again: it costs no
+Frames are made once per shape and given to every viewer of that shape, at most so many a second and fewer when making them takes long; only
+what follows a person's key is shown at once. A viewer whose connection is still busy with the last frame is passed over and gets a whole picture when it is free again: it costs no
 memory and no time. A viewer is told bells and clipboard writes on purpose; queries of the program never reach one.
 """
 
@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
-_LOAD = 25.0
+_LOAD = 30.0
 """Making frames takes at most one part in so many of the time."""
+_FRAME_S = 0.002
+"""About how long making one frame may take, when many lines scrolled off."""
+_ECHO_FRAMES = 2
+"""Frames that may follow a key at once: programs draw in one or two writes what it does."""
+_ECHO_LOAD = 3.0
+"""For those, as `_LOAD`: typing cannot make frames take more than this part of the time."""
 
 
 class Outlet(Protocol):
@@ -100,8 +106,11 @@ class Viewers:
         self._picture = Picture(session.terminal, stage)
         self._numbers = itertools.count(1)
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._due = 0.0
         self._last_frame = 0.0
+        self._last_generation = 0
         self._cost_s = 0.0
+        self._echo_frames = 0
         self._input: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue(maxsize=1024)
         self._typist: asyncio.Task[None] | None = None
         self._stop_hearing: list[Callable[[], None]] = []
@@ -258,31 +267,46 @@ class Viewers:
     # frames
 
     def _schedule(self, gap_s: float | None = None) -> None:
-        if self._timer is not None or not self._viewers:
+        """A frame is wanted, `gap_s` after the last one or as soon as one may be."""
+        if not self._viewers:
             return
-        gap = max(self._gap_s, self._cost_s * _LOAD) if gap_s is None else gap_s
-        wait = self._last_frame + gap - time.monotonic()
+        if gap_s is None:
+            gap_s = self._cost_s * _ECHO_LOAD if self._echo_frames else max(self._gap_s, self._cost_s * _LOAD)
+        now = time.monotonic()
+        due = max(now, self._last_frame + gap_s)
+        if self._timer is not None:
+            if self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
         loop = asyncio.get_running_loop()
-        if wait <= 0:
+        if due <= now:
             # After this turn of the loop: what was printed together is shown together.
             self._timer = loop.call_soon(self._frame)
         else:
-            self._timer = loop.call_later(wait, self._frame)
+            self._timer = loop.call_later(due - now, self._frame)
 
     def _frame(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         started = time.perf_counter()
+        generation = self.session.generation
+        quiet, self._last_generation = generation == self._last_generation, generation
         self._last_frame = time.monotonic()
+        if self._echo_frames:
+            self._echo_frames -= 1
         by_shape: dict[Shape, list[Viewer]] = {}
         for viewer in self._viewers.values():
             by_shape.setdefault(viewer.shape, []).append(viewer)
-        waiting = False
+        waiting = behind = False
         for shape, viewers in by_shape.items():
             waiting |= self._paint(shape, viewers)
+            behind |= self._painters[shape].behind
         self._cost_s = 0.7 * self._cost_s + 0.3 * (time.perf_counter() - started)
-        if waiting:
+        if behind and quiet:
+            self._schedule(self._cost_s * _ECHO_LOAD)  # the program rests, and what it printed is still to be shown
+        elif waiting or behind:
             self._schedule()
 
     def _paint(self, shape: Shape, viewers: list[Viewer]) -> bool:
@@ -294,7 +318,7 @@ class Viewers:
         if not free:
             return True
         painter = self._painter(shape)
-        change = painter.change()
+        change = painter.change(time.perf_counter() + _FRAME_S)
         whole = b""
         for viewer in free:
             if viewer.stale:
@@ -362,8 +386,15 @@ class Viewers:
             data = move_mouse(data, area)
         if not data:
             return
+        self._echo_frames = _ECHO_FRAMES
         try:
+            if self._input.empty():
+                data = data[self.session.send_at_once(data, viewer.actor) :]
+                if not data:
+                    return
             self._input.put_nowait((data, viewer.actor))
+        except SessionExited:
+            pass  # the picture says so already
         except asyncio.QueueFull:
             viewer.outlet.send(b"\x07")
 
