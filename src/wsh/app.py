@@ -163,6 +163,7 @@ class App:
         """Import and open the rooms; from then on every request is answered."""
         from wsh.http import (
             admin_route,
+            approval_route,
             command_route,
             contract_route,
             element_route,
@@ -186,6 +187,7 @@ class App:
             contract_route,
             workspace_route,
             page_route,
+            approval_route,
             admin_route,
         )
         for module in modules:

@@ -13,9 +13,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def running_desktop(info: Path, script: Literal["approve", "decline", "ignore"]) -> Iterator[None]:
+def running_desktop(
+    info: Path, script: Literal["approve", "decline", "ignore"], *, page_answers: bool = False
+) -> Iterator[None]:
     """Announces itself in `info`, and answers by `script` until the end of the block."""
     command = [sys.executable, "-m", "tests.bridge.scripted", "--script", script, "--info", str(info)]
+    if page_answers:
+        command.append("--page-answers")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         try:

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wsh.bridge.desktop import Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed
 from wsh.bridge.endpoint import Endpoint, write_endpoint
 from wsh.bridge.evidence import Evidence
 from wsh.bridge.frame import Outcome, Policy, Request
@@ -60,6 +60,7 @@ class ScriptedDesktop:
     arrived: list[Pending] = field(default_factory=list)
     closed: list[tuple[str, Outcome, str | None]] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
+    rules: list[tuple[str, str]] = field(default_factory=list)
     typed: list[tuple[str, str]] = field(default_factory=list)
     running: dict[str, Running] = field(default_factory=dict)
     on_run: Callable[[Order], None] | None = None
@@ -80,6 +81,19 @@ class ScriptedDesktop:
         if self.policy_text is None:
             return None
         return Policy(digest=hashlib.sha256(self.policy_text.encode()).hexdigest(), text=self.policy_text)
+
+    def suggest_rule(self, pending: Pending) -> str:
+        return pending.evidence.argv[0]
+
+    def policy_file(self) -> str:
+        return "/etc/scripted.toml"
+
+    def check_rule(self, pattern: str) -> None:
+        if not pattern:
+            raise AnswerRefused("bad_rule", "That cannot be a rule: it is empty")
+
+    def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
+        self.rules.append((pattern, by))
 
     def request_arrived(self, pending: Pending) -> None:
         self.arrived.append(pending)
@@ -227,7 +241,9 @@ async def _serve(arguments: argparse.Namespace) -> None:
         desktop.moody = moody
         desktop.on_run = lambda order: moody.note("ran", order.argv[-1])
     token = os.environ.get("PM_INTERACTIVE_TERMINAL_TOKEN") or None
-    options = ListenerOptions(host=arguments.host, port=arguments.port, heartbeat_s=1.0)
+    options = ListenerOptions(
+        host=arguments.host, port=arguments.port, heartbeat_s=1.0, page_answers=arguments.page_answers
+    )
     async with listening(desktop, options, token) as (listener, endpoint):
         if moody is not None:
             moody.listener = listener
@@ -248,6 +264,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--script", choices=[*SCRIPTS, "moody"], default="approve")
     parser.add_argument("--info", type=Path)
     parser.add_argument("--cwd", default="/")
+    parser.add_argument("--page-answers", action="store_true", help="take answers from a server's page")
     parser.add_argument("--journal", type=Path, help="where a moody desktop notes what happened")
     asyncio.run(_serve(parser.parse_args(argv)))
 

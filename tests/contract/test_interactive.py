@@ -447,7 +447,7 @@ def test_one_trace_id_is_in_the_answer_every_frame_the_trail_and_the_logs(
         assert answer["correlation"]["trace_id"] == trace
         frames = [json.loads(record.getMessage().split(" ", 2)[2]) for record in traced()]
         kinds = [frame["type"] for frame in frames if frame["type"] != "heartbeat"]
-        assert kinds == ["hello", "ready", "request", "decision", "output", "exit"]
+        assert kinds == ["hello", "ready", "request", "card", "decision", "output", "exit"]
         assert {frame["trace_id"] for frame in frames if frame["type"] != "heartbeat"} == {trace}
         assert desktop.arrived[0].request.trace_id == desktop.orders[0].trace_id == trace
         assert [entry["kind"] for entry in world.trail.of(trace)] == ["decision", "approval", "result"]

@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from wsh.bridge.buffer import OutputBuffer
 from wsh.bridge.fault import (
@@ -28,7 +28,9 @@ from wsh.bridge.frame import (
     CHUNK_BYTES,
     MAX_FRAME_BYTES,
     VERSIONS,
+    Answered,
     AnyFrame,
+    Card,
     Decision,
     Error,
     Exit,
@@ -36,6 +38,7 @@ from wsh.bridge.frame import (
     Heartbeat,
     Hello,
     Output,
+    PageAnswer,
     Policy,
     Read,
     Ready,
@@ -47,7 +50,8 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card"]
+Reply: TypeAlias = Output | Exit | Answered
 
 
 @dataclass(frozen=True)
@@ -121,8 +125,9 @@ class BridgeClient:
         self.fault: BridgeFault | None = None
         self._on_policy = on_policy
         self._decisions: dict[str, asyncio.Future[Decision]] = {}
-        self._replies: dict[str, asyncio.Future[Output | Exit]] = {}
+        self._replies: dict[str, asyncio.Future[Reply]] = {}
         self._ears: dict[str, Ear] = {}
+        self._cards: dict[str, Callable[[Card], None]] = {}
         self._reader = asyncio.create_task(self._read_all(), name="bridge-client")
 
     @classmethod
@@ -163,19 +168,32 @@ class BridgeClient:
     def is_open(self) -> bool:
         return self.fault is None
 
-    def submit(self, request: Request, ear: Ear | None = None) -> asyncio.Future[Decision]:
-        """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `ear`."""
+    @property
+    def takes_answers(self) -> bool:
+        """Whether this desktop lets a page answer."""
+        return "answer" in self.ready.capabilities
+
+    def submit(
+        self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+    ) -> asyncio.Future[Decision]:
+        """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `ear`.
+
+        `on_card` hears what the person is shown, if they are asked at all.
+        """
         self._check()
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
         self._decisions[request.id] = future
         if ear is not None:
             self._ears[request.terminal_id] = ear
+        if on_card is not None:
+            self._cards[request.id] = on_card
         try:
             self.stream.send(request)
         except BaseException:
             del self._decisions[request.id]
             self._ears.pop(request.terminal_id, None)
+            self._cards.pop(request.id, None)
             raise
         return future
 
@@ -200,10 +218,16 @@ class BridgeClient:
             raise Malformed("The desktop answered a terminate with something else.")
         return reply
 
-    async def _ask(self, key: str, frame: Frame, timeout_s: float) -> Output | Exit:
+    async def answer(self, answer: PageAnswer, timeout_s: float = 10.0) -> None:
+        """Hand a person's answer on. Returns if it counted; PeerError says why it did not."""
+        reply = await self._ask(answer.id, answer, timeout_s)
+        if not isinstance(reply, Answered):
+            raise Malformed("The desktop answered an answer with something else.")
+
+    async def _ask(self, key: str, frame: Frame, timeout_s: float) -> Reply:
         """Raises TimeoutError when the desktop lives but does not answer."""
         self._check()
-        future: asyncio.Future[Output | Exit] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
         self._replies[key] = future
         try:
@@ -254,6 +278,7 @@ class BridgeClient:
                 reply.set_exception(self.fault)
         self._decisions.clear()
         self._replies.clear()
+        self._cards.clear()
         for ear in self._ears.values():
             ear.lose()
         self._ears.clear()
@@ -262,8 +287,16 @@ class BridgeClient:
         match frame:
             case Decision():
                 decided = self._decisions.pop(frame.id, None)
+                self._cards.pop(frame.id, None)
                 if decided is not None and not decided.done():
                     decided.set_result(frame)
+            case Card():
+                if (hear := self._cards.get(frame.id)) is not None:
+                    hear(frame)
+            case Answered():
+                reply = self._replies.pop(frame.reply_to, None)
+                if reply is not None and not reply.done():
+                    reply.set_result(frame)
             case Output() | Exit():
                 self._take_terminal(frame)
             case Policy():
@@ -297,6 +330,7 @@ class BridgeClient:
             raise Dropped(f"The desktop reports {frame.code}: {frame.message}", reason=frame.code)
         fault = PeerError(frame.code, frame.message, **frame.details)
         decided = self._decisions.pop(frame.reply_to, None)
+        self._cards.pop(frame.reply_to, None)
         if decided is not None and not decided.done():
             decided.set_exception(fault)
         reply = self._replies.pop(frame.reply_to, None)
@@ -352,7 +386,7 @@ def _plainly(problem: Exception) -> str:
     return problem.strerror or str(problem) if isinstance(problem, OSError) else "not a host name"
 
 
-def _retrieve(future: asyncio.Future[Decision] | asyncio.Future[Output | Exit]) -> None:
+def _retrieve(future: asyncio.Future[Decision] | asyncio.Future[Reply]) -> None:
     """Mark the exception as seen: a caller that went away must not leave a warning behind."""
     if not future.cancelled():
         future.exception()

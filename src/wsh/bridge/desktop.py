@@ -14,6 +14,16 @@ class StartFailed(Exception):
     """An approved command could not be started; the text is shown to the caller."""
 
 
+class AnswerRefused(Exception):
+    """An answer from elsewhere does not count; nothing ran because of it, and the request is as it was."""
+
+    def __init__(self, code: str, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What the desktop's own policy says. The stricter of this and the request's own claim counts."""
@@ -68,6 +78,8 @@ class Pending:
         self.evidence = evidence
         self.judgement = judgement
         self.client = client
+        self.answered_by: str | None = None
+        """Whose answer counted."""
         self._remaining = remaining
         self._answer = answer
 
@@ -78,10 +90,16 @@ class Pending:
 
     def approve(self, *, scope: Scope = "once", by: str = "person", argv: Sequence[str] | None = None) -> bool:
         """Run it; with `argv`, run that instead (it is judged anew, and the caller is told that it was edited)."""
-        return self._answer(self, Answer(True, scope, by, None, tuple(argv) if argv is not None else None))
+        return self._give(Answer(True, scope, by, None, tuple(argv) if argv is not None else None))
 
     def decline(self, reason: str | None = None, *, by: str = "person") -> bool:
-        return self._answer(self, Answer(False, "once", by, reason, None))
+        return self._give(Answer(False, "once", by, reason, None))
+
+    def _give(self, answer: Answer) -> bool:
+        counted = self._answer(self, answer)
+        if counted:
+            self.answered_by = answer.by
+        return counted
 
 
 @dataclass(frozen=True)
@@ -115,6 +133,18 @@ class DesktopEnd(Protocol):
 
     def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
         """It is settled, by whomever; take the card away and say so."""
+
+    def suggest_rule(self, pending: Pending) -> str:
+        """The pattern that an "always" would write if nobody narrows it."""
+
+    def policy_file(self) -> str:
+        """Where "always" writes, for the person."""
+
+    def check_rule(self, pattern: str) -> None:
+        """Raises AnswerRefused if `pattern` cannot be a rule."""
+
+    def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
+        """Write the rule of an "always" that counted."""
 
     async def run(self, order: Order, sink: Sink) -> None:
         """Start it in a visible terminal and return; raises StartFailed."""

@@ -16,7 +16,7 @@ from wsh.bridge.desktop import Answer, Judgement, Order, Pending, StartFailed
 from wsh.bridge.evidence import CannotRun, Evidence, resolve, resolve_typing
 from wsh.bridge.fault import FrameTooLarge
 from wsh.bridge.frame import Decision, Error, Outcome, Request, Scope, Withdraw
-from wsh.bridge.ledger import DuplicateId, QueueFull
+from wsh.bridge.ledger import DuplicateId, QueueFull, State
 from wsh.bridge.terminal import BridgeTerminal
 
 if TYPE_CHECKING:
@@ -126,6 +126,15 @@ class Docket:
         else:
             asked.card = pending
             end.request_arrived(pending)
+            self.peer.show(pending)
+
+    def find_card(self, request_id: str) -> Pending | None:
+        """The card of a request that is in front of the person."""
+        asked = self._asked.get(self._key(request_id))
+        return asked.card if asked is not None else None
+
+    def find_state(self, request_id: str) -> State | None:
+        return self.peer.listener.ledger.state(self._key(request_id))
 
     def _answered(self, pending: Pending, answer: Answer) -> bool:
         """From any thread: the state changes here and now, the rest happens on the loop."""

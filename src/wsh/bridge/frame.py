@@ -27,6 +27,7 @@ Risk: TypeAlias = Literal["none", "destructive", "irrecoverable"]
 Effect: TypeAlias = Literal["allow", "ask", "refuse"]
 Outcome: TypeAlias = Literal["approved", "declined", "withdrawn", "expired", "refused"]
 Scope: TypeAlias = Literal["once", "session", "always", "rule"]
+AnswerScope: TypeAlias = Literal["once", "session", "always"]
 
 
 class Frame(BaseModel):
@@ -135,6 +136,53 @@ class Decision(Frame):
     evidence: ShownEvidence | None = None
 
 
+class Card(Frame):
+    """What the person at the desktop is shown of a request; an answer to it must name its `binding`."""
+
+    type: Literal["card"] = "card"
+    id: Id
+    trace_id: Id
+    argv: list[str]
+    cwd: str
+    executable: str | None = None
+    executable_sha256: str | None = None
+    env: list[str] = Field(default_factory=list)
+    risk: Risk
+    reasons: list[str] = Field(default_factory=list)
+    rule: str | None = None
+    binding: str
+    scopes: list[AnswerScope] = Field(min_length=1)
+    editable: str | None = None
+    always_rule: str | None = None
+    policy_file: str | None = None
+    left_ms: int = Field(ge=0)
+
+
+class PageAnswer(Frame):
+    """A person's answer, given at the server's page. Only a desktop whose own setting permits it takes one."""
+
+    type: Literal["answer"] = "answer"
+    id: Id
+    request: Id
+    trace_id: Id
+    binding: str = Field(max_length=200)
+    yes: bool
+    scope: AnswerScope = "once"
+    by: str = Field(max_length=200)
+    reason: str | None = Field(default=None, max_length=4096)
+    argv: list[str] | None = Field(default=None, min_length=1)
+    rule: str | None = Field(default=None, max_length=4096)
+    held: bool = False
+
+
+class Answered(Frame):
+    """An answer counted. What became of the request is said by its decision."""
+
+    type: Literal["answered"] = "answered"
+    reply_to: Id
+    trace_id: Id
+
+
 class Output(Frame):
     """What a terminal printed: streamed while it runs, and (with `reply_to`) the answer to a read."""
 
@@ -200,7 +248,21 @@ class Error(Frame):
 
 
 AnyFrame: TypeAlias = Annotated[
-    Hello | Ready | Policy | Request | Withdraw | Decision | Output | Exit | Read | Terminate | Heartbeat | Error,
+    Hello
+    | Ready
+    | Policy
+    | Request
+    | Card
+    | PageAnswer
+    | Answered
+    | Withdraw
+    | Decision
+    | Output
+    | Exit
+    | Read
+    | Terminate
+    | Heartbeat
+    | Error,
     Field(discriminator="type"),
 ]
 FRAME_TYPES: tuple[type[Frame], ...] = (
@@ -208,6 +270,9 @@ FRAME_TYPES: tuple[type[Frame], ...] = (
     Ready,
     Policy,
     Request,
+    Card,
+    PageAnswer,
+    Answered,
     Withdraw,
     Decision,
     Output,

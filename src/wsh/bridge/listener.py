@@ -37,6 +37,8 @@ class ListenerOptions:
     max_pending: int = 256
     buffer_bytes: int = 4 * 1024 * 1024
     grant_life_s: float = 8 * 3600.0
+    page_answers: bool = False
+    """Whether answers given at a server's page count (the setting `approvals.web` of the desktop's own user)."""
     trace: bool = False
 
 

@@ -12,7 +12,9 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from wsh.bridge.desktop import Pending
 from wsh.bridge.docket import Docket
+from wsh.bridge.elsewhere import make_card, take_answer
 from wsh.bridge.fault import Dropped, FrameTooLarge, Malformed
 from wsh.bridge.frame import (
     CHUNK_BYTES,
@@ -24,6 +26,7 @@ from wsh.bridge.frame import (
     Heartbeat,
     Hello,
     Output,
+    PageAnswer,
     Read,
     Ready,
     Request,
@@ -39,7 +42,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card"]
+ANSWER = "answer"
+"""Said by a desktop that takes answers from a page."""
 
 
 class Peer:
@@ -51,6 +56,7 @@ class Peer:
         self.name = "?"
         self.runtime_session_id = ""
         self.is_ready = False
+        self.wants_cards = False
         self.loop = asyncio.get_running_loop()
         self.docket = Docket(self)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -110,7 +116,7 @@ class Peer:
         self.send(
             Ready(
                 version=max(common),
-                capabilities=CAPABILITIES,
+                capabilities=[*CAPABILITIES, ANSWER] if options.page_answers else CAPABILITIES,
                 trace_id=hello.trace_id,
                 runtime_session_id=hello.runtime_session_id,
                 name=options.name,
@@ -118,6 +124,8 @@ class Peer:
                 max_frame_bytes=options.max_frame_bytes,
             )
         )
+        # Frames that a server does not know would end the connection.
+        self.wants_cards = "card" in hello.capabilities
         self.is_ready = True
         return True
 
@@ -127,6 +135,14 @@ class Peer:
             self.stream.send(frame)
         except Dropped:
             pass
+
+    def show(self, pending: Pending) -> None:
+        """Tell the server what its person could be shown."""
+        if self.wants_cards:
+            try:
+                self.send(make_card(pending, self.listener.end))
+            except FrameTooLarge:  # then it is answered at the desktop alone
+                log.info("bridge %s: a card is too large to send, trace %s", self.name, pending.request.trace_id)
 
     def send_policy(self) -> None:
         policy = self.listener.end.policy()
@@ -152,6 +168,8 @@ class Peer:
         match frame:
             case Request():
                 self.docket.admit(frame)
+            case PageAnswer():
+                take_answer(self, frame)
             case Withdraw():
                 self.docket.withdraw(frame)
             case Read():

@@ -183,7 +183,7 @@ class InteractiveRoute:
             self.waiting.leave(frame, _ended_by(problem))
             self._record_approval(None, problem, frame, caller, ids)
             raise
-        self.waiting.leave(frame, decision.outcome, decision.by)
+        self.waiting.leave(frame, decision.outcome, decision)
         self._record_approval(decision, None, frame, caller, ids)
         if decision.outcome != "approved":
             if into is None:
@@ -260,8 +260,8 @@ class InteractiveRoute:
         self, adapter: RuntimeAdapter, frame: RequestFrame, ear: TerminalEar | None, approval_ms: int, ids: Correlated
     ) -> Decision:
         """The desktop's decision. Cancelled, the request is withdrawn, and ended if the yes had come first."""
-        sent = await adapter.send_request(frame, ear)
-        self.waiting.enter(frame)
+        self.waiting.enter(frame, adapter)
+        sent = await adapter.send_request(frame, ear, self.waiting.show)
         try:
             return await adapter.await_response(sent, approval_ms / 1000)
         except asyncio.CancelledError:

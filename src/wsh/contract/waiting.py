@@ -1,17 +1,21 @@
-"""Requests that wait for a person, and what became of the last ones: for whoever looks, never to answer them.
+"""Requests that wait for a person, what the person is shown of each, and what became of the last ones.
 
-A yes belongs to the desktop, which shows what it would run; nothing here can give one.
+A yes belongs to the desktop, which resolves what it would run and runs it. What is kept here is for whoever looks, and for
+`answer`, which hands an answer on.
 """
 
 from __future__ import annotations
 
-import shlex
+import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from wsh.bridge.escape import escape_argument, escape_text
+from wsh.bridge.frame import Card, Decision
 from wsh.bridge.frame import Request as RequestFrame
+from wsh.contract.adapters.base import RuntimeAdapter
 
 KEPT = 20
 """How many that were answered are still shown."""
@@ -20,30 +24,52 @@ SHOWN_CHARS = 4096
 
 @dataclass
 class Waiting:
+    """One request; `over` is set when it is settled."""
+
     frame: RequestFrame
+    adapter: RuntimeAdapter
     since: float
     state: str = "waiting"
-    by: str | None = None
+    card: Card | None = None
+    decision: Decision | None = None
     ended: float | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the desktop shows it and takes an answer from elsewhere."""
+        return self.state == "waiting" and self.card is not None and self.adapter.takes_answers
 
     def to_wire(self) -> dict[str, Any]:
-        frame = self.frame
+        frame, decision = self.frame, self.decision
+        # Quoted, so that the words of a command can be told apart; spelt out, so that nothing in it is hidden.
+        command = " ".join(map(escape_argument, frame.argv)) if frame.argv else escape_text(frame.command)
+        client = f" over {escape_text(frame.asker.client)}" if frame.asker.client else ""
         return {
+            "id": frame.id,
             "trace_id": frame.trace_id,
             "request_id": frame.request_id,
             "kind": frame.kind,
-            # Quoted, so that the words of a command can be told apart.
-            "command": (shlex.join(frame.argv) if frame.argv else frame.command)[:SHOWN_CHARS],
-            "cwd": frame.cwd,
-            "asker": frame.asker.caller + (f" over {frame.asker.client}" if frame.asker.client else ""),
-            "risk": frame.risk,
-            "reasons": list(frame.reasons),
+            "command": command[:SHOWN_CHARS],
+            "cwd": escape_text(frame.cwd) if frame.cwd is not None else None,
+            "asker": escape_text(frame.asker.caller) + client,
+            "risk": self.card.risk if self.card is not None else frame.risk,
+            "reasons": [escape_text(reason) for reason in (self.card.reasons if self.card else frame.reasons)],
             "since": self.since,
             "deadline": self.since + frame.deadline_ms / 1000,
             "state": self.state,
-            "by": self.by,
+            "by": decision.by if decision else None,
+            "scope": decision.scope if decision else None,
+            "reason": decision.reason if decision else None,
+            "edited": decision.edited if decision else False,
             "ended": self.ended,
+            "digest": self.card.binding if self.card is not None else None,
+            "evidence": _describe(self.card) if self.card is not None else None,
         }
+
+
+def _describe(card: Card) -> dict[str, Any]:
+    return card.model_dump(exclude={"type", "id", "trace_id", "binding", "left_ms"})
 
 
 class WaitingRequests:
@@ -51,16 +77,26 @@ class WaitingRequests:
         self._waiting: dict[str, Waiting] = {}
         self._ended: deque[Waiting] = deque(maxlen=kept)
 
-    def enter(self, frame: RequestFrame) -> None:
-        self._waiting[frame.id] = Waiting(frame, time.time())
+    def enter(self, frame: RequestFrame, adapter: RuntimeAdapter) -> None:
+        self._waiting[frame.id] = Waiting(frame, adapter, time.time())
 
-    def leave(self, frame: RequestFrame, state: str, by: str | None = None) -> None:
+    def show(self, card: Card) -> None:
+        """The desktop's person sees it now, like this."""
+        entry = self._waiting.get(card.id)
+        if entry is not None:
+            entry.card = card
+
+    def leave(self, frame: RequestFrame, state: str, decision: Decision | None = None) -> None:
         """It was answered, withdrawn or lost. Idempotent."""
         entry = self._waiting.pop(frame.id, None)
         if entry is not None:
-            entry.state, entry.by, entry.ended = state, by, time.time()
+            entry.state, entry.decision, entry.ended = state, decision, time.time()
             self._ended.append(entry)
+            entry.over.set()
 
-    def list_requests(self) -> list[dict[str, Any]]:
+    def find(self, id: str) -> Waiting | None:
+        return self._waiting.get(id) or next((entry for entry in self._ended if entry.frame.id == id), None)
+
+    def list_entries(self) -> list[Waiting]:
         """Those that wait, oldest first, then those that ended, newest first."""
-        return [entry.to_wire() for entry in (*self._waiting.values(), *reversed(self._ended))]
+        return [*self._waiting.values(), *reversed(self._ended)]

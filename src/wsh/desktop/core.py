@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wsh.bridge.elsewhere import judge_words
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 from wsh.desktop.end import WindowEnd
@@ -24,7 +25,7 @@ from wsh.desktop.scene import Frame, HistoryRow, Notice, PolicyView, RequestRow,
 from wsh.policy import Mode, Policy, RuleEffect
 from wsh.policy.audit import Audit
 from wsh.policy.edit import NewRule, add_rule, locked, remove_rules, set_value, write_policy
-from wsh.policy.rule import RuleError
+from wsh.policy.rule import RuleError, parse_pattern
 from wsh.policy.store import PolicyStore
 from wsh.session import event as ev
 from wsh.session.event import Actor, SessionEvent
@@ -129,9 +130,10 @@ class Core:
             self.store,
             Audit(self._places.audit_log),
             on_request=self._tell,
-            on_closed=lambda id, outcome, reason: self._tell(("closed", id, outcome, reason)),
+            on_closed=self._on_closed,
             on_history=self._tell,
             on_session=lambda session: self._tell(("opened", session.sid)),
+            write_rule=lambda rule, comment, by: self.add_rule(rule, "both", comment, by=by),
             size=lambda: self._size,
         )
         options = ListenerOptions(
@@ -140,6 +142,7 @@ class Core:
             max_frame_bytes=self._settings.get_int("bridge.max_frame_bytes"),
             heartbeat_s=self._settings.get_float("bridge.heartbeat_s"),
             max_pending=self._settings.get_int("approvals.max_pending"),
+            page_answers=self._settings.get_bool("approvals.web"),
         )
         self.listener = BridgeListener(self.end, options, self._options.token)
         try:
@@ -400,18 +403,22 @@ class Core:
             self._tell(Notice("That request is no longer open."))
             return
         if yes and argv is not None and not held:
-            anew = self.end.judge(
-                pending.request.model_copy(update={"argv": argv}),
-                dataclasses.replace(pending.evidence, argv=tuple(argv)),
-            )
+            anew = judge_words(self.end, pending, argv)
             if anew.risk != "none":
                 self._tell(("hold", id, ", ".join(anew.reasons)))
                 return
         if yes and scope == "always":
-            self.add_rule(rule, "both", f"always allowed in the window for {pending.request.asker.caller}")
+            parse_pattern(rule)
         counted = pending.approve(scope=scope, argv=argv) if yes else pending.decline(reason or None)
         if not counted:
             self._tell(Notice("That request ended before the answer; nothing was run."))
+        elif yes and scope == "always":
+            self.add_rule(rule, "both", f"always allowed in the window for {pending.request.asker.caller}")
+
+    def _on_closed(self, id: str, outcome: str, reason: str, elsewhere: str) -> None:
+        self._tell(("closed", id, outcome, reason))
+        if elsewhere:
+            self._tell(Notice(f"A request was {outcome} elsewhere, by {elsewhere}."))
 
     # policy
 
@@ -456,12 +463,12 @@ class Core:
         finally:
             self._rules_are_ours = False
 
-    def add_rule(self, command: str, modes: str, comment: str, cwd: str = "") -> None:
+    def add_rule(self, command: str, modes: str, comment: str, cwd: str = "", by: str = "window") -> None:
         """Write a rule; it holds at once, here and in every server that listens to this window."""
         chosen = frozenset(Mode) if modes == "both" else frozenset({Mode(modes)})
         rule = NewRule(command, RuleEffect.ALLOW, chosen, cwd=cwd or None, comment=comment or None)
         self._write_policy(lambda text: add_rule(text, rule))
-        self.end.audit.append({"event": "policy", "change": "allow", "rule": command, "modes": modes, "by": "window"})
+        self.end.audit.append({"event": "policy", "change": "allow", "rule": command, "modes": modes, "by": by})
 
     def remove_rule(self, command: str) -> None:
         removed = 0

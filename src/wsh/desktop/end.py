@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wsh.bridge import frame
-from wsh.bridge.desktop import Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed
 from wsh.bridge.escape import escape_argument
 from wsh.bridge.evidence import Evidence
 from wsh.bridge.frame import Outcome, Policy, Request
@@ -22,6 +22,7 @@ from wsh.desktop.scene import HistoryRow, RequestRow
 from wsh.policy import Effect, Mode, Risk, Verdict, decide
 from wsh.policy import Request as Question
 from wsh.policy.audit import Audit
+from wsh.policy.rule import RuleError, parse_pattern
 from wsh.policy.store import PolicyStore
 from wsh.session.event import Actor, Exited, SessionEvent
 from wsh.session.registry import SessionRegistry
@@ -49,9 +50,10 @@ class WindowEnd:
         audit: Audit,
         *,
         on_request: Callable[[RequestRow], None],
-        on_closed: Callable[[str, str, str], None],
+        on_closed: Callable[[str, str, str, str], None],
         on_history: Callable[[HistoryRow], None],
         on_session: Callable[[Session], None],
+        write_rule: Callable[[str, str, str], None],
         size: Callable[[], tuple[int, int]],
     ) -> None:
         self._registry = registry
@@ -62,6 +64,7 @@ class WindowEnd:
         self._on_closed = on_closed
         self._on_history = on_history
         self._on_session = on_session
+        self._write_rule = write_rule
         self._size = size
         self.pending: dict[str, Pending] = {}
         self._history: dict[str, HistoryRow] = {}
@@ -107,6 +110,23 @@ class WindowEnd:
             return None
         return Policy(digest=hashlib.sha256(text.encode()).hexdigest(), text=text)
 
+    # rules of an "always"
+
+    def suggest_rule(self, pending: Pending) -> str:
+        return suggest_rule(pending.evidence.argv)
+
+    def policy_file(self) -> str:
+        return str(self._policy.path)
+
+    def check_rule(self, pattern: str) -> None:
+        try:
+            parse_pattern(pattern)
+        except RuleError as problem:
+            raise AnswerRefused("bad_rule", f"That cannot be a rule: {problem}") from None
+
+    def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
+        self._write_rule(pattern, f"always allowed for {pending.request.asker.caller}", by)
+
     # asking
 
     def request_arrived(self, pending: Pending) -> None:
@@ -144,14 +164,15 @@ class WindowEnd:
             command=" ".join(pending.evidence.shown_argv),
             cwd=pending.evidence.cwd,
             outcome=outcome,
-            by=getpass.getuser() if outcome in ("approved", "declined") else "",
+            by=_decider(pending) if outcome in ("approved", "declined") else "",
             reason=reason or "",
             risk=_worse(request.risk, pending.judgement.risk),
             trace_id=request.trace_id,
         )
         self._history[request.terminal_id] = row
         self._on_history(row)
-        self._on_closed(request.id, outcome, reason or "")
+        elsewhere = row.by if pending.answered_by not in (None, "person") else ""
+        self._on_closed(request.id, outcome, reason or "", elsewhere)
         self.audit.append(
             {
                 "event": "approval",
@@ -255,6 +276,12 @@ def _asker(request: Request) -> str:
     """Who asks. What a program calls itself may be a lie, so it is quoted."""
     asker = request.asker
     return f"{escape_argument(asker.client)} ({asker.caller})" if asker.client else asker.caller
+
+
+def _decider(pending: Pending) -> str:
+    """Whoever sits at the window, or who answered elsewhere."""
+    by = pending.answered_by
+    return getpass.getuser() if by in (None, "person") else by
 
 
 def _workspace(request: Request) -> str:

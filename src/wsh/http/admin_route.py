@@ -1,6 +1,6 @@
-"""Routes for the owner who looks after the server: what waits for a person, what may run, what was decided, who is here.
+"""Routes for the owner who looks after the server: what may run, what was decided, who is here.
 
-All of them only show. Approvals are answered in the desktop program, the policy is changed with `wsh policy`.
+All of them only show; the policy is changed with `wsh policy`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,6 @@ from wsh.http.rooms import ApiCall
 from wsh.http.route import Query, Route
 
 GROUP = "admin"
-
-
-async def list_approvals(call: ApiCall) -> dict[str, Any]:
-    contract = await call.rooms.contract.get()
-    return {"requests": contract.interactive.waiting.list_requests(), "answered_in": "interactive-terminal"}
 
 
 async def get_policy(call: ApiCall) -> dict[str, Any]:
@@ -51,15 +46,6 @@ async def list_clients(call: ApiCall) -> dict[str, Any]:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
-        "GET",
-        "/approvals",
-        list_approvals,
-        "Requests that wait for a person at the desktop program, and what became of the last ones.",
-        GROUP,
-        answer="`{requests, answered_in}`",
-        owner_only=True,
-    ),
     Route(
         "GET",
         "/policy",

@@ -217,6 +217,15 @@ class NoSessions(NotFound):
         super().__init__("There are no sessions to wait for.", hint="Create a session first.")
 
 
+class ApprovalNotFound(NotFound):
+    code = "approval_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"There is no request {id[:80]!r}.", hint="GET /approvals lists those that wait, and the last that ended."
+        )
+
+
 class CommandNotFound(NotFound):
     code = "command_not_found"
 
@@ -234,6 +243,46 @@ class CommandNotFound(NotFound):
 class StateConflict(WshError):
     code = "conflict"
     blame: ClassVar[Blame] = "state"
+
+
+class ApprovalSettled(StateConflict):
+    """The answer came too late, or was the second one."""
+
+    code = "approval_settled"
+
+    def __init__(self, id: str, state: str, reason: str | None = None) -> None:
+        word = {"claimed": "approved", "started": "approved", "PM_TERM_DISCONNECTED": "lost"}.get(state, state)
+        why = f" ({reason.rstrip('.')})" if reason else ""
+        super().__init__(
+            f"The request was {word}{why} already; this answer changes nothing.",
+            hint="An answer is used once. If it is still wanted, the caller asks again.",
+            id=id,
+            state=word,
+        )
+
+
+class ApprovalChanged(StateConflict):
+    """What was answered is not what is shown now, or not what would run."""
+
+    code = "approval_changed"
+
+    def __init__(self, id: str, message: str) -> None:
+        super().__init__(message, hint="Nothing ran. Look at the request again, and answer what it shows.", id=id)
+
+
+class ConfirmationNeeded(StateConflict):
+    code = "confirmation_needed"
+    blame: ClassVar[Blame] = "caller"
+
+    def __init__(self, id: str, risk: str, reasons: list[str]) -> None:
+        why = f": {'; '.join(reasons)}" if reasons else ""
+        super().__init__(
+            f"This is {risk}{why}. It runs only if that is confirmed on purpose.",
+            hint="Answer again with confirm: true, if it is meant.",
+            id=id,
+            risk=risk,
+            reasons=reasons,
+        )
 
 
 class SessionNameTaken(StateConflict):

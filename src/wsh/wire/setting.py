@@ -152,7 +152,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("audit.keep", 8, "Rotated audit logs kept.", 1, 1000),
     Setting("approvals.timeout_ms", 300_000, "How long a request waits for a person.", 1000, 86_400_000),
     Setting("approvals.max_pending", 256, "Requests that may wait for a person.", 1, 100_000),
-    Setting("approvals.web", False, "Let the web page answer approvals, with the owner's token. Not read yet."),
+    Setting(
+        "approvals.web", False, "Let the web page answer approvals; whoever holds the owner's token can then approve."
+    ),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from wsh.bridge.client import BridgeClient, Ear, Greeting
 from wsh.bridge.fault import BridgeFault, Dropped
-from wsh.bridge.frame import MAX_FRAME_BYTES, Decision, Exit, Output, Policy, Request
+from wsh.bridge.frame import MAX_FRAME_BYTES, Card, Decision, Exit, Output, PageAnswer, Policy, Request
 from wsh.contract.adapters.classify import classify
 from wsh.contract.fault import ContractFault
 
@@ -93,9 +93,16 @@ class RuntimeAdapter(ABC):
         healthy = silent_s <= 3 * client.ready.heartbeat_ms / 1000
         return HealthCheckResult(healthy, self.state, self.endpoint, silent_s)
 
-    async def send_request(self, request: Request, ear: Ear | None = None) -> SendRequestResult:
+    @property
+    def takes_answers(self) -> bool:
+        """Whether the desktop lets a page answer."""
+        return self._client is not None and self._client.takes_answers
+
+    async def send_request(
+        self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+    ) -> SendRequestResult:
         try:
-            return SendRequestResult(request, self._ready_client().submit(request, ear))
+            return SendRequestResult(request, self._ready_client().submit(request, ear, on_card))
         except BridgeFault as fault:
             raise classify(fault) from None
 
@@ -128,6 +135,15 @@ class RuntimeAdapter(ABC):
             return sent.decision.result()
         except BridgeFault as fault:
             raise classify(fault, request_state="unknown") from None
+
+    async def answer(self, answer: PageAnswer, timeout_s: float = 10.0) -> None:
+        """Hand on an answer that was given elsewhere. Returns if it counted."""
+        try:
+            await self._ready_client().answer(answer, timeout_s)
+        except BridgeFault as fault:
+            raise classify(fault) from None
+        except TimeoutError:
+            raise _silent("answer", timeout_s) from None
 
     async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> Output:
         try:
