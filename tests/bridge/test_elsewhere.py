@@ -16,7 +16,7 @@ import pytest
 from tests.bridge.scripted import ScriptedDesktop, ignore, listening, until
 from tests.bridge.talk import RawPeer, ask, connected
 from wsh.bridge.client import BridgeClient
-from wsh.bridge.desktop import Judgement
+from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.endpoint import Endpoint
 from wsh.bridge.evidence import Evidence
 from wsh.bridge.fault import PeerError
@@ -235,6 +235,10 @@ def test_a_server_that_knows_no_cards_gets_none() -> None:
     asyncio.run(scenario())
 
 
+def _decline(pending: Pending, counted: list[bool]) -> None:
+    counted.append(pending.decline("window", by="window"))
+
+
 def test_of_two_answers_at_the_same_instant_exactly_one_wins() -> None:
     """The window answers from its thread while the page answers over the bridge, a hundred times."""
 
@@ -246,20 +250,18 @@ def test_of_two_answers_at_the_same_instant_exactly_one_wins() -> None:
                 asked = await show(client, ask("true", str(number)))
                 pending = desktop.arrived[-1]
                 counted: list[bool] = []
-                thread = threading.Thread(target=lambda: counted.append(pending.decline("window", by="window")))
+                window = threading.Thread(target=_decline, args=(pending, counted))
                 if number % 2:
-                    thread.start()
-                try:
-                    sent = asyncio.ensure_future(client.answer(asked.answer()))
-                    if not number % 2:
-                        await asyncio.sleep(0.0002 * (number % 7))
-                        thread.start()
-                    await sent
-                    by_page = True
-                except PeerError as refused:
-                    assert refused.code == "settled"
-                    by_page = False
-                await asyncio.to_thread(thread.join)
+                    window.start()
+                sent = asyncio.ensure_future(client.answer(asked.answer()))
+                if not number % 2:
+                    await asyncio.sleep(0.0002 * (number % 7))
+                    window.start()
+                (refused,) = await asyncio.gather(sent, return_exceptions=True)
+                await asyncio.to_thread(window.join)
+                assert refused is None or isinstance(refused, PeerError)
+                assert refused is None or refused.code == "settled"
+                by_page = refused is None
                 assert by_page is not counted[0], "exactly one of them counted"
                 decision = await asyncio.wait_for(asked.decision, 10)
                 assert decision.outcome == ("approved" if by_page else "declined")
