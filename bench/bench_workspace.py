@@ -89,21 +89,20 @@ def parse_everything(tree: Path) -> None:
     """Read every file and parse it with its grammar, in one process per core."""
     paths = sorted(str(path) for path in tree.rglob("*") if path.is_file())
     cores = len(os.sched_getaffinity(0))
-    queue = os.memfd_create("bench-jobs")
-    os.write(queue, b"".join(number.to_bytes(4, "little") for number in range(len(paths))))
-    os.lseek(queue, 0, os.SEEK_SET)
-    workers = []
-    for _ in range(cores):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                _parse_some(queue, paths)
-            finally:
-                os._exit(0)
-        workers.append(pid)
-    for pid in workers:
-        os.waitpid(pid, 0)
-    os.close(queue)
+    with tempfile.TemporaryFile(buffering=0) as queue:  # on disk, where the kernel guards the offset that workers share
+        queue.write(b"".join(number.to_bytes(4, "little") for number in range(len(paths))))
+        queue.seek(0)
+        workers = []
+        for _ in range(cores):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    _parse_some(queue.fileno(), paths)
+                finally:
+                    os._exit(0)
+            workers.append(pid)
+        for pid in workers:
+            os.waitpid(pid, 0)
 
 
 def _parse_some(queue: int, paths: list[str]) -> None:

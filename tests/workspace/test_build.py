@@ -17,8 +17,9 @@ import psutil
 import pytest
 
 from tests.workspace.conftest import FILES, MakeTools, Tools, write_tree
-from wsh.workspace import store
+from wsh.workspace import pool, store
 from wsh.workspace.folder import IndexFolder
+from wsh.workspace.plan import Job
 
 
 def git(tree: Path, *arguments: str) -> None:
@@ -73,6 +74,114 @@ def test_a_clone_inside_a_repository_is_indexed_too(tools: Tools, tree: Path) ->
     git(inner, "commit", "-m", "x")
     tools("index_build")
     assert tools.paths(query="potoroo") == ["vendored/inner.py"]
+
+
+def test_a_path_in_conflict_is_indexed_once(tools: Tools, tree: Path) -> None:
+    git(tree, "init")
+    git(tree, "add", ".")
+    git(tree, "commit", "-m", "base")
+    for branch, word in (("left", "bandicoot"), ("right", "cassowary")):
+        git(tree, "checkout", "-b", branch, "main")
+        (tree / "notes.txt").write_text(f"Plain notes about the {word}.\n")
+        git(tree, "commit", "-am", branch)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(tree, "merge", "left")
+    stages = subprocess.run(["git", "-C", str(tree), "ls-files", "-u"], check=True, capture_output=True).stdout
+    assert len(stages.splitlines()) == 3
+    built = tools("index_build")
+    assert (built["listedBy"], built["files"]["added"]) == ("git", len(FILES))
+    assert tools.paths(query="bandicoot cassowary") == ["notes.txt"]
+    assert tools("workspace_status")["git"]["conflicts"] == 1
+
+
+def test_a_tracked_file_that_is_not_there_is_not_in_the_index(tools: Tools, tree: Path) -> None:
+    git(tree, "init")
+    git(tree, "add", ".")
+    (tree / "notes.txt").unlink()
+    built = tools("index_build")
+    assert built["files"]["added"] == len(FILES) - 1 and built["skippedByReason"] == {}
+    assert tools("index_status")["stale"] == {"added": 0, "changed": 0, "removed": 0}
+
+
+def test_a_submodule_is_indexed_whatever_its_name(tools: Tools, tree: Path) -> None:
+    git(tree, "init")
+    inner = write_tree(tree / "three.js", {"inner.js": "let potoroo = 1\n"})
+    git(inner, "init")
+    git(inner, "add", ".")
+    git(inner, "commit", "-m", "x")
+    git(tree, "add", ".")
+    assert tools("index_build")["listedBy"] == "git"
+    assert tools.paths(query="potoroo") == ["three.js/inner.js"]
+
+
+HOSTILE_NAMES = [
+    b"line\nbreak.txt",
+    b"tab\there.txt",
+    b"100644 e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 0\tnotes.txt",
+    "caf\u00e9.txt".encode(),  # composed
+    "cafe\u0301.txt".encode(),  # and decomposed: two names
+    b"NOTES.txt",
+    b"-rf.txt",
+    b"'quote\".txt",
+    b"\xef\xbb\xbfmark.txt",
+    b"bad\xff.txt",
+    b"bad\xfe.txt",  # both decode to the same replacement
+    b"surrogate\xed\xa0\x80.txt",
+]
+
+
+@pytest.mark.parametrize("by", ["git", "walk"])
+def test_hostile_names_are_indexed_or_counted_and_never_end_a_build(tools: Tools, tree: Path, by: str) -> None:
+    if by == "git":
+        git(tree, "init")
+    for name in HOSTILE_NAMES:
+        Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_text("the bilby\n")
+    sound = [name.decode() for name in HOSTILE_NAMES[:-3]]
+    built = tools("index_build")
+    assert built["listedBy"] == by and built["skippedByReason"] == {"badName": 3}
+    status = tools("index_status")
+    assert status["skippedByReason"] == {"badName": 3} and status["stale"] == {"added": 0, "changed": 0, "removed": 0}
+    assert tools("index_build")["files"]["added"] == 0
+    for match in ("words", "literal"):
+        found = {str(path) for path in tools.paths(query="bilby", match=match, top=50)}
+        assert found == {*sound}
+    for path in found:
+        assert tools("show_file", path=path)["text"] == "the bilby\n"
+
+
+def test_processes_that_share_a_queue_never_get_the_same_job() -> None:
+    count = 100_000
+    queue = pool._Queue(count)
+    takers: list[tuple[int, int]] = []
+    for _ in range(4):
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            taken: list[int] = []
+            while batch := queue.take():
+                taken += batch
+            with os.fdopen(write_end, "wb") as out:
+                out.write(b"".join(number.to_bytes(4, "little") for number in taken))
+            os._exit(0)
+        os.close(write_end)
+        takers.append((pid, read_end))
+    numbers: list[int] = []
+    for pid, read_end in takers:
+        with os.fdopen(read_end, "rb") as told:
+            while part := told.read(4):
+                numbers.append(int.from_bytes(part, "little"))
+        os.waitpid(pid, 0)
+    queue.close()
+    assert sorted(numbers) == list(range(count))
+
+
+def test_every_job_is_done_once_by_many_workers(tree: Path) -> None:
+    (tree / "many").mkdir()
+    for number in range(1_000):
+        (tree / f"many/{number}").touch()
+    jobs = [Job(f"many/{number}") for number in range(1_000)]
+    done = [(number, prepared[0]) for number, prepared in pool.prepare_all(jobs, str(tree), 1 << 20, 4)]
+    assert sorted(done) == [(number, f"many/{number}") for number in range(1_000)]
 
 
 def test_without_git_ignore_files_and_known_folders_are_left_out(tools: Tools, tree: Path) -> None:

@@ -7,16 +7,12 @@ Runs in a process of its own (`build_child`) that may be killed at any instant. 
 from __future__ import annotations
 
 import json
-import marshal
 import os
-import select
-import signal
 import sqlite3
-import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +20,14 @@ from wsh.workspace import entry, store
 from wsh.workspace.error import IndexBroken, InvalidArguments, NothingThere
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.language import language_of, source_of
-from wsh.workspace.listing import list_files
+from wsh.workspace.listing import Listing, list_files
+from wsh.workspace.plan import Job, Plan, compare, nothing_under, within
+from wsh.workspace.pool import prepare_all
+from wsh.workspace.source import GONE
 from wsh.workspace.text import Place, TextReader, TextWriter
 
 Report = Callable[[str, int, int], None]
 
-RACY_NS = 2_000_000_000
-_PARALLEL_FROM_FILES = 48
-_BATCH = 8
 _COMPACT_FROM_BYTES = 4 * 1024 * 1024
 
 
@@ -44,21 +40,6 @@ class BuildRequest:
     paths: tuple[str, ...] = ()
     max_file_bytes: int = 2 * 1024 * 1024
     workers: int = 0  # 0 means one per core
-
-
-@dataclass
-class Job:
-    path: str
-    file_id: int | None = None
-    sha256: str | None = None
-
-
-@dataclass
-class Plan:
-    jobs: list[Job] = field(default_factory=list)
-    removed: list[tuple[int, str]] = field(default_factory=list)
-    unchanged: int = 0
-    seen: int = 0
 
 
 @dataclass
@@ -133,12 +114,12 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
     """New files with everything in them. After a broken index, all sources are built: which it held is unknown."""
     wanted = store.INDEXED if replaces_broken else _wanted(request.mode)
     told("listing", 0, 0)
-    listed, by = _list(request.root)
-    plan = Plan(seen=len(listed))
+    listing = list_files(request.root)
+    plan = Plan(seen=len(listing.paths))
     paths = () if replaces_broken else request.paths
-    plan.jobs = [Job(p) for p in _within(listed, paths) if source_of(language_of(p)) in wanted]
+    plan.jobs = [Job(p) for p in within(listing.paths, paths) if source_of(language_of(p)) in wanted]
     if request.paths and not plan.jobs and not replaces_broken:
-        raise _nothing_under(request.paths)
+        raise nothing_under(request.paths)
     path, text_path = home.new_files()
     connection = store.create(path, request.root, text_path.name)
     texts = TextWriter(text_path)
@@ -148,9 +129,9 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
         told("finishing", 0, 0)
         store.settle(connection)
         texts.sync()
-        _stamp(connection, wanted, by, texts.end, partial=bool(paths))
+        _stamp(connection, wanted, listing, texts.end, partial=bool(paths))
         connection.execute("COMMIT")
-        result = _result(connection, plan, tally, by)
+        result = _result(connection, plan, tally, listing)
         store.finish(connection)
         home.publish(path)
     except BaseException:
@@ -171,13 +152,13 @@ def _update(
     meta = store.get_meta(connection)
     wanted = _wanted(request.mode, meta.get("sources"))
     told("listing", 0, 0)
-    listed, by = _list(request.root)
+    listing = list_files(request.root)
     text_path = home.folder / str(meta["text"])
     old_texts = TextReader(text_path)
     texts = TextWriter(text_path, int(meta["text_end"]))
     try:
         connection.execute("BEGIN IMMEDIATE")
-        plan = compare(connection, request.root, listed, wanted, request.paths, full=request.full)
+        plan = compare(connection, request.root, listing.paths, wanted, request.paths, full=request.full)
         tally = Tally()
         for file_id, _ in plan.removed:
             entry.remove(connection, old_texts, file_id)
@@ -185,7 +166,7 @@ def _update(
         tally = _execute(connection, texts, old_texts, plan, request, told, tally)
         told("finishing", 0, 0)
         texts.sync()
-        _stamp(connection, wanted, by, texts.end, partial=bool(request.paths))
+        _stamp(connection, wanted, listing, texts.end, partial=bool(request.paths))
         if tally.changed or tally.removed:
             _compact(home, connection, old_texts, texts.end)
         connection.execute("COMMIT")
@@ -196,7 +177,7 @@ def _update(
     finally:
         texts.close()
         old_texts.close()
-    return _result(connection, plan, tally, by) | {"full": request.full}
+    return _result(connection, plan, tally, listing) | {"full": request.full}
 
 
 def _compact(home: IndexFolder, connection: sqlite3.Connection, texts: TextReader, end: int) -> None:
@@ -219,87 +200,6 @@ def _compact(home: IndexFolder, connection: sqlite3.Connection, texts: TextReade
         copy.close()
 
 
-def _list(root: str) -> tuple[list[str], str]:
-    """The listing without names that are not UTF-8, which no caller could ask for."""
-    listed, by = list_files(root)
-    return [path for path in listed if path.isascii() or _is_sound(path)], by
-
-
-def _is_sound(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _within(listed: Iterable[str], paths: tuple[str, ...]) -> list[str]:
-    if not paths:
-        return list(listed)
-    whole = "." in paths or "" in paths
-    below = tuple(p.rstrip("/") + "/" for p in paths)
-    exact = {p.rstrip("/") for p in paths}
-    return [p for p in listed if whole or p in exact or p.startswith(below)]
-
-
-def compare(
-    connection: sqlite3.Connection,
-    root: str,
-    listed: list[str],
-    wanted: tuple[str, ...],
-    paths: tuple[str, ...] = (),
-    *,
-    full: bool = False,
-    racy: bool = True,
-) -> Plan:
-    """What must be done so that the index is that of the listed files, by stat alone.
-
-    A file whose time is close to when it was indexed may have changed within that instant; with `racy` it is a job.
-    """
-    known = {
-        path: (file_id, size, mtime, indexed, sha)
-        for file_id, path, source, size, mtime, indexed, sha in connection.execute(
-            "SELECT id, path, source, size, mtime_ns, indexed_ns, sha256 FROM file"
-        )
-        if source in wanted
-    }
-    plan = Plan(seen=len(listed))
-    present: set[str] = set()
-    for path in _within(listed, paths):
-        if source_of(language_of(path)) not in wanted:
-            continue
-        try:
-            info = os.lstat(os.path.join(root, path))
-        except OSError:
-            continue
-        present.add(path)
-        before = known.get(path)
-        if before is None:
-            plan.jobs.append(Job(path))
-        elif (
-            full
-            or info.st_size != before[1]
-            or info.st_mtime_ns != before[2]
-            or racy
-            and before[3] - before[2] < RACY_NS
-        ):
-            plan.jobs.append(Job(path, before[0], None if full else before[4]))
-        else:
-            plan.unchanged += 1
-    candidates = set(_within(known, paths)) if paths else set(known)
-    plan.removed = [(known[path][0], path) for path in sorted(candidates - present)]
-    if paths and not present and not plan.removed:
-        raise _nothing_under(paths)
-    return plan
-
-
-def _nothing_under(paths: tuple[str, ...]) -> NothingThere:
-    return NothingThere(
-        f"No file of the workspace lies under {', '.join(paths)}.",
-        hint="Give files or folders relative to the workspace.",
-    )
-
-
 def _execute(
     connection: sqlite3.Connection,
     texts: TextWriter,
@@ -314,13 +214,19 @@ def _execute(
     next_chunk = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0]
     jobs = plan.jobs
     done = 0
-    for number, prepared in _prepare_all(jobs, request):
+    for number, prepared in prepare_all(jobs, request.root, request.max_file_bytes, request.workers):
         job = jobs[number]
         done += 1
         told("indexing", done, len(jobs))
         if prepared[entry.CHUNKS] is None and job.file_id is not None:
             entry.touch(connection, job.file_id, prepared)
             tally.touched += 1
+            continue
+        if prepared[entry.SKIP] == GONE:
+            if job.file_id is not None:
+                assert old_texts is not None
+                entry.remove(connection, old_texts, job.file_id)
+                tally.removed += 1
             continue
         if job.file_id is None:
             file_id, next_file = next_file, next_file + 1
@@ -336,12 +242,15 @@ def _execute(
     return tally
 
 
-def _stamp(connection: sqlite3.Connection, wanted: tuple[str, ...], by: str, text_end: int, *, partial: bool) -> None:
+def _stamp(
+    connection: sqlite3.Connection, wanted: tuple[str, ...], listing: Listing, text_end: int, *, partial: bool
+) -> None:
     meta = store.get_meta(connection)
     values: dict[str, Any] = {
         "sources": sorted({*meta.get("sources", []), *wanted}),
         "commits": int(meta.get("commits", 0)) + 1,
-        "listed_by": by,
+        "listed_by": listing.by,
+        "bad_names": listing.bad_names,
         "text_end": text_end,
     }
     if not partial or "built_at" not in meta:
@@ -349,8 +258,8 @@ def _stamp(connection: sqlite3.Connection, wanted: tuple[str, ...], by: str, tex
     store.set_meta(connection, **values)
 
 
-def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, by: str) -> dict[str, Any]:
-    skipped = Counter[str]()
+def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, listing: Listing) -> dict[str, Any]:
+    skipped = Counter[str]({"badName": listing.bad_names} if listing.bad_names else {})
     for reason, count in connection.execute("SELECT skip, count(*) FROM file WHERE skip IS NOT NULL GROUP BY skip"):
         skipped[reason] = count
     return {
@@ -364,105 +273,8 @@ def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, by: str) -
         "chunks": tally.chunks,
         "bytes": tally.bytes,
         "skippedByReason": dict(sorted(skipped.items())),
-        "listedBy": by,
+        "listedBy": listing.by,
     }
-
-
-# workers
-
-
-def _prepare_all(jobs: list[Job], request: BuildRequest) -> Iterator[tuple[int, entry.Prepared]]:
-    count = request.workers or len(os.sched_getaffinity(0))
-    if count < 2 or len(jobs) < _PARALLEL_FROM_FILES:
-        for number, job in enumerate(jobs):
-            yield number, entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256)
-        return
-    missing = set(range(len(jobs)))
-    for number, prepared in _prepare_in_workers(jobs, request, count):
-        missing.discard(number)
-        yield number, prepared
-    for number in sorted(missing):  # a worker died on one of these: do them without a grammar
-        job = jobs[number]
-        yield number, entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256, parse=False)
-
-
-def _prepare_in_workers(jobs: list[Job], request: BuildRequest, count: int) -> Iterator[tuple[int, entry.Prepared]]:
-    """Fork workers that take jobs from one shared file offset and answer through a pipe each.
-
-    A full pipe holds its worker back, so memory stays bounded however slow the database is.
-    """
-    queue = os.memfd_create("wsh-index-jobs", os.MFD_CLOEXEC)
-    os.write(queue, b"".join(struct.pack("=I", number) for number in range(len(jobs))))
-    os.lseek(queue, 0, os.SEEK_SET)
-    pipes: dict[int, bytearray] = {}
-    workers: list[int] = []
-    try:
-        for _ in range(count):
-            read_end, write_end = os.pipe2(os.O_CLOEXEC)
-            pid = os.fork()
-            if pid == 0:
-                _work(queue, write_end, jobs, request, [read_end, *pipes])
-            os.close(write_end)
-            workers.append(pid)
-            pipes[read_end] = bytearray()
-        poller = select.poll()
-        for fd in pipes:
-            poller.register(fd, select.POLLIN)
-        while pipes:
-            for fd, _ in poller.poll():
-                part = os.read(fd, 1 << 18)
-                if not part:
-                    poller.unregister(fd)
-                    os.close(fd)
-                    del pipes[fd]
-                    continue
-                buffer = pipes[fd]
-                buffer += part
-                yield from _take_answers(buffer)
-    finally:
-        os.close(queue)
-        for fd in pipes:
-            os.close(fd)
-        for pid in workers:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            os.waitpid(pid, 0)
-
-
-def _take_answers(buffer: bytearray) -> Iterator[tuple[int, entry.Prepared]]:
-    at = 0
-    while len(buffer) - at >= 8:
-        number, size = struct.unpack_from("=II", buffer, at)
-        if len(buffer) - at - 8 < size:
-            break
-        with memoryview(buffer) as view:
-            prepared = marshal.loads(view[at + 8 : at + 8 + size])
-        at += 8 + size
-        yield number, prepared
-    del buffer[:at]
-
-
-def _work(queue: int, write_end: int, jobs: list[Job], request: BuildRequest, inherited: list[int]) -> None:
-    """The life of a worker; never returns."""
-    try:
-        for fd in inherited:
-            os.close(fd)
-        while batch := os.read(queue, 4 * _BATCH):
-            for (number,) in struct.iter_unpack("=I", batch):
-                job = jobs[number]
-                answer = marshal.dumps(entry.prepare(request.root, job.path, request.max_file_bytes, job.sha256))
-                _write_all(write_end, struct.pack("=II", number, len(answer)) + answer)
-        os._exit(0)
-    except BaseException:
-        os._exit(1)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 class _Progress:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ LEFT_OUT_FOLDERS = ALWAYS_LEFT_OUT | {
 }
 _IGNORE_FILES = (".gitignore", ".ignore")
 _GIT_TIMEOUT_S = 60
+_SUBMODULE = b"160000"  # the mode of one in git's index
 
 
 def git_command(root: str, *arguments: str) -> list[str]:
@@ -66,35 +68,51 @@ def run_git(root: str, *arguments: str, timeout_s: float = _GIT_TIMEOUT_S) -> by
     return done.stdout if done.returncode == 0 else None
 
 
-def list_files(root: str) -> tuple[list[str], str]:
-    """Paths relative to `root` with forward slashes, sorted; and who made the list: `git` or `walk`."""
-    listed = _git_files(root)
-    if listed is not None:
-        return sorted(listed), "git"
-    return sorted(_walk(root)), "walk"
+@dataclass(frozen=True)
+class Listing:
+    """Paths relative to the root with forward slashes, sorted, each once; and who made the list: `git` or `walk`.
+
+    `bad_names` counts the files left out because their names are not UTF-8: no caller could ask for one.
+    """
+
+    paths: list[str]
+    by: str
+    bad_names: int
+
+
+def list_files(root: str) -> Listing:
+    found = _git_files(root)
+    by = "walk" if found is None else "git"
+    listed = set(_walk(root)) if found is None else found
+    paths = sorted(path for path in listed if path.isascii() or _is_sound(path))
+    return Listing(paths, by, len(listed) - len(paths))
+
+
+def _is_sound(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _git_files(root: str, depth: int = 0) -> set[str] | None:
-    raw = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    raw = run_git(root, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
     if not raw:
         return None  # no work tree, or one that ignores this folder as a whole
-    found: set[str] = set()
+    found: set[str] = set()  # a path in conflict is listed once for each side
     for entry in raw.split(b"\0"):
         if not entry:
             continue
-        path = os.fsdecode(entry)
-        if path.endswith("/") or (path.rpartition("/")[2].count(".") == 0 and _is_folder(root, path)):
+        tracked = not entry.startswith(b"? ")  # tag, mode, object, stage, tab and path; else tag and path
+        path = os.fsdecode(entry.partition(b"\t")[2] if tracked else entry[2:])
+        if path.endswith("/") or (tracked and entry[2:8] == _SUBMODULE):
             inner = path.rstrip("/")
             for below in _nested(os.path.join(root, inner), depth):
                 found.add(f"{inner}/{below}")
         else:
             found.add(path)
     return found
-
-
-def _is_folder(root: str, path: str) -> bool:
-    full = os.path.join(root, path)
-    return os.path.isdir(full) and not os.path.islink(full)
 
 
 def _nested(folder: str, depth: int) -> set[str]:

@@ -22,6 +22,8 @@ REASONS = (
     "unreadable",
 )
 
+GONE = "gone"  # listed, and no longer there: not a reason to show but no file at all
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -85,6 +87,8 @@ def _not_opened(path: str, size: int, mtime: int) -> Skipped:
     change of its permissions does not show in them."""
     try:
         info = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Skipped(GONE, size, mtime)
     except OSError:
         return Skipped("unreadable", size, mtime)
     if stat.S_ISLNK(info.st_mode):

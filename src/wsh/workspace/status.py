@@ -15,12 +15,12 @@ from typing import Any
 from wsh.wire.setting import Settings
 from wsh.wire.version import VERSION
 from wsh.workspace import store
-from wsh.workspace.build import compare
 from wsh.workspace.error import NothingThere
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import iso_time
 from wsh.workspace.language import GRAMMARS, has_grammar
 from wsh.workspace.listing import list_files, run_git
+from wsh.workspace.plan import compare
 
 
 def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float) -> dict[str, Any]:
@@ -29,7 +29,8 @@ def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float
     sources = tuple(meta.get("sources", []))
     by_source: Counter[str] = Counter()
     by_language: Counter[str] = Counter()
-    skipped: Counter[str] = Counter()
+    bad_names = int(meta.get("bad_names", 0))
+    skipped = Counter[str]({"badName": bad_names} if bad_names else {})
     text_bytes = files = 0
     for source, lang, skip, count, size in connection.execute(
         "SELECT source, lang, skip, count(*), sum(text_size) FROM file GROUP BY source, lang, skip"
@@ -64,8 +65,7 @@ def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float
 def describe_staleness(connection: sqlite3.Connection, root: str) -> dict[str, int]:
     """Files added, changed (by stat) and removed since the index was brought up to date."""
     sources = tuple(store.get_meta(connection).get("sources", []))
-    listed, _ = list_files(root)
-    plan = compare(connection, root, listed, sources, racy=False)
+    plan = compare(connection, root, list_files(root).paths, sources, racy=False)
     added = sum(1 for job in plan.jobs if job.file_id is None)
     return {"added": added, "changed": len(plan.jobs) - added, "removed": len(plan.removed)}
 
