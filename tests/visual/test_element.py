@@ -42,6 +42,7 @@ class FakeProgram:
     def __init__(self, rows: int = 24, cols: int = 80) -> None:
         self.name = "s"
         self.rows, self.cols = rows, cols
+        self.borrowed_rows = 0
         self.resizes: list[tuple[int, int]] = []
 
     def resize(self, rows: int, cols: int) -> None:

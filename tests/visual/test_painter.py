@@ -21,6 +21,7 @@ class Program:
 
     rows: int = 10
     cols: int = 30
+    borrowed_rows: int = 0
     name: str = "test"
     terminal: Terminal = field(default_factory=lambda: Terminal(10, 30))
 

@@ -112,6 +112,10 @@ async def _rebuild(
     session.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
     session.terminal.resize(rows, cols)
+    borrowed = int(meta.get("borrowed_rows") or 0)
+    if borrowed > 0 and session.running:
+        # Panels died with the server that drew them, and the program gets their rows back.
+        session.resize(min(rows + borrowed, 1000), cols)
     if session.lost_bytes:
         said.append(f"session {name}: {session.lost_bytes} bytes of its output could not be restored")
     return session

@@ -70,6 +70,8 @@ class Session:
         self.start_cwd = launch.cwd
         self.tags: tuple[str, ...] = launch.tags
         self.rows, self.cols = launch.rows, launch.cols
+        self.borrowed_rows = 0
+        """Rows that what is drawn around the screen took from it; they come back if this server dies."""
         self.terminal = terminal
         self.folder = folder
         self.child = child
@@ -152,6 +154,7 @@ class Session:
             "cwd": self.start_cwd,
             "rows": self.rows,
             "cols": self.cols,
+            "borrowed_rows": self.borrowed_rows,
             "tags": list(self.tags),
             "pid": self.pid,
             "created": self.created,

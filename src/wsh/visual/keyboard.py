@@ -1,7 +1,8 @@
-"""What a person's keys mean before they reach the program: the toggle of capture, detaching, the mouse's place.
+"""What a person's keys mean before they reach the program: the toggle of capture, detaching, taking over, the mouse's place.
 
-Stateful per viewer: `Ctrl+\\` alone toggles capture, twice within half a second detaches. It arrives as one byte or, where the program
-asked for the kitty protocol, as an escape sequence.
+Stateful per viewer: `Ctrl+\\` alone toggles capture, twice within half a second detaches. Within that time it is also a prefix: `Ctrl+T`
+takes over or hands back, and where the picture is larger than the viewer the arrows move the window on it. It arrives as one byte
+or, where the program asked for the kitty protocol, as an escape sequence. What is pasted is never a key.
 """
 
 from __future__ import annotations
@@ -11,11 +12,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Action: TypeAlias = Literal["toggle", "detach"]
+Direction: TypeAlias = Literal["up", "down", "right", "left"]
+Action: TypeAlias = Literal["toggle", "detach", "take"] | Direction
 DOUBLE_S = 0.5
 
-_TOGGLE = re.compile(rb"\x1c|\x1b\[92;5(?::[12])?u|\x1b\[27;5;92~")
-_TOGGLE_RELEASE = re.compile(rb"\x1b\[92;5:3u")
+# Ctrl in the kitty protocol, whatever the lock keys are; `:2` and `:3` are repeats and releases.
+_CTRL = rb"(?::\d*)*;(?:5|69|133|197)"
+_PASTE_END = b"\x1b[201~"
+_SPECIAL = re.compile(
+    rb"(?P<toggle>\x1c|\x1b\[92" + _CTRL + rb"(?::1)?u|\x1b\[27;5;92~)"
+    rb"|(?P<nothing>\x1b\[92" + _CTRL + rb":[23]u)"
+    rb"|(?P<paste>\x1b\[200~)"
+)
+_COMMAND = re.compile(
+    rb"(?P<take>\x14|\x1b\[116" + _CTRL + rb"(?::1)?u|\x1b\[27;5;116~)"
+    rb"|\x1b(?:O|\[|\[1;\d+(?::[12])?)(?P<arrow>[ABCD])"
+)
+_ARROWS: dict[bytes, Direction] = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 _SGR_MOUSE = re.compile(rb"\x1b\[<(\d+);(\d+);(\d+)([Mm])")
 _X10_MOUSE = re.compile(rb"\x1b\[M([\x20-\xff])([\x21-\xff])([\x21-\xff])", re.DOTALL)
 
@@ -33,23 +46,59 @@ class Area:
 class Keyboard:
     def __init__(self) -> None:
         self._last_toggle = float("-inf")
+        self._last_move = float("-inf")
+        self._pasting = False
 
-    def split(self, data: bytes, now: float) -> Iterator[bytes | Action]:
-        """Input in pieces: bytes for the program, and what the person asked of us."""
+    def split(self, data: bytes, now: float, movable: bool = False) -> Iterator[bytes | Action]:
+        """Input in pieces: bytes for the program, and what the person asked of us. `movable`: arrows can mean something."""
         position = 0
-        data = _TOGGLE_RELEASE.sub(b"", data)
-        for found in _TOGGLE.finditer(data):
+        while position < len(data):
+            if self._pasting:
+                end = data.find(_PASTE_END, position)
+                self._pasting = end < 0
+                end = len(data) if end < 0 else end + len(_PASTE_END)
+                yield data[position:end]
+                position = end
+                continue
+            command = self._find_command(data, position, now, movable)
+            if command is not None:
+                action, position = command
+                yield action
+                continue
+            found = _SPECIAL.search(data, position)
+            if found is None:
+                yield data[position:]
+                return
             if found.start() > position:
                 yield data[position : found.start()]
             position = found.end()
-            if now - self._last_toggle <= DOUBLE_S:
-                self._last_toggle = float("-inf")
-                yield "detach"
-            else:
-                self._last_toggle = now
-                yield "toggle"
-        if position < len(data):
-            yield data[position:]
+            if found["paste"]:
+                self._pasting = True
+                yield found[0]
+            elif found["toggle"]:
+                yield self._toggle(now)
+
+    def _toggle(self, now: float) -> Action:
+        if now - self._last_toggle <= DOUBLE_S:
+            self._last_toggle = float("-inf")
+            return "detach"
+        self._last_toggle = now
+        return "toggle"
+
+    def _find_command(self, data: bytes, position: int, now: float, movable: bool) -> tuple[Action, int] | None:
+        """What the keys at `position` ask of us, coming soon after the prefix, and where they end."""
+        prefixed = now - self._last_toggle <= DOUBLE_S
+        moving = now - self._last_move <= DOUBLE_S
+        if not (prefixed or moving):
+            return None
+        found = _COMMAND.match(data, position)
+        if found is None or not (movable if found["arrow"] else prefixed):
+            return None
+        self._last_toggle = float("-inf")
+        if not found["arrow"]:
+            return "take", found.end()
+        self._last_move = now  # so that a step can be followed by more
+        return _ARROWS[found["arrow"]], found.end()
 
 
 def move_mouse(data: bytes, area: Area) -> bytes:

@@ -30,6 +30,7 @@ class Program(Protocol):
 
     rows: int
     cols: int
+    borrowed_rows: int
 
     def resize(self, rows: int, cols: int) -> None: ...
 
@@ -101,6 +102,7 @@ class Stage:
         self.layout = layout
         self.panels.set_visible(layout.shown)
         self.overlays.set_visible(o.id for o in self.overlays.list() if o.screen_mode == self.mode)
+        self._program.borrowed_rows = self.rows - layout.pty_rows
         if (self._program.rows, self._program.cols) != (layout.pty_rows, layout.cols):
             self._program.resize(layout.pty_rows, layout.cols)
         if changed:

@@ -14,13 +14,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, assert_never
 
 from wsh.session import event as ev
 from wsh.session.event import Actor
 from wsh.terminal import parse_keys
 from wsh.visual.input import ModeChanged
-from wsh.visual.keyboard import Area, Keyboard, move_mouse
+from wsh.visual.keyboard import Area, Direction, Keyboard, move_mouse
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
 from wsh.wire.error import SessionExited, WshError
@@ -176,16 +176,24 @@ class Viewers:
         viewer.active = time.monotonic()
         viewer.stale = True
         self._fit()
+        self._keep_inside(viewer)
         self._drop_painters()
         self._schedule(0.0)
 
     def move(self, viewer: Viewer, top: int, left: int) -> None:
         """Show another part of a picture that is larger than the viewer."""
-        viewer.top = max(0, min(top, self.stage.rows - viewer.shape.picture_rows))
-        viewer.left = max(0, min(left, self.stage.cols - viewer.cols))
+        viewer.top, viewer.left = top, left
         viewer.stale = True
+        self._keep_inside(viewer)
         self._drop_painters()
         self._schedule(0.0)
+
+    def _keep_inside(self, viewer: Viewer) -> None:
+        """A window lies within the picture, also after that has shrunk."""
+        top = max(0, min(viewer.top, self.stage.rows - viewer.shape.picture_rows))
+        left = max(0, min(viewer.left, self.stage.cols - viewer.cols))
+        if (top, left) != (viewer.top, viewer.left):
+            viewer.top, viewer.left, viewer.stale = top, left, True
 
     def _fit(self) -> None:
         """Give the session the size that the policy says."""
@@ -252,7 +260,9 @@ class Viewers:
             self._tell_all({"type": "input_mode", "mode": event.mode, "owner": event.owner})
         elif type(event).__name__ == "StageResized":
             for viewer in self._viewers.values():
+                self._keep_inside(viewer)
                 self._tell_size(viewer)
+            self._drop_painters()
         self._schedule()
 
     def _send_all(self, data: bytes) -> None:
@@ -334,7 +344,7 @@ class Viewers:
         if painter is None:
             painter = Painter(self.session.terminal, self.stage, self._picture, shape, self._scrolled_lines)
             self._painters[shape] = painter
-        painter.status = self._status()
+        painter.status = self._status(shape)
         painter.banner = self._banner()
         return painter
 
@@ -342,12 +352,19 @@ class Viewers:
         used = {viewer.shape for viewer in self._viewers.values()}
         self._painters = {shape: painter for shape, painter in self._painters.items() if shape in used}
 
-    def _status(self) -> str:
+    def _status(self, shape: Shape) -> str:
         session = self.session
-        others = f" · {len(self._viewers)} viewers" if len(self._viewers) > 1 else ""
-        state = "" if session.running else f" · exited {session.exit_code}"
-        taken = f" · taken by {session.taken_by}" if session.taken_by else ""
-        return f" {session.name}{others}{state}{taken} · Ctrl+\\ twice to detach"
+        parts = [session.name]
+        if len(self._viewers) > 1:
+            parts.append(f"{len(self._viewers)} viewers")
+        if not session.running:
+            parts.append(f"exited {session.exit_code}")
+        if session.taken_by:
+            parts.append(f"taken over by {session.taken_by}, Ctrl+\\ Ctrl+T hands back")
+        if self._is_window(shape):
+            parts.append("Ctrl+\\ and an arrow moves")
+        parts.append("Ctrl+\\ twice to detach")
+        return " " + " · ".join(parts)
 
     def _banner(self) -> str:
         owner = self.stage.input.owner
@@ -357,20 +374,45 @@ class Viewers:
 
     def type_keys(self, viewer: Viewer, data: bytes) -> None:
         """What a person typed at a viewer. In order, and never blocking; too much unread input is refused with a bell."""
-        for piece in viewer.keyboard.split(data, time.monotonic()):
-            if piece == "detach":
-                # The first of the two presses toggled: put that back.
+        for piece in viewer.keyboard.split(data, time.monotonic(), self._is_window(viewer.shape)):
+            if isinstance(piece, bytes):
+                if not viewer.read_only:
+                    self._pass_on(viewer, piece)
+            elif piece == "toggle":
                 if not viewer.read_only:
                     self.stage.input.toggle(viewer.id)
-                viewer.outlet.dismiss("detached")
-                return
-            if viewer.read_only:
-                continue
-            if piece == "toggle":
-                self.stage.input.toggle(viewer.id)
-                continue
-            assert isinstance(piece, bytes)
-            self._pass_on(viewer, piece)
+            else:
+                # The prefix toggled capture before it was known to be one: put that back.
+                self.stage.input.end_lease(viewer.id)
+                if piece == "detach":
+                    viewer.outlet.dismiss("detached")
+                    return
+                self._obey(viewer, piece)
+
+    def _obey(self, viewer: Viewer, action: Literal["take"] | Direction) -> None:
+        rows, cols = max(1, viewer.shape.picture_rows // 2), max(1, viewer.cols // 2)
+        match action:
+            case "take":
+                if viewer.read_only or not self.session.running:
+                    return
+                if self.session.taken_by == viewer.id:
+                    self.session.hand_back()
+                else:
+                    self.session.take_over(viewer.id)
+            case "up":
+                self.move(viewer, viewer.top - rows, viewer.left)
+            case "down":
+                self.move(viewer, viewer.top + rows, viewer.left)
+            case "left":
+                self.move(viewer, viewer.top, viewer.left - cols)
+            case "right":
+                self.move(viewer, viewer.top, viewer.left + cols)
+            case _:
+                assert_never(action)
+
+    def _is_window(self, shape: Shape) -> bool:
+        """Whether such a viewer shows only a part of the picture."""
+        return shape.picture_rows < self.stage.rows or shape.cols < self.stage.cols
 
     def _pass_on(self, viewer: Viewer, data: bytes) -> None:
         viewer.active = time.monotonic()

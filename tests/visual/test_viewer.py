@@ -1,0 +1,212 @@
+"""Viewers of a real session: whose size counts, what each sees, what their keys do, and what a slow one costs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.session.running import open_quiet, run, run_with_registry, settings_of
+from wsh.session.event import Actor
+from wsh.session.registry import SessionRegistry
+from wsh.session.session import Session
+from wsh.session.spec import SessionSpec
+from wsh.terminal import Terminal
+from wsh.visual.stage import Stage
+from wsh.visual.viewer import SizePolicy, Viewer, Viewers
+from wsh.wire.element import PanelCreate
+from wsh.wire.error import SessionTaken
+from wsh.wire.place import Places
+
+
+class Emulator:
+    """A viewer's connection with an emulator at its other end. While `stuck` it takes nothing more."""
+
+    def __init__(self, rows: int, cols: int) -> None:
+        self.terminal = Terminal(rows, cols)
+        self.told: list[dict[str, object]] = []
+        self.sent_bytes = 0
+        self.stuck = False
+        self.dismissed = ""
+
+    def is_busy(self) -> bool:
+        return self.stuck
+
+    def send(self, data: bytes) -> None:
+        self.sent_bytes += len(data)
+        self.terminal.feed(data)
+
+    def tell(self, message: dict[str, object]) -> None:
+        self.told.append(message)
+
+    def dismiss(self, reason: str) -> None:
+        self.dismissed = reason
+
+    @property
+    def lines(self) -> list[str]:
+        return [str(line) for line in self.terminal.screen(styled=False).lines]
+
+
+def look(
+    viewers: Viewers, rows: int, cols: int, *, read_only: bool = False, status: bool = False
+) -> tuple[Viewer, Emulator]:
+    emulator = Emulator(rows, cols)
+    return viewers.attach(emulator, rows, cols, read_only=read_only, status=status), emulator
+
+
+def viewers_of(session: Session, policy: SizePolicy = "latest") -> Viewers:
+    stage = Stage(session)
+    return Viewers(session, stage, policy=policy)
+
+
+async def until(condition: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.005)
+
+
+def test_the_session_takes_the_size_that_the_policy_says(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="sizes")
+        latest = viewers_of(session)
+        large, _ = look(latest, 40, 100)
+        small, _ = look(latest, 20, 60)
+        assert (session.rows, session.cols) == (20, 60)
+        latest.type_keys(large, b" ")
+        assert (session.rows, session.cols) == (40, 100)
+        look(latest, 10, 10, read_only=True)
+        assert (session.rows, session.cols) == (40, 100), "whoever only looks changes nothing"
+        latest.detach(large)
+        assert (session.rows, session.cols) == (20, 60)
+        latest.resize(small, 21, 61)
+        assert (session.rows, session.cols) == (21, 61)
+        smallest = viewers_of(session, "smallest")
+        look(smallest, 30, 50)
+        wide, _ = look(smallest, 20, 90)
+        assert (session.rows, session.cols) == (20, 50)
+        smallest.detach(wide)
+        assert (session.rows, session.cols) == (30, 50)
+        fixed = viewers_of(session, "fixed")
+        look(fixed, 5, 5)
+        assert (session.rows, session.cols) == (30, 50)
+
+    run_with_registry(places, work)
+
+
+def test_a_small_viewer_moves_its_window_with_the_prefix_and_an_arrow(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(
+            SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom%24sright'; cat", rows=10, cols=40)
+        )
+        await session.wait_until_text("right")
+        viewers = viewers_of(session, "fixed")
+        viewer, seen = look(viewers, 5, 20, status=True)
+        assert seen.lines[0] == "top" and "Ctrl+" in seen.lines[4]
+        for _ in range(3):
+            viewers.type_keys(viewer, b"\x1c\x1b[B")
+        await until(lambda: seen.lines[3] == "bottom", str(seen.lines))
+        viewers.type_keys(viewer, b"\x1b[1;5C")
+        await until(lambda: seen.lines[3].endswith("right"), str(seen.lines))
+        assert viewers.stage.input.mode == "passthrough"
+        viewers.stage.resize(4, 20)
+        await until(lambda: (viewer.top, viewer.left) == (0, 0), "a window that lies outside comes back")
+
+    run_with_registry(places, work)
+
+
+def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="taken")
+        viewers = viewers_of(session)
+        viewer, seen = look(viewers, 24, 90, status=True)
+        viewers.type_keys(viewer, b"\x1c")
+        viewers.type_keys(viewer, b"\x14")
+        assert session.taken_by == viewer.id and viewers.stage.input.mode == "passthrough"
+        await until(lambda: "Ctrl+\\ Ctrl+T hands back" in seen.lines[23], seen.lines[23])
+        with pytest.raises(SessionTaken):
+            await session.send_input(b"x", Actor("agent", "a"))
+        viewers.type_keys(viewer, b"echo by $((40 + 2))\r")
+        await until(lambda: "by 42" in seen.lines, "a person types on")
+        viewers.type_keys(viewer, b"\x1c\x14")
+        assert str(session.taken_by) == "None"
+        viewers.type_keys(viewer, b"\x1c\x14")
+        viewers.detach(viewer)
+        assert session.taken_by is None, "whoever leaves hands back"
+
+    run_with_registry(places, work)
+
+
+def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="looked")
+        viewers = viewers_of(session)
+        viewer, seen = look(viewers, 24, 80, read_only=True)
+        generation = session.generation
+        viewers.type_keys(viewer, b"echo no\r\x1c\x14")
+        assert (viewers.stage.input.mode, session.taken_by, session.last_input) == ("passthrough", None, None)
+        await session.wait_until_quiet(100)
+        assert session.generation == generation
+        viewers.type_keys(viewer, b"\x1c")
+        viewers.type_keys(viewer, b"\x1c")
+        assert seen.dismissed == "detached"
+
+    run_with_registry(places, work)
+
+
+def test_a_viewer_that_stops_reading_costs_nothing_and_catches_up_at_once(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="slow")
+        viewers = viewers_of(session)
+        _, stuck = look(viewers, 24, 80)
+        _, free = look(viewers, 24, 80)
+        stuck.stuck = True
+        before = stuck.sent_bytes
+        await session.send_input(b"seq -f 'line %g of the flood' 1 60000\r", Actor("agent", "a"))
+        await until(lambda: "line 60000 of the flood" in free.lines, "the flood's end")
+        assert stuck.sent_bytes == before
+        stuck.stuck = False
+        await until(lambda: stuck.lines == free.lines, f"{stuck.lines} instead of {free.lines}", 2.0)
+        assert stuck.sent_bytes - before < 64 * 1024, "one picture, not all that was missed"
+
+    run_with_registry(places, work)
+
+
+def test_everything_that_scrolls_off_reaches_the_scrollback_though_frames_are_short(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="read x; seq -f '\x1b[3%gm' 1 1; seq 1 900; cat"))
+        viewers = viewers_of(session)
+        _, seen = look(viewers, 24, 80)
+        await session.send_input(b"\r", Actor("agent", "a"))
+
+        def numbers() -> list[str]:
+            lines = [str(line) for line in seen.terminal.scrollback(limit=5000).lines]
+            return [line for line in lines if line.isdigit()]
+
+        await until(lambda: numbers() == [str(n) for n in range(1, 901)], "every line, in order")
+
+    run_with_registry(places, work)
+
+
+def test_a_dead_servers_panels_give_their_rows_back(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await open_quiet(first, name="shrunk", rows=24, cols=80)
+        stage = Stage(session)
+        body = {"position": "bottom", "height": 3, "spans": [{"text": "panel"}]}
+        stage.panels.create(PanelCreate.model_validate(body))
+        await session.settle()
+        assert session.rows == 21
+        await first.aclose()  # nobody took the panel down, as after a kill
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("shrunk")
+            assert (again.rows, again.cols, again.terminal.rows) == (24, 80, 24)
+            await again.send_input(b"stty size\r", Actor("agent", "a"))
+            await again.wait_until_text("24 80")
+        finally:
+            await second.stop()
+
+    run(work())
