@@ -1,9 +1,26 @@
-// Requests of agents that wait for a person in the desktop program. Shown here, answered there.
-import { signal } from "@preact/signals";
+// Requests of agents that wait for a person in the desktop program: the evidence, the time left, and what became of the last ones.
+import { computed, effect, signal } from "@preact/signals";
 import { get } from "./api";
+import { AnswerButtons } from "./answer";
 import { connection } from "./store";
 
+export interface Evidence {
+  argv: string[];
+  cwd: string;
+  executable: string | null;
+  executable_sha256: string | null;
+  env: string[];
+  risk: string;
+  reasons: string[];
+  rule: string | null;
+  scopes: ("once" | "session" | "always")[];
+  editable: string | null;
+  always_rule: string | null;
+  policy_file: string | null;
+}
+
 export interface Approval {
+  id: string;
   trace_id: string;
   request_id: string;
   kind: "run" | "open" | "send";
@@ -16,81 +33,210 @@ export interface Approval {
   deadline: number;
   state: string;
   by: string | null;
+  scope: string | null;
+  reason: string | null;
+  edited: boolean;
   ended: number | null;
+  digest: string | null;
+  evidence: Evidence | null;
+  answerable: boolean;
 }
 
-const EVERY_MS = 2000;
+const EVERY_MS = 1000;
 
 export const approvals = signal<readonly Approval[]>([]);
-export const waitingApprovals = (): readonly Approval[] => approvals.value.filter((one) => one.state === "waiting");
+/** Whether the user lets this page answer. */
+export const answersHere = signal(false);
+const now = signal(Date.now() / 1000);
+const waits = computed(() => approvals.value.filter((one) => one.state === "waiting"));
+export const waitingApprovals = (): readonly Approval[] => waits.value;
+
+let last = "";
+export async function lookAtApprovals(): Promise<void> {
+  if (connection.peek() !== "connected" || document.visibilityState !== "visible") return;
+  try {
+    const found = await get<{ requests: Approval[]; answered_in: string[] }>("/approvals");
+    const text = JSON.stringify(found.requests);
+    if (text !== last) approvals.value = found.requests;
+    last = text;
+    answersHere.value = found.answered_in.includes("page");
+  } catch {
+    // the banner already says that the server is gone
+  }
+}
 
 /** Ask while somebody can see the answer. */
 export function followApprovals(): void {
-  let last = "";
-  const look = async (): Promise<void> => {
-    if (connection.peek() !== "connected" || document.visibilityState !== "visible") return;
-    try {
-      const { requests } = await get<{ requests: Approval[] }>("/approvals");
-      const text = JSON.stringify(requests);
-      // While one waits its time runs down, so it is drawn again.
-      if (text !== last || requests.some((one) => one.state === "waiting")) approvals.value = requests;
-      last = text;
-    } catch {
-      // the banner already says that the server is gone
-    }
-  };
-  setInterval(() => void look(), EVERY_MS);
-  connection.subscribe(() => void look());
+  setInterval(() => {
+    if (waits.peek().length > 0) now.value = Date.now() / 1000;
+    void lookAtApprovals();
+  }, EVERY_MS);
+  connection.subscribe(() => void lookAtApprovals());
+  effect(() => {
+    document.title = waits.value.length > 0 ? `(${waits.value.length}) wsh` : "wsh";
+  });
 }
 
 const KINDS = { run: "Run a command", open: "Open a terminal", send: "Type into a terminal" };
 
-function One(props: { approval: Approval }) {
-  const { approval } = props;
-  const waits = approval.state === "waiting";
-  const left = Math.max(0, Math.round(approval.deadline - Date.now() / 1000));
-  const grave = approval.risk === "destructive" || approval.risk === "irrecoverable";
+function left(approval: Approval): string {
+  const seconds = Math.max(0, Math.round(approval.deadline - now.value));
+  return seconds > 90 ? `${Math.round(seconds / 60)} min left` : `${seconds} s left`;
+}
+
+function Shield() {
   return (
-    <li class={`approval${grave ? " grave" : ""}${waits ? "" : " over"}`}>
+    <svg width="11" height="13" viewBox="0 0 11 13" fill="currentColor" aria-hidden="true">
+      <path d="M5.5.5 10.5 2.5V6Q10 10.5 5.5 12.5 1 10.5.5 6V2.5z" />
+    </svg>
+  );
+}
+
+function Fact(props: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}
+
+/** Where, then as what, then for whom, then why it is risky. */
+function Facts(props: { approval: Approval }) {
+  const { approval } = props;
+  const { evidence } = approval;
+  return (
+    <dl class="facts">
+      <Fact name="in">
+        <code>{evidence?.cwd ?? approval.cwd ?? "its terminal"}</code>
+      </Fact>
+      {evidence?.executable && (
+        <Fact name="runs">
+          <code>{evidence.executable}</code>{" "}
+          {evidence.executable_sha256 && <code class="soft">sha256 {evidence.executable_sha256.slice(0, 16)}…</code>}
+        </Fact>
+      )}
+      {evidence && evidence.env.length > 0 && (
+        <Fact name="sets">
+          {evidence.env.map((one) => (
+            <code key={one} class="line">
+              {one}
+            </code>
+          ))}
+        </Fact>
+      )}
+      <Fact name="asked by">
+        <bdi>{approval.asker}</bdi>
+      </Fact>
+      <Fact name="trace">
+        <code class="soft">{approval.trace_id}</code>
+      </Fact>
+      {evidence?.rule && (
+        <Fact name="rule">
+          <code>{evidence.rule}</code>
+        </Fact>
+      )}
+      {approval.reasons.length > 0 && (
+        <Fact name="because">
+          {approval.reasons.map((one) => (
+            <span key={one} class={approval.risk === "none" ? "line" : "line why"}>
+              {one}
+            </span>
+          ))}
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Waiting(props: { approval: Approval }) {
+  const { approval } = props;
+  const grave = approval.risk !== "none";
+  const soon = approval.deadline - now.value <= 15;
+  return (
+    <li class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Destructive request" : "Request"}: ${approval.command}`}>
       <header>
-        <span class={`verdict ${waits ? "waiting" : approval.state}`}>{waits ? "waiting" : approval.state}</span>
+        {grave ? (
+          <span class="risk">
+            <Shield /> {approval.risk}
+          </span>
+        ) : (
+          <span class="verdict waiting">waiting</span>
+        )}
         <b>{KINDS[approval.kind]}</b>
         <span class="push" />
-        <span class="soft">{waits ? `${left} s left` : new Date((approval.ended ?? 0) * 1000).toLocaleTimeString()}</span>
+        <span class={soon ? "left soon" : "left soft"} role="timer">
+          {left(approval)}
+        </span>
       </header>
-      {approval.command && (
-        <pre tabIndex={0} aria-label="Command">
-          <bdi>{approval.command}</bdi>
-        </pre>
+      <pre tabIndex={0} aria-label="Command">
+        <bdi>{approval.evidence ? approval.evidence.argv.join(" ") : approval.command || "a shell"}</bdi>
+      </pre>
+      <Facts approval={approval} />
+      {approval.answerable ? <AnswerButtons key={approval.digest} approval={approval} /> : <Elsewhere approval={approval} />}
+    </li>
+  );
+}
+
+function Elsewhere(props: { approval: Approval }) {
+  if (!answersHere.value) return null;
+  return (
+    <p class="soft">
+      {props.approval.evidence
+        ? "The desktop program takes no answers from the page: set approvals.web there, too, and start it anew."
+        : "The desktop program is still looking at it…"}
+    </p>
+  );
+}
+
+function Over(props: { approval: Approval }) {
+  const { approval } = props;
+  const how = [approval.scope && approval.scope !== "once" ? `for ${approval.scope}` : "", approval.edited ? "edited" : ""].filter(Boolean);
+  return (
+    <li class="approval over">
+      <header>
+        <span class={`verdict ${approval.state}`}>{approval.state}</span>
+        <code class="what">
+          <bdi>{approval.command || KINDS[approval.kind]}</bdi>
+        </code>
+        <span class="push" />
+        <span class="soft">{new Date((approval.ended ?? 0) * 1000).toLocaleTimeString()}</span>
+      </header>
+      {(approval.by ?? approval.reason) && (
+        <p class="soft">
+          {approval.by && (
+            <>
+              by <bdi>{approval.by}</bdi>
+              {how.length > 0 && `, ${how.join(", ")}`}
+              {approval.reason && ": "}
+            </>
+          )}
+          {approval.reason && <bdi>{approval.reason}</bdi>}
+        </p>
       )}
-      <p class="soft">
-        in <code>{approval.cwd ?? "its terminal"}</code>, asked by <bdi>{approval.asker}</bdi>
-        {approval.by && (
-          <>
-            , answered by <bdi>{approval.by}</bdi>
-          </>
-        )}
-      </p>
-      {approval.reasons.length > 0 && <p class="why">{approval.reasons.join("; ")}</p>}
     </li>
   );
 }
 
 export function Approvals() {
-  const waits = waitingApprovals();
   const over = approvals.value.filter((one) => one.state !== "waiting").slice(0, 5);
-  if (waits.length === 0 && over.length === 0) return null;
+  if (waits.value.length === 0 && over.length === 0) return null;
   return (
     <section class="approvals" aria-label="Approvals">
       <h2>Agents ask</h2>
-      <p class="soft">
-        {waits.length > 0
-          ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there."
-          : "Nothing waits. The last answers:"}
-      </p>
+      {!(waits.value.length > 0 && answersHere.value) && (
+        <p class="soft">
+          {waits.value.length > 0
+            ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there; with approvals.web = true in config.toml, here, too."
+            : "Nothing waits. The last answers:"}
+        </p>
+      )}
       <ul>
-        {[...waits, ...over].map((one) => (
-          <One key={one.request_id} approval={one} />
+        {waits.value.map((one) => (
+          <Waiting key={one.id} approval={one} />
+        ))}
+        {over.map((one) => (
+          <Over key={one.id} approval={one} />
         ))}
       </ul>
     </section>

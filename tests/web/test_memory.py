@@ -1,0 +1,47 @@
+"""The page's memory beside a session that never stops printing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import Browser, CDPSession
+
+from tests.serving import RunningServer
+from tests.web.browser import open_page
+
+FLOOD = "sh -c 'while :; do seq 1 5000; sleep 0.02; done'"
+SCROLLBACK = 5000
+"""Lines that the page keeps; memory may grow until they are there."""
+
+
+def heap_mb(protocol: CDPSession) -> float:
+    protocol.send("HeapProfiler.collectGarbage")
+    return float(protocol.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(1200)
+def test_memory_stays_where_it_was_while_a_session_floods(
+    server: RunningServer, browser: Browser, torture: bool
+) -> None:
+    flood_s = 600.0 if torture else 8.0
+    assert server.request("POST", "/sessions", {"name": "flood", "command": FLOOD}).status == 201
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(str(server.request("POST", "/auth/link").json["url"]))
+        page.wait_for_selector(".bar h1")
+        protocol = page.context.new_cdp_session(page)
+        deadline = time.monotonic() + 60
+        while watched.text().count("\n") < SCROLLBACK:
+            assert time.monotonic() < deadline, "the scrollback does not fill"
+            page.wait_for_timeout(300)
+        before = heap_mb(protocol)
+        end = time.monotonic() + flood_s
+        seen = [before]
+        while time.monotonic() < end:
+            page.wait_for_timeout(min(30_000, flood_s * 500))
+            seen.append(heap_mb(protocol))
+        growth = (seen[-1] / before - 1) * 100
+        print(f"heap over {flood_s:g} s of flood: {[round(mb, 1) for mb in seen]} MB, {growth:+.1f} %")
+        assert abs(growth) <= 10, f"{growth:+.1f} % over {flood_s:g} s: {seen}"
