@@ -12,9 +12,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.bridge.program import running_desktop
 from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen
 from tests.serving import RunningServer, running_server
 from tests.web.browser import chromium, open_page
@@ -47,11 +49,16 @@ def main() -> None:
             os.environ[variable] = str(root / name)
         project = _make_project(root)
         places = find_places()
+        places.config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        places.config_file.write_text("[approvals]\nweb = true\n")
         with running_server(places, check_left=False) as server:
             _fill(server, project)
             if "page" in wanted:
                 with chromium() as browser:
                     take_pages(server, browser)
+                    for theme in ("dark", "light"):
+                        with running_desktop(places.desktop_info, "ignore", page_answers=True):
+                            take_approvals(server, browser, theme, project)
             if "terminal" in wanted:
                 with virtual_screen("820x520x24") as display:
                     take_terminals(server, display, project)
@@ -125,6 +132,27 @@ def take_pages(server: RunningServer, browser: Browser) -> None:
         watched.page.wait_for_selector(".bar h1")
         watched.page.wait_for_timeout(1500)
         _keep(watched.page, "page-phone")
+
+
+def take_approvals(server: RunningServer, browser: Browser, theme: Literal["dark", "light"], project: Path) -> None:
+    """What agents ask for, with an answer at hand."""
+    cwd = {"cwd": str(project), "timeout_ms": 15_000}
+    push = execute("git", "push", "origin", "main")
+    push["execution"]["env"] = {"GIT_TERMINAL_PROMPT": "0"}
+    with open_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
+        page = watched.page
+        page.goto(str(server.request("POST", "/auth/link").json["url"]))
+        asked = [Asking(server, {**push, "runtime": cwd})]
+        expect(page.locator(".asks")).to_be_visible()
+        asked.append(Asking(server, {**execute("rm", "-rf", "build", "dist"), "runtime": cwd}))
+        page.locator(".asks").click()
+        expect(page.locator(".approval:not(.over) .choices")).to_have_count(2)
+        page.wait_for_timeout(300)
+        _keep(page, "page-approval" if theme == "dark" else "page-approval-light")
+        for decline in page.get_by_role("button", name="Decline", exact=True).all():
+            decline.click()
+        for one in asked:
+            one.answer()
 
 
 def _keep(page: Page, name: str) -> None:

@@ -361,6 +361,7 @@ class LateRooms:
         endpoint = open_door(terminal, settings, tools)
         endpoint.door.farewell.append(app.stages.end_leases)
         around.desk = endpoint.door.desk
+        app.rooms.list_guests = endpoint.door.list_guests
         try:
             async with endpoint.run():
                 self.contract.set(contract)

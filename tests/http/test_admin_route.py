@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import Any
 
+from websockets.sync.client import connect, unix_connect
+
 from tests.bridge.program import running_desktop
+from tests.mcp.host import StdioHost
 from tests.serving import RunningServer, wait_for
 
 ASK: dict[str, Any] = {
@@ -64,3 +68,44 @@ def test_only_the_owner_sees_any_of_it(server: RunningServer) -> None:
         assert server.request("GET", path, token=None).status == 401
     assert server.request("GET", "/audit?limit=0").status == 400
     assert server.get("/clients") == {"clients": []}
+
+
+def test_everybody_who_is_connected_is_listed_with_their_kind(server: RunningServer) -> None:
+    def kinds() -> dict[str, Any]:
+        return {one["kind"]: one for one in server.get("/clients")["clients"]}
+
+    assert server.request("POST", "/sessions", {"name": "watched", "command": "cat"}).status == 201
+    with contextlib.ExitStack() as here:
+        for path in ("/ws/json", "/sessions/watched/ws/raw", "/sessions/watched/ws/view"):
+            here.enter_context(connect(server.ws_url + path, additional_headers=server.auth))
+        here.enter_context(unix_connect(str(server.socket), "ws://localhost/sessions/watched/ws/view", close_timeout=2))
+        folders = {"XDG_RUNTIME_DIR": "runtime", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
+        host = here.enter_context(StdioHost(env={k: str(getattr(server.places, v).parent) for k, v in folders.items()}))
+        host.initialize()
+        opened = server.request("POST", "/mcp", INITIALIZE, headers=MCP)
+        session = {**MCP, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert server.request("POST", "/mcp", ready, headers=session).status == 202
+        wait_for(lambda: len(kinds()) == 6, f"all of them: {kinds().keys()}")
+        found = kinds()
+        assert set(found) == {"json", "raw", "view", "attach", "mcp-stdio", "mcp-http"}
+        assert found["json"]["session"] is None and found["attach"]["session"] == "watched"
+        assert (found["mcp-stdio"]["role"], found["mcp-stdio"]["client"]) == ("agent", "raw-test")
+        assert found["mcp-http"]["client"] == "over-http"
+        assert all(one["since"] <= time.time() for one in found.values())
+        assert server.request("DELETE", "/mcp", headers=session).status == 200
+    server.request("DELETE", "/sessions/watched")
+    wait_for(lambda: not kinds(), "all of them gone")
+
+
+MCP = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "over-http", "version": "1"},
+    },
+}

@@ -4,10 +4,12 @@ import { get } from "./api";
 import { attempt } from "./store";
 
 interface Client {
-  session: string;
+  session: string | null;
   role: string;
   name: string;
-  manner: "view" | "raw" | "json";
+  manner: "view" | "raw" | "json" | "mcp";
+  kind: string;
+  client: string | null;
   since: number;
 }
 
@@ -53,19 +55,20 @@ function useLoaded<T>(path: string, tick: number): T | null {
   return value;
 }
 
-const MANNERS = { view: "viewer", raw: "raw stream", json: "events" };
+const MANNERS = { view: "viewer", raw: "raw stream", json: "events", mcp: "tools" };
+const KINDS: Record<string, string> = { page: "page", attach: "wsh attach", "mcp-stdio": "MCP, wsh mcp", "mcp-http": "MCP over HTTP" };
 
 function Clients(props: { tick: number }) {
   const found = useLoaded<{ clients: Client[] }>("/clients", props.tick);
   if (!found) return <p class="soft">Loading…</p>;
   const groups = new Map<string, { client: Client; count: number }>();
   for (const client of found.clients) {
-    const key = JSON.stringify([client.session, client.role, client.name, client.manner]);
+    const key = JSON.stringify([client.session, client.role, client.name, client.manner, client.kind, client.client]);
     const group = groups.get(key);
     if (group) group.count++;
     else groups.set(key, { client, count: 1 });
   }
-  if (groups.size === 0) return <p class="soft">Nobody watches a session.</p>;
+  if (groups.size === 0) return <p class="soft">Nobody is connected.</p>;
   return (
     <table>
       <thead>
@@ -79,12 +82,19 @@ function Clients(props: { tick: number }) {
       <tbody>
         {[...groups].map(([key, { client, count }]) => (
           <tr key={key}>
-            <td class="mono">{client.session}</td>
+            <td class="mono">{client.session ?? <span class="soft">all</span>}</td>
             <td>
               <bdi>{client.role === client.name ? client.role : `${client.role} ${client.name}`}</bdi>
             </td>
             <td>
-              {MANNERS[client.manner]}
+              {KINDS[client.kind] ?? MANNERS[client.manner]}
+              {KINDS[client.kind] && client.manner !== "mcp" && `, ${MANNERS[client.manner]}`}
+              {client.client && (
+                <span class="soft">
+                  {" "}
+                  <bdi>{client.client}</bdi>
+                </span>
+              )}
               {count > 1 && ` × ${count}`}
             </td>
             <td>{new Date(client.since * 1000).toLocaleTimeString()}</td>

@@ -36,13 +36,13 @@ async def get_audit(call: ApiCall) -> dict[str, Any]:
 
 async def list_clients(call: ApiCall) -> dict[str, Any]:
     clients = call.rooms.clients
-    return {
-        "clients": [
-            {"session": session.name, **present.to_wire()}
-            for session in call.rooms.registry.list_sessions()
-            for present in clients.list_present(session)
-        ]
-    }
+    found = [
+        present.to_wire(session.name)
+        for session in call.rooms.registry.list_sessions()
+        for present in clients.list_present(session)
+    ]
+    found += [present.to_wire(None) for present in clients.list_present(None)]
+    return {"clients": [*found, *call.rooms.list_guests()]}
 
 
 ROUTES: tuple[Route, ...] = (
@@ -69,7 +69,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/clients",
         list_clients,
-        "Who is connected to which session, and how.",
+        "Who is connected, to which session, and how: WebSockets, viewers, MCP clients.",
         GROUP,
         answer="`{clients}`",
         owner_only=True,

@@ -24,8 +24,23 @@ class Present:
     dismiss: Dismiss
     since: float
 
-    def to_wire(self) -> dict[str, Any]:
-        return {"role": self.caller.role, "name": self.caller.name, "manner": self.manner, "since": self.since}
+    @property
+    def kind(self) -> str:
+        """What it most likely is: only the page has a sign-in, and viewers on the unix socket are terminals and windows."""
+        if self.caller.proof == "cookie":
+            return "page"
+        return "attach" if self.manner == "view" and self.caller.proof == "unix" else self.manner
+
+    def to_wire(self, session: str | None) -> dict[str, Any]:
+        return {
+            "session": session,
+            "role": self.caller.role,
+            "name": self.caller.name,
+            "manner": self.manner,
+            "kind": self.kind,
+            "client": None,
+            "since": self.since,
+        }
 
 
 class Clients:
@@ -56,8 +71,9 @@ class Clients:
     def count(self, session: Session) -> int:
         return len(self._by_session.get(session.sid, ()))
 
-    def list_present(self, session: Session) -> list[Present]:
-        return list(self._by_session.get(session.sid, ()))
+    def list_present(self, session: Session | None) -> list[Present]:
+        """Connections to a session, or those to the server as a whole."""
+        return list(self._by_session.get(session.sid if session is not None else "", ()))
 
     def detach(self, session: Session) -> int:
         """Send every connection of a session away; how many there were."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,6 +38,8 @@ class Rooms:
     registry: SessionRegistry
     contract: Late[Contract]
     workspace: Late[WorkspaceService]
+    list_guests: Callable[[], list[dict[str, Any]]] = list
+    """Clients that other doors know of."""
     _feeds: Feeds | None = None
 
     @property

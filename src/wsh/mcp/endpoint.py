@@ -25,7 +25,7 @@ from wsh.mcp.hook import CANCEL_ANSWER
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, parse_toolsets
 from wsh.mcp.resource import ResourceShelf
-from wsh.mcp.server import IDENTITY_KEY, MODERN_VERSION, Door, build_server
+from wsh.mcp.server import IDENTITY_KEY, MODERN_VERSION, Door, Guest, build_server
 from wsh.mcp.source import SessionSource
 from wsh.mcp.stdio import StdioLink, serve_link
 from wsh.mcp.tool.all import make_terminal_tools
@@ -117,6 +117,7 @@ class McpEndpoint:
         def opened(link: StdioLink) -> None:
             here.append(link)
             self.links.add(link)
+            self.door.guests[f"stdio:{link.surroundings.id}"] = Guest(identity, "mcp-stdio")
             self.on_links_changed(len(self.links))
 
         # A task of its own: the end of the server cancels it, and the SDK's scopes stay in one task.

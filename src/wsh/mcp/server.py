@@ -6,9 +6,10 @@ Handlers translate. Tools run at the desk (`call`), what is read comes from the 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import mcp_types as types
 from mcp.server.subscriptions import ListenHandler
@@ -59,6 +60,16 @@ class Link(Protocol):
 
 
 @dataclass
+class Guest:
+    """A connected client, for whoever looks after the server. `client` is what it calls itself."""
+
+    identity: Identity
+    kind: Literal["mcp-stdio", "mcp-http"]
+    since: float = field(default_factory=time.time)
+    client: str = ""
+
+
+@dataclass
 class Door:
     """What the handlers share."""
 
@@ -71,6 +82,22 @@ class Door:
     """Whether the fixtures of the conformance suite are installed; for tests alone."""
     farewell: list[Callable[[str], None]] = field(default_factory=list)
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
+    guests: dict[str, Guest] = field(default_factory=dict)
+    """Connections under way, by owner. Modern HTTP has none: each of its requests stands alone."""
+
+    def list_guests(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "session": None,
+                "role": guest.identity.actor,
+                "name": guest.identity.name,
+                "manner": "mcp",
+                "kind": guest.kind,
+                "client": guest.client or None,
+                "since": guest.since,
+            }
+            for guest in self.guests.values()
+        ]
 
     def find_caller(self, ctx: Context) -> Caller:
         params = ctx.session.client_params
@@ -79,15 +106,23 @@ class Door:
             link: Link = cast(Link, ctx.request)
             there = link.surroundings
             owner = f"stdio:{there.id}"
+            self._name_guest(owner, client)
             return Caller(owner, link.identity.actor, client, there.cwd, there.environ, there.toolsets)
         identity: Identity = ctx.request.scope[IDENTITY_KEY]
         session = get_connection(ctx).session_id
         modern = ctx.protocol_version == MODERN_VERSION
         owner = f"token:{identity.name}" if modern or session is None else f"mcp:{session}"
+        self._name_guest(owner, client)
         home = self.home
         return Caller(owner, identity.actor, client, home.cwd, home.environ, home.toolsets, exclusive=not modern)
 
+    def _name_guest(self, owner: str, client: str) -> None:
+        guest = self.guests.get(owner)
+        if guest is not None and client:
+            guest.client = client
+
     def say_farewell(self, owner: str) -> None:
+        self.guests.pop(owner, None)
         for listener in self.farewell:
             try:
                 listener(owner)
@@ -167,8 +202,12 @@ def build_server(door: Door) -> WshServer:
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
         if ctx.protocol_version != MODERN_VERSION:
             door.resources.greet(ctx)
+            door.find_caller(ctx)
             if isinstance(ctx.request, Request):  # a stdio connection says farewell itself
-                owner = door.find_caller(ctx).owner
+                identity: Identity = ctx.request.scope[IDENTITY_KEY]
+                owner = f"mcp:{get_connection(ctx).session_id}"
+                door.guests[owner] = Guest(identity, "mcp-http")
+                assert door.find_caller(ctx).owner == owner
                 call_at_end(ctx, lambda: door.say_farewell(owner))
 
     server = WshServer(
