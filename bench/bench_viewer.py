@@ -119,12 +119,17 @@ def _costs() -> list[Row]:
         speeds: dict[int, list[float]] = {0: [], 1: [], 64: []}
         with tempfile.TemporaryDirectory() as temporary:
             file = write_corpus(Path(temporary), FLOOD_BYTES)["coloured"]
-            for _ in range(5):
+            for _ in range(7):
                 for count, found in speeds.items():
                     found.append(await _flood(registry, file, count))
         return speeds
 
-    speeds = {count: median(found) for count, found in _with_registry(work).items()}
+    measured = _with_registry(work)
+    # Compared within each round: the machine's own mood changes from one to the next by more than is looked for.
+    speeds = {
+        count: median(measured[0]) * median([a / b for a, b in zip(found, measured[0], strict=True)])
+        for count, found in measured.items()
+    }
     return [
         at_least("viewer", "a flood with one viewer", speeds[1], speeds[0], "MB/s", "nobody looking", 0.95),
         at_least(

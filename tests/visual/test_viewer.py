@@ -101,14 +101,14 @@ def test_a_small_viewer_moves_its_window_with_the_prefix_and_an_arrow(places: Pl
         session = await registry.open_session(
             SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom%24sright'; cat", rows=10, cols=40)
         )
-        await session.wait_until_text("right")
+        await session.wait_until_text("right", generation=0)
         viewers = viewers_of(session, "fixed")
         viewer, seen = look(viewers, 5, 20, status=True)
         assert seen.lines[0] == "top" and "Ctrl+" in seen.lines[4]
         for _ in range(3):
             viewers.type_keys(viewer, b"\x1c\x1b[B")
         await until(lambda: seen.lines[3] == "bottom", str(seen.lines))
-        viewers.type_keys(viewer, b"\x1b[1;5C")
+        viewers.type_keys(viewer, b"\x1c\x1b[1;5C\x1b[1;5C")
         await until(lambda: seen.lines[3].endswith("right"), str(seen.lines))
         assert viewers.stage.input.mode == "passthrough"
         viewers.stage.resize(4, 20)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Callable
 from typing import Protocol
 
 from starlette.websockets import WebSocket, WebSocketState
@@ -28,6 +29,7 @@ class Line(Protocol):
     """What the listener's WebSocket protocol offers below ASGI."""
 
     writable: asyncio.Event
+    on_bytes: Callable[[bytes], None] | None
 
     def write_frames(self, frames: bytes) -> None: ...
 
@@ -53,6 +55,10 @@ class Outlet:
     def write(self, frames: bytes) -> None:
         if self.is_open:
             self._line.write_frames(frames)
+
+    def hear_bytes(self, listener: Callable[[bytes], None] | None) -> None:
+        """Get binary messages as they arrive, without a turn of the loop between; some may still come by `receive`."""
+        self._line.on_bytes = listener
 
     async def wait_until_writable(self) -> None:
         await self._line.writable.wait()

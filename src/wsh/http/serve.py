@@ -212,6 +212,8 @@ class _WebSocket(WebSocketsSansIOProtocol):
         super().__init__(*args, **kwargs)
         self._missed = 0
         self._present = False
+        self.on_bytes: Callable[[bytes], None] | None = None
+        """If set, called for binary messages at once, past the application's queue. Must not raise."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -229,6 +231,13 @@ class _WebSocket(WebSocketsSansIOProtocol):
         if not self.close_sent:
             # The application's task has not run yet: it finds the way below ASGI here.
             self.scope["state"]["line"] = self
+
+    def handle_bytes(self, event: Any) -> None:
+        # Not past text that came earlier and still waits for the application.
+        if self.on_bytes is not None and event.fin and self.queue.empty() and not self.close_sent:
+            self.on_bytes(event.data)
+        else:
+            super().handle_bytes(event)
 
     def write_frames(self, frames: bytes) -> None:
         """Send whole frames that somebody else made."""

@@ -8,6 +8,8 @@ up skips frames and gets a whole picture when it is free again.
 from __future__ import annotations
 
 import json
+import logging
+from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -19,6 +21,8 @@ from wsh.http.route import Query
 from wsh.visual.viewer import Viewer, Viewers
 from wsh.wire.error import InvalidRequest, Refused, WshError
 from wsh.wire.model import Model
+
+log = logging.getLogger("wsh.http")
 
 BUSY_BYTES = 64 * 1024
 Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
@@ -98,6 +102,8 @@ async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
             status=asked.status,
             scrollback_lines=asked.scrollback,
         )
+        keys = partial(_type, viewers, viewer)
+        connection.outlet.hear_bytes(keys)
         if not session.running:
             connection.tell({"type": "exit", "exit_code": session.exit_code})
         while True:
@@ -105,15 +111,23 @@ async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
             if message["type"] == "websocket.disconnect":
                 return
             if message.get("bytes"):
-                viewers.type_keys(viewer, message["bytes"])
+                keys(message["bytes"])
             elif message.get("text") is not None:
                 _obey(viewers, viewer, connection, message["text"])
     except (WebSocketDisconnect, OSError):
         pass
     finally:
         leave()
+        connection.outlet.hear_bytes(None)
         if viewer is not None:
             viewers.detach(viewer)
+
+
+def _type(viewers: Viewers, viewer: Viewer, data: bytes) -> None:
+    try:
+        viewers.type_keys(viewer, data)
+    except Exception:
+        log.exception("keys of viewer %s failed", viewer.id)
 
 
 def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) -> None:

@@ -37,6 +37,8 @@ _LOAD = 30.0
 """Making frames takes at most one part in so many of the time."""
 _FRAME_S = 0.002
 """About how long making one frame may take, when many lines scrolled off."""
+_INPUT_BYTES = 16 << 20
+"""Typed and pasted bytes that may wait for a program that does not read."""
 _ECHO_FRAMES = 2
 """Frames that may follow a key at once: programs draw in one or two writes what it does."""
 _ECHO_LOAD = 3.0
@@ -111,7 +113,8 @@ class Viewers:
         self._last_generation = 0
         self._cost_s = 0.0
         self._echo_frames = 0
-        self._input: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue(maxsize=1024)
+        self._input: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue()
+        self._input_bytes = 0
         self._typist: asyncio.Task[None] | None = None
         self._stop_hearing: list[Callable[[], None]] = []
 
@@ -434,17 +437,21 @@ class Viewers:
                 data = data[self.session.send_at_once(data, viewer.actor) :]
                 if not data:
                     return
-            self._input.put_nowait((data, viewer.actor))
         except SessionExited:
-            pass  # the picture says so already
-        except asyncio.QueueFull:
+            return  # the picture says so already
+        if self._input_bytes + len(data) > _INPUT_BYTES:
             viewer.outlet.send(b"\x07")
+            return
+        self._input_bytes += len(data)
+        self._input.put_nowait((data, viewer.actor))
 
     async def _type(self) -> None:
         while True:
             data, actor = await self._input.get()
+            self._input_bytes -= len(data)
             while not self._input.empty() and len(data) < 65536:
                 more, who = self._input.get_nowait()
+                self._input_bytes -= len(more)
                 if who != actor:
                     await self._send(data, actor)
                     data, actor = more, who
