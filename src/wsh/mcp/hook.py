@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
@@ -87,6 +88,36 @@ def _stamped(registry: Registry, entry: dict[str, Any]) -> dict[str, Any]:
     return entry | known.versions if known is not None else entry
 
 
+_held: ContextVar[list[dict[str, Any]] | None] = ContextVar("wsh_held", default=None)
+
+
+def hold_structured(value: dict[str, Any]) -> dict[str, Any]:
+    """What a handler puts into its result instead of `value`, which `put_structured` puts back.
+
+    The SDK checks and copies a result's whole tree several times: for a styled screen that took longer than all the rest.
+    """
+    held = _held.get()
+    if held is None:
+        return value
+    held.append(value)
+    return {}
+
+
+async def put_structured(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware: the structured content of a call, put into what the SDK made of its result."""
+    if ctx.method != "tools/call":
+        return await call_next(ctx)
+    held: list[dict[str, Any]] = []
+    token = _held.set(held)
+    try:
+        result = await call_next(ctx)
+    finally:
+        _held.reset(token)
+    if held and isinstance(result, dict) and "structuredContent" in result:
+        result["structuredContent"] = held[-1]
+    return result
+
+
 async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Middleware, outermost: nothing leaves with an exception's text that we did not write ourselves."""
     try:
@@ -118,6 +149,8 @@ __all__ = [
     "call_at_end",
     "get_connection",
     "guard",
+    "hold_structured",
     "make_version_stamp",
+    "put_structured",
     "send_progress",
 ]

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import pydantic_core
+
 from wsh.mcp.validate import Validator
 from wsh.wire.tool import FAMILIES, Family, ToolSpec
 from wsh.wire.version import VERSION
@@ -125,4 +127,8 @@ def parse_toolsets(names: Iterable[str]) -> tuple[Family, ...]:
 
 
 def to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return pydantic_core.to_json(value, inf_nan_mode="null").decode()
+    except (pydantic_core.PydanticSerializationError, UnicodeEncodeError):
+        # Lone surrogates, which only an escape can carry.
+        return json.dumps(value, separators=(",", ":"))

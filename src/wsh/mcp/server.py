@@ -25,7 +25,9 @@ from wsh.mcp.hook import (
     call_at_end,
     get_connection,
     guard,
+    hold_structured,
     make_version_stamp,
+    put_structured,
     send_progress,
 )
 from wsh.mcp.prompt import PromptShelf
@@ -133,9 +135,10 @@ class Door:
 def to_result(outcome: ToolOutcome) -> types.CallToolResult:
     structured = outcome.structured
     text = outcome.text if outcome.text is not None else to_json(structured)
+    content = dict(structured) if hasattr(structured, "keys") else {"items": list(structured)}
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
-        structured_content=dict(structured) if hasattr(structured, "keys") else {"items": list(structured)},
+        structured_content=hold_structured(content),
         is_error=outcome.is_error,
     )
 
@@ -232,7 +235,7 @@ def build_server(door: Door) -> WshServer:
     server.add_notification_handler("$/cancelRequest", CancelParams, cancel)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
-    server.middleware[:] = [guard, make_version_stamp(registry)]
+    server.middleware[:] = [guard, make_version_stamp(registry), put_structured]
     if door.fixtures:
         from wsh.mcp import fixture
 

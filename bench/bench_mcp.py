@@ -1,0 +1,148 @@
+"""The MCP door: reading a screen against a trivial tool over HTTP, and how soon `wsh mcp` answers its first request."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.serving import RunningServer, running_server
+
+from bench.row import Row, at_most, at_most_ratio, median
+from wsh.wire.place import Places, find_places
+
+READS = 150
+STARTS = 7
+
+PAINTER = """
+import sys
+for n, _ in enumerate(sys.stdin):
+    rows = (f"\\x1b[{r};1H\\x1b[3{(r + n) % 8}m{n:08d} " + "word \\x1b[1mbold\\x1b[22m " * 5 for r in range(1, 24))
+    sys.stdout.write("".join(rows))
+    sys.stdout.flush()
+"""
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+
+
+def run() -> list[Row]:
+    with _places() as places:
+        return [*_reads(places), *_first_answers(places)]
+
+
+@contextmanager
+def _places() -> Iterator[Places]:
+    with tempfile.TemporaryDirectory() as home:
+        before = dict(os.environ)
+        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+            (Path(home) / name).mkdir(mode=0o700)
+            os.environ[variable] = str(Path(home) / name)
+        try:
+            yield find_places()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+class _Client:
+    """One kept-alive connection with an MCP session."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        self._headers = {
+            **server.auth,
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        self._next = 0
+        answer = self._post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
+        self._headers |= {
+            "Mcp-Session-Id": str(answer.getheader("mcp-session-id")),
+            "Mcp-Protocol-Version": "2025-11-25",
+        }
+        self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def _post(self, message: dict[str, Any]) -> http.client.HTTPResponse:
+        self._connection.request("POST", "/mcp", json.dumps(message), self._headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        assert answer.status < 300 and b'"isError":true' not in body and b'"error":' not in body, body[:500]
+        return answer
+
+    def time(self, tool: str, **arguments: Any) -> float:
+        """Milliseconds until the whole answer is here."""
+        self._next += 1
+        call = {"name": tool, "arguments": arguments}
+        began = time.perf_counter()
+        self._post({"jsonrpc": "2.0", "id": self._next, "method": "tools/call", "params": call})
+        return (time.perf_counter() - began) * 1000
+
+
+def _reads(places: Places) -> list[Row]:
+    """Each read finds a screen that changed since the last one: a full one, coloured."""
+    with running_server(places) as server:
+        painter = places.state.parent / "painter.py"
+        painter.write_text(PAINTER)
+        made = server.request("POST", "/sessions", {"name": "s", "command": f"{sys.executable} -u {painter}"})
+        assert made.status == 201, made
+        client = _Client(server)
+        times: dict[str, list[float]] = {"trivial": [], "plain": [], "styled": []}
+        for _ in range(20):
+            client.time("wsh_get_screen", session="s", format="styled")
+        for _ in range(READS):
+            for name, taken in times.items():
+                client.time("wsh_send_input", session="s", input="\n")
+                client.time("wsh_await_quiesce", session="s", timeout_ms=10)
+                if name == "trivial":
+                    taken.append(client.time("wsh_screen_mode", session="s"))
+                else:
+                    taken.append(client.time("wsh_get_screen", session="s", format=name))
+    peer = median(times["trivial"])
+    trivial = "wsh_screen_mode"
+    return [
+        at_most_ratio("mcp", "wsh_get_screen plain, p50", median(times["plain"]), peer, "ms", trivial, 1.5),
+        at_most_ratio("mcp", "wsh_get_screen styled, p50", median(times["styled"]), peer, "ms", trivial, 2),
+    ]
+
+
+def _first_answers(places: Places) -> list[Row]:
+    with running_server(places):
+        warm = [_first_answer() for _ in range(STARTS)]
+    cold = []
+    for _ in range(STARTS):
+        cold.append(_first_answer())
+        subprocess.run([*WSH, "stop"], check=True, capture_output=True)
+    return [
+        at_most("mcp", "wsh mcp: first answer, a server runs", median(warm), 0.5, "s"),
+        at_most("mcp", "wsh mcp: first answer, a server must be started", median(cold), 1.5, "s"),
+    ]
+
+
+WSH = [sys.executable, "-m", "wsh.cli.main"]
+
+
+def _first_answer() -> float:
+    """Seconds from starting `wsh mcp` to the answer to `initialize`, which was written at once."""
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}) + "\n"
+    began = time.perf_counter()
+    with subprocess.Popen([*WSH, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(request.encode())
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        taken = time.perf_counter() - began
+        assert answer["result"]["serverInfo"]["name"] == "wsh", answer
+        process.stdin.close()
+        process.wait(15)
+    return taken
