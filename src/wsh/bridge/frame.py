@@ -31,7 +31,7 @@ AnswerScope: TypeAlias = Literal["once", "session", "always"]
 
 
 class Frame(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class Hello(Frame):
@@ -282,7 +282,7 @@ FRAME_TYPES: tuple[type[Frame], ...] = (
     Heartbeat,
     Error,
 )
-_ADAPTER: TypeAdapter[AnyFrame] = TypeAdapter(AnyFrame)
+_ADAPTER: TypeAdapter[AnyFrame] = TypeAdapter(AnyFrame, config=ConfigDict(defer_build=True))
 
 
 def encode(frame: Frame, max_bytes: int = MAX_FRAME_BYTES) -> bytes:

@@ -63,7 +63,7 @@ Label: TypeAlias = Annotated[str, AfterValidator(_no_nul), Field(min_length=1, m
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class Invocation(Part):

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.outlet import BINARY, TEXT, Outlet, make_frame
@@ -59,7 +59,8 @@ class HandBack(Model):
 
 
 _MESSAGE: TypeAdapter[Resize | Move | TakeOver | HandBack] = TypeAdapter(
-    Annotated[Resize | Move | TakeOver | HandBack, Field(discriminator="type")]
+    Annotated[Resize | Move | TakeOver | HandBack, Field(discriminator="type")],
+    config=ConfigDict(defer_build=True),
 )
 
 

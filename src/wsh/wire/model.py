@@ -10,13 +10,13 @@ Format: TypeAlias = Literal["styled", "plain"]
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Shown(BaseModel):
     """What we answer. Documented by its schema; built from values that are right already."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ErrorBody(Shown):
