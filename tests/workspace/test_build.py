@@ -337,10 +337,12 @@ def test_builders_killed_at_random_moments_leave_an_index_that_answers(
     home = home_of(indexed)
     write_tree(tree, {f"many/file{n}.py": f"def f{n}():\n    return 'wallaby {n}'\n" * 20 for n in range(120)})
     indexed("index_build")
+    state = -1  # the turn whose build was the last to be finished
+    outcomes: set[bool] = set()
     for turn in range(100 if torture else 8):
         (tree / "notes.txt").write_text(f"turn{turn} for the numbat\n")
         for number in range(0, 120, 2):
-            (tree / f"many/file{number}.py").write_text(f"def g{turn}():\n    return 'numbat {turn}'\n" * 20)
+            (tree / f"many/file{number}.py").write_text(f"def g{turn}():\n    return 'numbat {turn}'\n\n\n")
         request = {"folder": str(home.folder), "root": str(tree), "full": turn % 2 == 0}
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "wsh.workspace.build_child"],
@@ -352,7 +354,7 @@ def test_builders_killed_at_random_moments_leave_an_index_that_answers(
         child.stdin.write(json.dumps(request).encode())
         child.stdin.close()
         child.stdout.readline()
-        time.sleep(dice.uniform(0, 0.25))  # the moment is random on purpose
+        time.sleep(dice.uniform(0, 0.4))  # the moment is random on purpose
         try:
             os.killpg(child.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -362,6 +364,17 @@ def test_builders_killed_at_random_moments_leave_an_index_that_answers(
         assert indexed.paths(query="accept_connection", match="words", top=1) == ["app/server.py"]
         assert indexed.paths(query="quokka", match="literal") == ["docs/guide.md"]
         assert indexed("index_status")["problem"] is None
+        shown = [hit["snippet"]["text"] for hit in indexed("search", query="numbat", path="notes.txt")["hits"]]
+        state = turn if shown == [f"turn{turn} for the numbat"] else state
+        assert shown == ([f"turn{state} for the numbat"] if state >= 0 else [])
+        several = indexed("search", query=f"g{state}", match="literal", path="many", top=100)["hits"]
+        assert len(several) == (60 if state >= 0 else 0)  # all of a build, or nothing
+        outcomes.add(state == turn)
+        connection = sqlite3.connect(current(indexed))
+        assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+        connection.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        connection.close()
+    assert not torture or outcomes == {True, False}
     indexed("index_build")
     assert indexed.paths(query="numbat for OR numbat", path="notes.txt") == ["notes.txt"]
     leftovers = [p.name for p in home.folder.iterdir() if p.name.startswith(("index-", "text-"))]
