@@ -124,11 +124,13 @@ def grams_let_through(expression: str | None, text: str) -> bool:
     return found == 1
 
 
-def whole(needle: Needle, text: str) -> tuple[int, list[tuple[int, int]]]:
+def whole(needle: Needle, text: str, tuned: bytes | None = None) -> tuple[int, list[tuple[int, int]]]:
     """Matches in `text`, which lies in the middle of other texts."""
     data = text.encode()
     around = b"before foo class XError(\n" + data + b"\nimport os after"
     start = len(b"before foo class XError(\n")
+    if tuned is not None:
+        needle.tune(tuned)
     return needle.find(around, start, start + len(data), data.isascii())
 
 
@@ -194,9 +196,11 @@ SAMPLES = [
 def test_a_pattern_finds_what_python_finds(pattern: str, text: str) -> None:
     compiled = compile_pattern(pattern)
     expected = [m.span() for m in compiled.finditer(text) if m.group()]
-    count, spans = whole(Pattern(pattern), text)
-    assert count == len(expected)
-    assert [text.encode()[s:e].decode() for s, e in spans] == [text[s:e] for s, e in expected]
+    prefixes = (study(compiled).prefix * 9).encode()  # a sample in which the first text of the pattern is common
+    for sample in (None, b"", text.encode(), prefixes):
+        count, spans = whole(Pattern(pattern), text, sample)
+        assert count == len(expected)
+        assert [text.encode()[s:e].decode() for s, e in spans] == [text[s:e] for s, e in expected]
     if expected:
         demand = study(compiled)
         assert grams_let_through(demand.fts, text)

@@ -216,17 +216,20 @@ class FileFinder:
         )
 
     def _chunks_of(self, match: FileMatch, literal: str | None, asked: frozenset[str]) -> list[Candidate]:
-        rows = self._chunk_rows(match.file)
-        starts = [row[8] for row in rows]
+        cuts = self._connection.execute(
+            "SELECT start_byte, id FROM chunk WHERE file = ? ORDER BY start_byte", (match.file,)
+        ).fetchall()
+        starts = [start for start, _ in cuts]
         by_chunk: dict[int, list[tuple[int, int]]] = {}
         for span in match.spans:
             at = bisect_right(starts, span[0]) - 1
             if at >= 0:
-                by_chunk.setdefault(at, []).append(span)
+                by_chunk.setdefault(cuts[at][1], []).append(span)
+        sql = f"SELECT {_COLUMNS} FROM chunk c CROSS JOIN file f ON f.id = c.file WHERE c.id = ?"
         found: list[Candidate] = []
-        for at, spans in by_chunk.items():
-            row = rows[at]
-            chunk_id, uid, file_id, kind, name, scope, first, last, start_byte, _, path, lang, source, mtime = row
+        for chunk_id, spans in by_chunk.items():
+            row = self._connection.execute(sql, (chunk_id,)).fetchone()
+            _, uid, file_id, kind, name, scope, first, last, start_byte, _, path, lang, source, mtime = row
             if not self._narrowing.chunk_fits(kind, name):
                 continue
             data = self.text(file_id)

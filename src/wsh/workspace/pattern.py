@@ -63,7 +63,7 @@ def _join(pieces: Iterable[str]) -> str | None:
 class Demand:
     fts: str | None = None
     anchors: tuple[str, ...] = ()  # the rarest first, by guess
-    begins_literally: bool = False
+    prefix: str = ""  # every match begins with exactly this
     crosses_lines: bool = True
 
 
@@ -79,7 +79,7 @@ def study(pattern: re.Pattern[str]) -> Demand:
         return Demand(
             fts=_need_to_fts(_needs(tree)),
             anchors=tuple(sorted({a for a in anchors if len(a) > 1}, key=_rarity, reverse=True)),
-            begins_literally=_begins_literally(tree) and not pattern.flags & re.IGNORECASE,
+            prefix="" if pattern.flags & re.IGNORECASE else _prefix(tree),
             crosses_lines=_crosses(tree, bool(pattern.flags & re.DOTALL)),
         )
     except (ImportError, AttributeError, TypeError, ValueError, IndexError, RecursionError):
@@ -178,9 +178,13 @@ def _anchors(tree: Any) -> list[str]:
     return found
 
 
-def _begins_literally(tree: Any) -> bool:
-    """Whether every match begins with the same two characters or more."""
-    return [str(op) for op, _ in tree[:2]] == ["LITERAL", "LITERAL"]
+def _prefix(tree: Any) -> str:
+    found: list[str] = []
+    for op, argument in tree:
+        if str(op) != "LITERAL":
+            break
+        found.append(chr(argument))
+    return "".join(found)
 
 
 def _rarity(text: str) -> float:

@@ -24,6 +24,8 @@ MAX_SPANS_PER_FILE = 200
 MAX_MATCHES = 50_000
 _MANY_SPANS = 5_000
 _FEW_SPANS = 4
+_SAMPLE_BYTES = 256 * 1024
+_LINE_COST = 3  # trying a line takes as long as trying so many places
 
 Span = tuple[int, int]
 Data = bytes | mmap.mmap
@@ -44,6 +46,10 @@ class ScanResult:
 
 
 class Needle(Protocol):
+    def tune(self, sample: bytes) -> None:
+        """Choose how to look, by a sample of the texts that will be looked at."""
+        ...
+
     def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
         """Number of matches in the UTF-8 text at `data[start:end]`, and spans of the first, relative to `start`.
 
@@ -55,6 +61,9 @@ class Needle(Protocol):
 class Literal:
     def __init__(self, text: str) -> None:
         self._needle = text.encode("utf-8", "replace")
+
+    def tune(self, sample: bytes) -> None:
+        pass
 
     def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
         needle = self._needle
@@ -73,46 +82,89 @@ class Literal:
 class Pattern:
     """A regular expression. ASCII texts are matched in place as bytes; others are decoded.
 
-    The matcher is quick at finding an expression that begins with a literal, and slow otherwise; then lines that hold
-    an anchor are looked up first, where a match cannot leave its line.
+    The matcher steps through a text far slower than a search for fixed text does. So where every match begins with
+    the same text, the places of that are looked up and tried; and where a match cannot leave its line, the lines that
+    hold an anchor, whichever is less work.
     """
 
     def __init__(self, pattern: str) -> None:
         self._pattern = compile_pattern(pattern)
         demand: Demand = study(self._pattern)
-        anchors = [anchor.encode("utf-8", "replace") for anchor in demand.anchors]
-        self._anchor = anchors[0] if anchors else None
-        self._by_line = bool(anchors) and not demand.crosses_lines and not demand.begins_literally
+        self._anchors = [anchor.encode("utf-8", "replace") for anchor in demand.anchors]
+        self._by_line = bool(self._anchors) and not demand.crosses_lines
         self._bytes: re.Pattern[bytes] | None = None
         try:
             if pattern.isascii() and r"\A" not in pattern:  # the start of a text is known only when it is cut out
                 self._bytes = re.compile(pattern.encode("ascii"), re.MULTILINE)
         except re.error:
             pass  # written for characters, as \u00e9 or \N{…}
+        self._prefix = demand.prefix.encode("utf-8", "replace") if len(demand.prefix) > 1 else b""
+
+    def tune(self, sample: bytes) -> None:
+        self._anchors.sort(key=sample.count)
+        if self._by_line and self._prefix:
+            lines, places = sample.count(self._anchors[0]), sample.count(self._prefix)
+            if lines * _LINE_COST < places:
+                self._prefix = b""
 
     def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
-        if self._bytes is None or not ascii:
-            if self._anchor is not None and data.find(self._anchor, start, end) < 0:
-                return 0, []
-            return self._find_characters(data[start:end])
+        if self._bytes is not None and ascii:
+            if self._prefix:
+                return self._find_by_prefix(self._bytes, data, start, end)
+            if self._by_line:
+                return self._find_by_line(self._bytes, data, start, end)
+            spans: list[Span] = []
+            return _collect(self._bytes.finditer(data, start, end), start, spans), spans
         if self._by_line:
-            return self._find_by_line(self._bytes, data, start, end)
-        spans: list[Span] = []
-        return _collect(self._bytes.finditer(data, start, end), start, spans), spans
+            return self._find_in_decoded_lines(data, start, end)
+        if self._anchors and data.find(self._anchors[0], start, end) < 0:
+            return 0, []
+        return self._find_characters(data[start:end])
 
-    def _find_by_line(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
-        anchor = self._anchor
-        assert anchor is not None
+    def _find_by_prefix(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        prefix, match_at = self._prefix, pattern.match
         count = 0
         spans: list[Span] = []
+        at = data.find(prefix, start, end)
+        while at >= 0:
+            match = match_at(data, at, end)
+            if match is None:
+                at = data.find(prefix, at + 1, end)
+                continue
+            after = match.end()
+            count += 1
+            if len(spans) < MAX_SPANS_PER_FILE:
+                spans.append((at - start, after - start))
+            at = data.find(prefix, after, end)
+        return count, spans
+
+    def _lines(self, data: Data, start: int, end: int) -> Iterator[Span]:
+        """The lines that hold the rarest anchor."""
+        anchor = self._anchors[0]
         at = data.find(anchor, start, end)
         while at >= 0:
             line_start = data.rfind(b"\n", start, at) + 1 or start
             line_end = data.find(b"\n", at, end)
             if line_end < 0:
                 line_end = end
-            count += _collect(pattern.finditer(data, line_start, line_end), start, spans)
+            yield line_start, line_end
             at = data.find(anchor, line_end, end)
+
+    def _find_by_line(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        count = 0
+        spans: list[Span] = []
+        for line_start, line_end in self._lines(data, start, end):
+            count += _collect(pattern.finditer(data, line_start, line_end), start, spans)
+        return count, spans
+
+    def _find_in_decoded_lines(self, data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        count = 0
+        spans: list[Span] = []
+        for line_start, line_end in self._lines(data, start, end):
+            found, inside = self._find_characters(data[line_start:line_end])
+            count += found
+            base = line_start - start
+            spans += [(base + s, base + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
         return count, spans
 
     def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
@@ -200,6 +252,7 @@ def scan(
     if not rows:
         return result
     view = texts.view(max(row[2] for row in rows))
+    needle.tune(_sample(view, rows))
     find = needle.find
     total = kept = 0
     for file_id, start, end, ascii in rows:
@@ -216,3 +269,9 @@ def scan(
         if time.monotonic() > deadline:
             raise TimeoutError
     return result
+
+
+def _sample(view: mmap.mmap, rows: list[tuple[int, int, int, int]]) -> bytes:
+    """Some of the texts in `rows`, from all over them."""
+    size = _SAMPLE_BYTES // 32
+    return b"".join(view[start : min(end, start + size)] for _, start, end, _ in rows[:: max(1, len(rows) // 32)])

@@ -31,24 +31,21 @@ class Mark:
 
 def mark_spans(data: bytes, spans: list[tuple[int, int]]) -> list[Mark]:
     """Byte spans of a UTF-8 text as marks; a span over several lines becomes one mark per line."""
-    starts = line_starts(data)
     marks: list[Mark] = []
+    counted = line = 0  # `line` is the line of the byte `counted`
     for start, end in spans[:_MAX_MARKS]:
-        line = bisect_right(starts, start) - 1
-        while start < end and line < len(starts):
-            line_end = starts[line + 1] - 1 if line + 1 < len(starts) else len(data)
-            upto = min(end, line_end)
-            if upto > start or start == line_end:
-                head = data[starts[line] : start].decode("utf-8", "replace")
-                body = data[start:upto].decode("utf-8", "replace")
-                if body:
-                    marks.append(Mark(line, len(head), len(head) + len(body)))
-            start, line = line_end + 1, line + 1
+        line, counted = line + data.count(b"\n", counted, start), start
+        at, row = start, line
+        while at < end:
+            begin = data.rfind(b"\n", 0, at) + 1
+            newline = data.find(b"\n", at)
+            line_end = len(data) if newline < 0 else newline
+            body = data[at : min(end, line_end)].decode("utf-8", "replace")
+            if body:
+                column = len(data[begin:at].decode("utf-8", "replace"))
+                marks.append(Mark(row, column, column + len(body)))
+            at, row = line_end + 1, row + 1
     return marks
-
-
-def line_starts(data: bytes) -> list[int]:
-    return [0, *(match.end() for match in re.finditer(b"\n", data))]
 
 
 def mark_terms(text: str, terms: list[Term], first_line: int = 0) -> list[Mark]:
