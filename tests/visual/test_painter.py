@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wsh.terminal import Terminal
-from wsh.visual.cell import BLANK, CellRow, lay_spans
+from wsh.visual.cell import BLANK, CellRow, clip, lay_spans
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture, compose_cells
 from wsh.visual.stage import Stage
@@ -55,6 +55,15 @@ class Scene:
             self.viewer.feed(data[position:at])
             position = at
         self.viewer.feed(data[position:])
+
+    def check_window(self) -> None:
+        """The same for a viewer of another size than the picture: the part that it shows."""
+        shape = self.shape
+        rows = compose_cells(self.program.terminal, self.stage)[shape.top : shape.top + shape.picture_rows]
+        width = max(0, min(shape.cols, self.stage.cols - shape.left))
+        expected = [_trim(clip(row, shape.left, width)) for row in rows]
+        shown = [_trim(clip(lay_spans(line), 0, width)) for line in self.viewer.styled_rows()]
+        assert shown[: len(expected)] == expected
 
     def check(self) -> None:
         expected = [_trim(row) for row in compose_cells(self.program.terminal, self.stage)]
@@ -218,30 +227,53 @@ STEPS = st.one_of(
 )
 
 
+def take_step(scene: Scene, step: object) -> None:
+    match step:
+        case bytes():
+            scene.feed(step)
+        case ("overlay", int(x), int(y), int(width), int(height)):
+            scene.stage.overlays.create(overlay(x, y, width, height, "wide 日本 text\nand more"))
+        case ("panel", str(position), int(height)):
+            scene.stage.panels.create(panel(position, height, "panel 語\nrow"))
+        case ("clear",):
+            scene.stage.overlays.clear()
+            scene.stage.panels.clear()
+        case ("canvas",):
+            if scene.stage.mode == "normal":
+                scene.stage.enter_alternate()
+            elif scene.stage.has_canvas:
+                scene.stage.leave_alternate()
+        case ("resize", int(rows), int(cols)):
+            scene.stage.resize(rows, cols)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 4000), max_size=4))
 def test_a_viewer_shows_the_composition_at_every_step(steps: list[object], splits: list[int]) -> None:
     scene = Scene()
     for step in steps:
-        match step:
-            case bytes():
-                scene.feed(step)
-            case ("overlay", int(x), int(y), int(width), int(height)):
-                scene.stage.overlays.create(overlay(x, y, width, height, "wide 日本 text\nand more"))
-            case ("panel", str(position), int(height)):
-                scene.stage.panels.create(panel(position, height, "panel 語\nrow"))
-            case ("clear",):
-                scene.stage.overlays.clear()
-                scene.stage.panels.clear()
-            case ("canvas",):
-                if scene.stage.mode == "normal":
-                    scene.stage.enter_alternate()
-                elif scene.stage.has_canvas:
-                    scene.stage.leave_alternate()
-            case ("resize", int(rows), int(cols)):
-                scene.stage.resize(rows, cols)
+        take_step(scene, step)
         scene.show(splits)
         scene.check()
         fresh = Terminal(10, 30)
         fresh.feed(scene.painter.full())
         assert fresh.screen(styled=True).lines == scene.viewer.screen(styled=True).lines
+
+
+SHAPES = st.builds(
+    Shape, st.integers(1, 14), st.integers(1, 40), st.booleans(), st.sampled_from([0, 0, 3]), st.sampled_from([0, 0, 7])
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHAPES, st.lists(STEPS, max_size=15), st.booleans())
+def test_a_viewer_of_any_size_shows_its_part_of_the_composition(
+    shape: Shape, steps: list[object], hurried: bool
+) -> None:
+    scene = Scene(shape)
+    for step in steps:
+        take_step(scene, step)
+        # Hurried: no time for more than one piece of what scrolled off in each frame.
+        scene.viewer.feed(scene.painter.change(0.0 if hurried else None))
+        if scene.stage.rows > shape.top and scene.stage.cols > shape.left:
+            scene.check_window()
