@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,3 +220,37 @@ def test_wsh_alone_opens_a_shell_here_and_its_exit_status_comes_back(
     seen.type("pwd; echo $FLAVOUR; exit 7", "Enter")
     text = seen.wait(lambda t: "status 7" in t, "the status of the shell")
     assert str(tmp_path) in seen.text(history=True) + text
+
+
+def test_modes_of_the_program_reach_the_terminal_and_its_reports_reach_the_program(server: RunningServer) -> None:
+    modes = ["?1003h", "?1006h", "?2004h", "?1004h", "=5;1u"]
+    make(
+        server, "modes", f"sh -c \"stty raw -echo; printf '{''.join(chr(92) + 'e[' + m for m in modes)}'; exec cat -v\""
+    )
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(sys.executable, [*WSH.split(), "attach", "--no-status", "modes"])
+    try:
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        shown = read_until(fd, lambda seen: all(b"\x1b[" + m.encode() in seen for m in modes), b"")
+        reports = b"\x1b[<35;5;3M\x1b[200~a\x1cb\x1b[201~\x1b[I\x1b[97;5u"
+        os.write(fd, reports)
+        wanted = b"^[[<35;5;3M^[[200~a^\\b^[[201~^[[I^[[97;5u"
+        shown = read_until(fd, lambda seen: wanted in seen, b"")
+        os.write(fd, b"\x1b[92;5u\x1b[92;5:3u\x1b[92;5u")
+        shown = read_until(fd, lambda seen: b"detached" in seen, b"")
+        for off in (b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?1004l", b"\x1b[=0;1u"):
+            assert off in shown
+        assert b"keys captured" not in shown
+    finally:
+        os.close(fd)
+        os.waitpid(pid, 0)
+
+
+def read_until(fd: int, condition: Callable[[bytes], bool], seen: bytes, seconds: float = 15.0) -> bytes:
+    deadline = time.monotonic() + seconds
+    while not condition(seen):
+        assert time.monotonic() < deadline, seen
+        if select.select([fd], [], [], 0.1)[0]:
+            seen += os.read(fd, 65536)
+    return seen

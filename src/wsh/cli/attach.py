@@ -18,7 +18,7 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
         )
     from wsh.client.view import ViewOptions, view
 
-    with tty.raw_mode():
+    with tty.raw_mode(status=status and tty.size()[0] > 1):
         end = view(name, ViewOptions(read_only, status, scrollback))
     if as_json:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})

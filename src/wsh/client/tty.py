@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import select
 import struct
 import sys
 import termios
@@ -19,6 +20,9 @@ RESTORE = (
     b"\x1b[?2026l\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[=0;1u\x1b[0 q\x1b]8;;\x1b\\\x1b[0m"
 )
+
+
+_PATIENCE_S = 1.0
 
 
 def is_terminal() -> bool:
@@ -35,27 +39,28 @@ def size(fd: int = 1) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def raw_mode(fd: int = 0) -> Iterator[None]:
-    """Keys come one by one and unechoed inside; afterwards the terminal is as it was."""
+def raw_mode(fd: int = 0, *, status: bool = False) -> Iterator[None]:
+    """Keys come one by one and unechoed inside; afterwards the terminal is as it was, the `status` line gone."""
     before = termios.tcgetattr(fd)
     try:
         tty.setraw(fd, termios.TCSADRAIN)
         yield
     finally:
-        restore(before, fd)
+        restore(before, fd, status)
 
 
-def restore(before: list[object], fd: int = 0) -> None:
+def restore(before: list[object], fd: int = 0, status: bool = False) -> None:
     with contextlib.suppress(OSError, termios.error):
-        write_all(1, RESTORE + b"\x1b[%d;1H\r\n" % size()[0])
+        last = b"\x1b[%d;1H" % size()[0]
+        # A terminal that takes nothing any more must not keep us from ending.
+        if select.select([], [1], [], _PATIENCE_S)[1]:
+            write_all(1, RESTORE + last + (b"\x1b[2K" if status else b"\r\n"))
     with contextlib.suppress(OSError, termios.error):
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)  # type: ignore[arg-type]
+        termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]
 
 
 def write_all(fd: int, data: bytes) -> None:
     """Write everything; a terminal set non-blocking by somebody else is waited for."""
-    import select
-
     view = memoryview(data)
     while view:
         try:

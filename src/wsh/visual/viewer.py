@@ -388,6 +388,7 @@ class Viewers:
                 # The prefix toggled capture before it was known to be one: put that back.
                 self.stage.input.end_lease(viewer.id)
                 if piece == "detach":
+                    self._frame()  # what stays on the terminal does not say that keys are captured
                     viewer.outlet.dismiss("detached")
                     return
                 self._obey(viewer, piece)
