@@ -75,6 +75,8 @@ def show(file: Path | None, as_json: bool) -> None:
         click.echo(f"destructive  {' '.join(prefix)}")
     if held.lifetime_ms is not None:
         click.echo(f"lifetime     {held.lifetime_ms} ms")
+    if held.approval_ms is not None:
+        click.echo(f"to answer    {held.approval_ms} ms")
     for rule in held.rules:
         modes = "" if rule.modes == BOTH else f" [{', '.join(sorted(mode.value for mode in rule.modes))}]"
         scope = "".join(

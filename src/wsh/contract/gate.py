@@ -63,6 +63,10 @@ class Gate:
         """Longest life of a command."""
         return self.source.current(caller.environ).lifetime_ms or self._lifetime_ms
 
+    def approval_ms(self, caller: Caller, longest_ms: int) -> int:
+        """How long a person has to answer: what the policy says, and never longer than the setting."""
+        return min(self.source.current(caller.environ).approval_ms or longest_ms, longest_ms)
+
     def record(self, entry: Mapping[str, Any]) -> None:
         """What happened afterwards. A trail that cannot be written is told in the log; it undoes nothing."""
         try:

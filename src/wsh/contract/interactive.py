@@ -166,7 +166,7 @@ class InteractiveRoute:
             raise blocked(verdict)
         adapter = await self._adapter_for(request, caller, ids, into)
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        approval_ms = min(timeout_ms, self.options.max_approval_ms)
+        approval_ms = min(timeout_ms, self.gate.approval_ms(caller, self.options.max_approval_ms))
         frame = self._frame(request, caller, ids, kind, identity, cwd, verdict, approval_ms)
         ear = (
             identity.handle.ear if into else TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids))

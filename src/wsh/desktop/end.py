@@ -11,7 +11,10 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from wsh.bridge import frame
 from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed
@@ -37,6 +40,9 @@ _RISKS: dict[Risk, frame.Risk] = {
     Risk.DESTRUCTIVE: "destructive",
     Risk.IRRECOVERABLE: "irrecoverable",
 }
+
+KEPT = 500
+"""Requests of the past that are at hand."""
 
 
 class WindowEnd:
@@ -67,7 +73,12 @@ class WindowEnd:
         self._write_rule = write_rule
         self._size = size
         self.pending: dict[str, Pending] = {}
-        self._history: dict[str, HistoryRow] = {}
+        self.cards: dict[str, RequestRow] = {}
+        """What waits, as it is shown."""
+        self.history = read_history(audit)
+        """What was asked before, oldest first, by the request's id."""
+        self._asked_by: dict[str, str] = {}
+        """terminal id of the bridge → id of the request that opened it."""
         self._by_terminal: dict[str, str] = {}
         """terminal id of the bridge → name of our session."""
 
@@ -132,50 +143,56 @@ class WindowEnd:
     def request_arrived(self, pending: Pending) -> None:
         request, evidence, judgement = pending.request, pending.evidence, pending.judgement
         self.pending[request.id] = pending
-        risk = _worse(request.risk, judgement.risk)
-        self._on_request(
-            RequestRow(
-                rid=request.id,
-                kind=request.kind,
-                command=" ".join(evidence.shown_argv),
-                argv=evidence.shown_argv,
-                raw_argv=evidence.argv,
-                cwd=evidence.cwd,
-                executable=evidence.executable or "",
-                sha256=evidence.executable_sha256 or "",
-                env=evidence.shown_env,
-                risk=risk,
-                reasons=tuple(request.reasons) or tuple(judgement.reasons),
-                asker=_asker(request),
-                client=pending.client,
-                workspace=_workspace(request),
-                trace_id=request.trace_id,
-                deadline=time.time() + pending.remaining_s,
-                rule=suggest_rule(evidence.argv) if request.kind == "run" else "",
-            )
+        card = RequestRow(
+            rid=request.id,
+            kind=request.kind,
+            command=" ".join(evidence.shown_argv),
+            argv=evidence.shown_argv,
+            raw_argv=evidence.argv,
+            cwd=evidence.cwd,
+            executable=evidence.executable or "",
+            sha256=evidence.executable_sha256 or "",
+            env=evidence.shown_env,
+            risk=_worse(request.risk, judgement.risk),
+            reasons=tuple(request.reasons) or tuple(judgement.reasons),
+            asker=_asker(request),
+            client=pending.client,
+            workspace=_workspace(request),
+            trace_id=request.trace_id,
+            deadline=time.time() + pending.remaining_s,
+            rule=suggest_rule(evidence.argv) if request.kind == "run" else "",
         )
+        self.cards[request.id] = card
+        self._on_request(card)
 
     def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
         request = pending.request
         self.pending.pop(request.id, None)
+        self.cards.pop(request.id, None)
         row = HistoryRow(
             id=request.id,
             at=time.time(),
             command=" ".join(pending.evidence.shown_argv),
+            argv=pending.evidence.argv if request.kind == "run" else (),
             cwd=pending.evidence.cwd,
             outcome=outcome,
             by=_decider(pending) if outcome in ("approved", "declined") else "",
             reason=reason or "",
             risk=_worse(request.risk, pending.judgement.risk),
+            asker=_asker(request),
             trace_id=request.trace_id,
+            rule=suggest_rule(pending.evidence.argv) if request.kind == "run" else "",
         )
-        self._history[request.terminal_id] = row
-        self._on_history(row)
+        if request.kind != "send":
+            self._asked_by[request.terminal_id] = request.id
+        self._remember(row)
         elsewhere = row.by if pending.answered_by not in (None, "person") else ""
         self._on_closed(request.id, outcome, reason or "", elsewhere)
         self.audit.append(
             {
                 "event": "approval",
+                "request": request.id,
+                "kind": request.kind,
                 "trace_id": request.trace_id,
                 "actor": _asker(request),
                 "decided_by": row.by,
@@ -208,6 +225,7 @@ class WindowEnd:
         except WshError as error:
             raise StartFailed(error.message) from None
         self._by_terminal[order.terminal_id] = session.name
+        self._running(order.terminal_id, session.sid)
         started = time.monotonic()
         # What was printed before this line, then everything as it comes.
         early = session.recent_output(0) if session.generation else b""
@@ -224,14 +242,33 @@ class WindowEnd:
             session.listeners.add(hear)
         else:
             sink.exited(session.exit_code)
+            self._ended(order.terminal_id, session.exit_code or 0, time.monotonic() - started, session.sid)
         self._on_session(session)
 
-    def _ended(self, terminal_id: str, exit_code: int, duration_s: float, sid: str) -> None:
-        row = self._history.get(terminal_id)
+    def _running(self, terminal_id: str, sid: str) -> None:
+        row = self.history.get(self._asked_by.get(terminal_id, ""))
         if row is not None:
-            done = HistoryRow(**{**row.__dict__, "exit_code": exit_code, "duration_s": duration_s, "sid": sid})
-            self._history[terminal_id] = done
-            self._on_history(done)
+            self._remember(replace(row, sid=sid))
+
+    def _ended(self, terminal_id: str, exit_code: int, duration_s: float, sid: str) -> None:
+        row = self.history.get(self._asked_by.pop(terminal_id, ""))
+        if row is not None:
+            self._remember(replace(row, exit_code=exit_code, duration_s=duration_s, sid=sid))
+            self.audit.append(
+                {
+                    "event": "approval_end",
+                    "request": row.id,
+                    "trace_id": row.trace_id,
+                    "exit_code": exit_code,
+                    "duration_s": round(duration_s, 3),
+                }
+            )
+
+    def _remember(self, row: HistoryRow) -> None:
+        self.history[row.id] = row
+        while len(self.history) > KEPT:
+            del self.history[next(iter(self.history))]
+        self._on_history(row)
 
     async def type_text(self, terminal_id: str, text: str) -> None:
         try:
@@ -253,6 +290,49 @@ class WindowEnd:
             return []
         report = await self._registry.keeper.kill_tree(session.child, self._settings.get_int("session.kill_grace_ms"))
         return [pid for pid, _ in report.survivors]
+
+
+def read_history(audit: Audit) -> dict[str, HistoryRow]:
+    """What the audit log still knows of earlier requests; a log that cannot be read knows nothing."""
+    rows: dict[str, HistoryRow] = {}
+    try:
+        entries = audit.read(KEPT * 4)
+    except (OSError, ValueError):
+        return rows
+    for entry in entries:
+        id = str(entry.get("request", ""))
+        if entry.get("event") == "approval" and id:
+            rows[id] = _old_row(id, entry)
+        elif entry.get("event") == "approval_end" and id in rows:
+            rows[id] = replace(rows[id], exit_code=entry.get("exit_code"), duration_s=entry.get("duration_s"))
+    return dict(list(rows.items())[-KEPT:])
+
+
+def _old_row(id: str, entry: Mapping[str, Any]) -> HistoryRow:
+    argv = tuple(str(word) for word in entry.get("argv", ()))
+    # Escaped words are not always the words themselves; only plain ones make a rule.
+    plain = argv if entry.get("kind") == "run" and all(escape_argument(word) == word for word in argv) else ()
+    return HistoryRow(
+        id=id,
+        at=_moment(entry),
+        command=" ".join(argv),
+        argv=plain,
+        cwd=str(entry.get("cwd", "")),
+        outcome=str(entry.get("outcome", "")),
+        by=str(entry.get("decided_by", "")),
+        reason=str(entry.get("reason", "")),
+        risk=str(entry.get("risk", "none")),
+        asker=str(entry.get("actor", "")),
+        trace_id=str(entry.get("trace_id", "")),
+        rule=suggest_rule(plain) if plain else "",
+    )
+
+
+def _moment(entry: Mapping[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(entry.get("ts", ""))).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def suggest_rule(argv: Sequence[str]) -> str:

@@ -1,122 +1,87 @@
-"""The running program: core, window, tray and notifications, from start to end."""
+"""The window's process: Qt, the scene, tray and notifications. Started by the core, which it talks to over one socket.
+
+    python -m wsh.desktop.program FD [--theme THEME] [--renderer RENDERER]
+
+It ends with 0 when the person is done, and in whatever way Qt chooses when its display breaks; the core tells these apart.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 from PySide6.QtCore import QSocketNotifier
-from PySide6.QtGui import QGuiApplication, QIcon, QPixmap
-from PySide6.QtQuick import QQuickWindow
+from PySide6.QtQuick import QQuickWindow, QSGRendererInterface
+from PySide6.QtWidgets import QApplication
 
-from wsh.desktop.core import Core, CoreOptions
-from wsh.desktop.main import NO_PORT
+from wsh.desktop.icon import make_icon
+from wsh.desktop.link import WindowLink
 from wsh.desktop.steady import keep_constants
+from wsh.desktop.timing import Timing
+from wsh.desktop.tray import Tray
 from wsh.desktop.window import Look, Window, load_window
-from wsh.wire.place import Places
-from wsh.wire.setting import Settings
 
-FRAMES = "WSH_DESKTOP_FRAMES"
-"""Names a file that is given the time of every frame at the end, for measuring."""
+TIMES = "WSH_DESKTOP_FRAMES"
+"""Names a file that is given the time of every frame and key at the end, for measuring."""
 
 
-def show(places: Places, settings: Settings, host: str, port: int, *, hidden: bool, theme: str) -> int:
-    """Run until the window is closed for good or a signal comes."""
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m wsh.desktop.program")
+    parser.add_argument("fd", type=int)
+    parser.add_argument("--theme", choices=["system", "dark", "light"])
+    parser.add_argument("--renderer", choices=["software", "gpu"], default="software")
+    return parser.parse_args()
+
+
+def main() -> int:
     keep_constants()
+    # The core hears the person's interrupt and says when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    arguments = parse()
+    link = WindowLink(socket.socket(fileno=arguments.fd))
     # Painting is in Python, so it belongs in this thread: a render thread that waits for the interpreter while this one, holding it,
     # waits for that thread (to quit, to hide) would never wake.
     os.environ["QSG_RENDER_LOOP"] = "basic"
-    # A terminal that prints without end keeps the core's thread busy; the screen must not wait long for its turn.
-    sys.setswitchinterval(0.0005)
-    application = QGuiApplication(sys.argv[:1])
+    if arguments.renderer == "software" and "QT_QUICK_BACKEND" not in os.environ:
+        # Draws what changed and nothing else, and needs no driver: for text that is quicker than it sounds.
+        QQuickWindow.setGraphicsApi(QSGRendererInterface.GraphicsApi.Software)
+    application = QApplication(sys.argv[:1])
     application.setApplicationName("interactive-terminal")
     application.setDesktopFileName("interactive-terminal")
-    application.setQuitOnLastWindowClosed(not hidden)
-    token = os.environ.get("PM_INTERACTIVE_TERMINAL_TOKEN") or None
-    window = Window(lambda tell: Core(places, settings, CoreOptions(host, port, token), tell))
-    try:
-        endpoint = window.core.start()
-    except OSError as problem:
-        print(
-            f"interactive-terminal: cannot listen on {host}:{port}: {problem.strerror or problem}; "
-            "choose another with --port, or 0 for any",
-            file=sys.stderr,
-        )
-        return NO_PORT
-    print(f"listening on {endpoint.host}:{endpoint.port}", flush=True)
-    look = Look()
-    look.chosen = theme  # type: ignore[assignment]
+    application.setQuitOnLastWindowClosed(False)
+    application.setWindowIcon(make_icon(0))
+    look = Look(arguments.theme)
+    window = Window(link, look)
     engine = load_window(window, look)
     scene = engine.rootObjects()[0]
     assert isinstance(scene, QQuickWindow)
-    scene.setIcon(_icon())
+    tray = Tray(application, scene, window)
+    times = Timing(scene, window) if os.environ.get(TIMES) else None
 
-    def come_forward() -> None:
-        scene.show()
-        scene.raise_()
-        scene.requestActivate()
+    def hear() -> None:
+        for value in link.receive():
+            window.hear(value)
+        if link.closed:
+            application.exit(1)
 
-    window.raised.connect(lambda: scene.alert(0) if scene.isVisible() else come_forward())
-    if not hidden:
-        scene.show()
-    frames = _Frames(scene) if os.environ.get(FRAMES) else None
-    signals = _Signals(application, come_forward)
-    try:
-        return int(application.exec())
-    finally:
-        if frames is not None:
-            frames.write(Path(os.environ[FRAMES]))
-        signals.close()
-        scene.close()
-        window.core.stop()
-        del engine
+    notifier = QSocketNotifier(link.fileno(), QSocketNotifier.Type.Read)
+    notifier.activated.connect(hear)
+    link.send("ready")
+    status = int(application.exec())
+    if times is not None:
+        times.write(Path(os.environ[TIMES]))
+    notifier.setEnabled(False)
+    tray.close()
+    scene.close()
+    return status
 
 
-class _Signals:
-    """Unix signals inside Qt's loop: SIGTERM and SIGINT end it, SIGUSR1 brings the window forward."""
-
-    def __init__(self, application: QGuiApplication, come_forward: object) -> None:
-        self._reader, self._writer = socket.socketpair()
-        for end in (self._reader, self._writer):
-            end.setblocking(False)
-        signal.set_wakeup_fd(self._writer.fileno())
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-            signal.signal(number, lambda *_: None)
-        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read)
-
-        def heard() -> None:
-            for number in self._reader.recv(64):
-                if number == signal.SIGUSR1:
-                    assert callable(come_forward)
-                    come_forward()
-                else:
-                    application.quit()
-
-        self._notifier.activated.connect(heard)
-
-    def close(self) -> None:
-        signal.set_wakeup_fd(-1)
-        self._notifier.setEnabled(False)
-        self._reader.close()
-        self._writer.close()
-
-
-class _Frames:
-    """When each frame was shown, by the monotonic clock."""
-
-    def __init__(self, scene: QQuickWindow) -> None:
-        self._times: list[float] = []
-        scene.frameSwapped.connect(lambda: self._times.append(time.monotonic()))
-
-    def write(self, path: Path) -> None:
-        path.write_text("".join(f"{moment:.6f}\n" for moment in self._times), encoding="utf-8")
-
-
-def _icon() -> QIcon:
-    picture = QPixmap(64, 64)
-    picture.fill("#14161a")
-    return QIcon(picture)
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    # Qt's own teardown of a scene with Python items is not worth waiting for, nor always safe.
+    os._exit(status)

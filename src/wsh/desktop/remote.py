@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -16,7 +17,7 @@ from urllib.parse import quote, urlencode
 from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import WebSocketException
 
-from wsh.client.client import connect
+from wsh.client.client import Server, connect
 from wsh.client.model import SessionInfo
 from wsh.session.event import Actor
 from wsh.terminal import Terminal
@@ -40,6 +41,9 @@ class RemoteSessions:
         self._socket = places.socket
         self._on_change = on_change
         self.sessions: list[SessionInfo] = []
+        self.moods: dict[str, str] = {}
+        """What each waits for, by its name: waiting, hidden or running."""
+        self._active: dict[str, int] = {}
 
     async def run(self) -> None:
         while True:
@@ -49,7 +53,9 @@ class RemoteSessions:
                     await self._follow()
                     pause = _AFAR_S
                 except _LOST:
-                    self._set([])
+                    self.moods.clear()
+                    self._active.clear()
+                    self._set([], False)
             await asyncio.sleep(pause)
 
     def _is_ephemeral(self) -> bool:
@@ -65,22 +71,54 @@ class RemoteSessions:
             unix_connect(str(self._socket), "ws://localhost/ws/json", max_size=None, compression=None) as events,
         ):
             while True:
-                self._set(await server.list())
+                found = await server.list()
+                changed = await self._look(server, found)
+                self._set(found, changed)
                 if self._is_ephemeral() and not any(info.running for info in self.sessions):
                     return
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_REFRESH_S):
                         await events.recv()
 
-    def _set(self, sessions: list[SessionInfo]) -> None:
+    async def _look(self, server: Server, sessions: list[SessionInfo]) -> bool:
+        """Ask what those wait for that printed something since they were asked; whether a mood changed."""
+        moods: dict[str, str] = {}
+        for info in sessions:
+            if not info.running:
+                continue
+            # Of a session that is silent since the last look nothing can have changed but by somebody typing unseen.
+            printed_at = round(time.monotonic() - info.last_activity_ms / 1000)
+            known = self.moods.get(info.name)
+            if known == "running" and abs(self._active.get(info.name, -9) - printed_at) <= 1:
+                moods[info.name] = known
+                continue
+            self._active[info.name] = printed_at
+            try:
+                state = await server.call("GET", f"/sessions/{quote(info.name, safe='')}/state")
+            except WshError:
+                continue
+            moods[info.name] = read_mood(
+                str(state.get("hidden_prompt")), str(state.get("input_wanted")), str(state.get("at_prompt"))
+            )
+        changed, self.moods = moods != self.moods, moods
+        return changed
+
+    def _set(self, sessions: list[SessionInfo], changed: bool) -> None:
         # Activity changes all the time and is not shown.
-        if [_shown(info) for info in sessions] != [_shown(info) for info in self.sessions]:
+        if changed or [_shown(info) for info in sessions] != [_shown(info) for info in self.sessions]:
             self.sessions = sessions
             self._on_change()
 
     async def kill(self, name: str) -> None:
         async with connect(socket=self._socket, start=False) as server:
             await server.session(name).kill()
+
+
+def read_mood(hidden_prompt: str, input_wanted: str, at_prompt: str) -> str:
+    """One word for the list. A shell at its prompt is at rest: nobody is waited for."""
+    if hidden_prompt == "yes":
+        return "hidden"
+    return "waiting" if input_wanted == "yes" and at_prompt != "yes" else "running"
 
 
 def _shown(info: SessionInfo) -> tuple[object, ...]:
@@ -98,7 +136,13 @@ class RemoteView:
         self.sid = PREFIX + name
         self.terminal = Terminal(rows, cols)
         self.running = True
+        self.captured_by = ""
+        """Who gets the keys that people type, if not the program."""
         self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
 
     @property
     def title(self) -> str:
@@ -126,11 +170,20 @@ class RemoteView:
                         self.terminal.feed(message)
                         self.terminal.take_replies()
                         self.terminal.take_events()
-                    elif json.loads(message).get("type") in ("exit", "dismissed"):
-                        self.running = False
+                    else:
+                        self._hear(json.loads(message))
                     self._on_change()
             finally:
                 self._connection = None
+                self.captured_by = ""
+                self._on_change()
+
+    def _hear(self, message: dict[str, object]) -> None:
+        match message.get("type"):
+            case "exit" | "dismissed":
+                self.running = False
+            case "input_mode":
+                self.captured_by = str(message.get("owner") or "") if message.get("mode") == "capture" else ""
 
     def resize(self, rows: int, cols: int) -> None:
         if (rows, cols) != (self.terminal.rows, self.terminal.cols):

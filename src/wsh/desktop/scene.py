@@ -1,4 +1,4 @@
-"""Values that travel from the core to the window. Frozen, so that two threads may look at them."""
+"""Values that travel between the core and the window. Frozen, and made of plain parts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,36 @@ StyledLine: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
+class Hello:
+    """The first thing a window hears."""
+
+    address: str
+    visible: bool
+    sid: str
+    """The terminal that was in front before, if any."""
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What the person chose for the window itself."""
+
+    theme: str = "system"
+    notify: bool = True
+    """A desktop notification when something is asked while the window is not looked at."""
+    come_forward: bool = False
+    """Whether the window raises itself then."""
+    keep_in_tray: bool = True
+    """Whether closing the window only hides it, where there is a tray."""
+
+
+@dataclass(frozen=True)
 class Frame:
-    """A terminal's picture: rows that did not change are the same objects as in the frame before."""
+    """What changed in a terminal's picture since the frame before; `fresh` when nothing before counts."""
 
     sid: str
-    rows: list[StyledLine]
+    count: int
+    changed: tuple[tuple[int, StyledLine], ...]
+    fresh: bool
     cols: int
     cursor_row: int
     cursor_col: int
@@ -25,6 +50,10 @@ class Frame:
     """Lines above the screen."""
     mouse: bool
     title: str = ""
+    captured: str = ""
+    """Who gets the keys that a person types here, if not the program."""
+    lost: bool = False
+    """The server that has it cannot be reached; this is its last picture."""
 
 
 @dataclass(frozen=True)
@@ -71,34 +100,50 @@ class HistoryRow:
     id: str
     at: float
     command: str
+    argv: tuple[str, ...]
     cwd: str
     outcome: str
     by: str
     reason: str
     risk: str
+    asker: str
     trace_id: str
     exit_code: int | None = None
     duration_s: float | None = None
     sid: str | None = None
+    rule: str = ""
+    """The rule that could be made of it."""
 
 
 @dataclass(frozen=True)
 class RuleRow:
+    key: str
     command: str
     effect: str
     modes: str
-    scope: str
+    cwd: str
+    workspace: str
+    surface: str
     comment: str
     shipped: bool
+
+    @property
+    def label(self) -> str:
+        return f"{self.effect} {self.command} ({self.modes})"
 
 
 @dataclass(frozen=True)
 class PolicyView:
-    rules: tuple[RuleRow, ...]
-    warning: str
-    path: str
-    text: str
+    rules: tuple[RuleRow, ...] = ()
+    warning: str = ""
+    path: str = ""
     roots: str = ""
+    kinds: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    also: str = ""
+    variables: str = ""
+    lifetime_s: int = 0
+    wait_s: int = 0
 
 
 @dataclass(frozen=True)

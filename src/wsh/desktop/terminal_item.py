@@ -1,11 +1,13 @@
 """The terminal in the window: draws a grid of cells by itself, row by row, and turns keys into names.
 
-Rows live in an image; a frame repaints only the rows whose objects are new. Nothing is decided here: keys go to the core by name, and the
-engine's encoder makes bytes of them there.
+Rows live in an image; a frame repaints only the rows that changed, and the scene only that part of the screen. Nothing is decided here: keys
+go to the core by name, and the engine's encoder makes bytes of them there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from PySide6.QtCore import Property, QEvent, QPointF, QRect, QRectF, Qt, Signal, Slot
@@ -20,15 +22,15 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
+    QPen,
     QWheelEvent,
 )
 from PySide6.QtQuick import QQuickItem, QQuickPaintedItem
+from wcwidth import wcwidth
 
 from wsh.desktop.key import name_key
-from wsh.desktop.scene import Frame
+from wsh.desktop.scene import Frame, StyledLine
 from wsh.look import load
-
-_WIDE = range(0x1100, 0x1FFFF)
 
 
 class TerminalItem(QQuickPaintedItem):
@@ -41,18 +43,21 @@ class TerminalItem(QQuickPaintedItem):
     fontSizeChanged = Signal()
     themeChanged = Signal()
     historyChanged = Signal()
+    linkChanged = Signal()
+    linkOpened = Signal(str)
 
     def __init__(self, parent: QQuickItem | None = None) -> None:
         super().__init__(parent)
         self.setFlag(QQuickItem.Flag.ItemIsFocusScope, False)
         self.setFlag(QQuickItem.Flag.ItemAcceptsInputMethod, True)
         self.setAcceptedMouseButtons(Qt.MouseButton.AllButtons)
-        self.setAcceptHoverEvents(False)
+        self.setAcceptHoverEvents(True)
         self.setOpaquePainting(True)
         self._frame: Frame | None = None
-        self._drawn: list[Any] = []
+        self._rows: list[StyledLine] = []
         self._image = QImage()
         self._size_px = 13
+        self._link = ""
         self._theme = "dark"
         self._selection: tuple[QPointF, QPointF] | None = None
         self._fonts: dict[tuple[bool, bool], QFont] = {}
@@ -80,7 +85,6 @@ class TerminalItem(QQuickPaintedItem):
         self._colors = {name: QColor(value) for name, value in tokens[self._theme].items()}
         self._palette = [QColor(value) for value in tokens["palette"][self._theme]]
         self.setFillColor(self._colors["terminal_ground"])
-        self._drawn = []
         self._measure()
 
     def _get_size(self) -> int:
@@ -118,6 +122,11 @@ class TerminalItem(QQuickPaintedItem):
 
     scrolledBy = Property(int, _get_scrolled, notify=historyChanged)
 
+    def _get_rows_shown(self) -> int:
+        return max(1, int(self.height() // self._cell_h))
+
+    rowsShown = Property(int, _get_rows_shown, notify=historyChanged)
+
     # size
 
     def geometryChange(self, new: QRectF | QRect, old: QRectF | QRect) -> None:
@@ -134,41 +143,68 @@ class TerminalItem(QQuickPaintedItem):
 
     @Slot(object)
     def show_frame(self, frame: Frame | None) -> None:
-        self._frame = frame
+        before, self._frame = self._frame, frame
         if frame is None:
-            self._drawn = []
+            self._rows = []
             self._image = QImage()
+            self._set_link("")
+            self.update()
         else:
-            self._draw_rows(frame)
-        self.historyChanged.emit()
-        self.update()
+            if frame.fresh or before is None or before.sid != frame.sid:
+                self._selection = None
+            self._take_rows(frame, before)
+        if before is None or frame is None or (before.history, before.scrolled) != (frame.history, frame.scrolled):
+            self.historyChanged.emit()
 
     def _repaint_all(self) -> None:
-        self._drawn = []
+        self._image = QImage()
         if self._frame is not None:
-            self._draw_rows(self._frame)
+            self._draw_rows(range(len(self._rows)))
         self.update()
 
-    def _draw_rows(self, frame: Frame) -> None:
+    def _take_rows(self, frame: Frame, before: Frame | None) -> None:
+        rows = [] if frame.fresh else self._rows
+        del rows[frame.count :]
+        for index, row in frame.changed:
+            if index < len(rows):
+                rows[index] = row
+            else:
+                rows.append(row)
+        self._rows = rows
+        whole = frame.fresh or before is None or before.cols != frame.cols or before.count != frame.count
+        if whole or self._selection is not None:
+            self._draw_rows(range(len(rows)) if whole else [index for index, _ in frame.changed])
+            self.update()
+            return
+        dirty = [index for index, _ in frame.changed]
+        self._draw_rows(dirty)
+        # The cursor is painted over the rows, so the rows where it was and is are dirty, too.
+        touched = [*dirty, before.cursor_row if before is not None else 0, frame.cursor_row]
+        top, bottom = max(0, min(touched)), min(max(touched), frame.count - 1)
+        self.update(QRect(0, int(top * self._cell_h), int(self.width()), int((bottom - top + 1) * self._cell_h) + 1))
+
+    def _draw_rows(self, indexes: Iterable[int]) -> None:
+        frame = self._frame
+        assert frame is not None
         window = self.window()
         ratio = window.effectiveDevicePixelRatio() if window is not None else 1.0
-        width, height = int(frame.cols * self._cell_w * ratio) + 1, int(len(frame.rows) * self._cell_h * ratio) + 1
+        width, height = int(frame.cols * self._cell_w * ratio) + 1, int(frame.count * self._cell_h * ratio) + 1
         if self._image.width() != width or self._image.height() != height:
             self._image = QImage(width, height, QImage.Format.Format_RGB32)
             self._image.setDevicePixelRatio(ratio)
             self._image.fill(self._colors["terminal_ground"])
-            self._drawn = []
+            indexes = range(len(self._rows))
         painter = QPainter(self._image)
         try:
-            for index, row in enumerate(frame.rows):
-                if index < len(self._drawn) and self._drawn[index] is row:
-                    continue
-                self._draw_row(painter, index, row, frame.cols)
+            for index in indexes:
+                self._draw_row(painter, index, self._rows[index], frame.cols)
         finally:
             painter.end()
-        self._drawn = list(frame.rows)
 
-    def _draw_row(self, painter: QPainter, index: int, row: list[dict[str, Any]], cols: int) -> None:
+    def row_text(self, index: int) -> str:
+        return "".join(str(span["text"]) for span in self._rows[index]) if index < len(self._rows) else ""
+
+    def _draw_row(self, painter: QPainter, index: int, row: StyledLine, cols: int) -> None:
         y = index * self._cell_h
         ground, text = self._colors["terminal_ground"], self._colors["terminal_text"]
         painter.fillRect(QRectF(0, y, cols * self._cell_w + 1, self._cell_h), ground)
@@ -182,7 +218,7 @@ class TerminalItem(QQuickPaintedItem):
             if span.get("faint"):
                 fg = QColor(fg)
                 fg.setAlphaF(0.6)
-            wide = sum(_width(c) for c in words)
+            wide = len(words) if words.isascii() else sum(_width(c) for c in words)
             x = col * self._cell_w
             if bg is not None:
                 painter.fillRect(QRectF(x, y, wide * self._cell_w, self._cell_h), bg)
@@ -193,10 +229,31 @@ class TerminalItem(QQuickPaintedItem):
                     painter.drawText(QPointF(x, y + self._ascent), words)
             else:
                 self._draw_cells(painter, words, x, y)
-            for on, at in ((span.get("underline"), self._ascent + 2), (span.get("strikethrough"), self._cell_h / 2)):
-                if on:
-                    painter.drawLine(QPointF(x, y + at), QPointF(x + wide * self._cell_w, y + at))
+            if span.get("underline"):
+                self._draw_underline(painter, str(span["underline"]), x, y, wide)
+            elif span.get("link"):
+                self._draw_underline(painter, "dotted", x, y, wide)
+            if span.get("strikethrough"):
+                middle = y + self._cell_h / 2
+                painter.drawLine(QPointF(x, middle), QPointF(x + wide * self._cell_w, middle))
             col += wide
+
+    def _draw_underline(self, painter: QPainter, style: str, x: float, y: float, wide: int) -> None:
+        base, end = y + min(self._ascent + 2, self._cell_h - 2), x + wide * self._cell_w
+        pen = QPen(painter.pen())
+        if style == "dotted":
+            pen.setStyle(Qt.PenStyle.DotLine)
+        elif style == "dashed":
+            pen.setStyle(Qt.PenStyle.DashLine)
+        painter.setPen(pen)
+        if style == "curly":
+            step = max(2.0, self._cell_w / 4)
+            count = int((end - x) / step) + 1
+            painter.drawPolyline([QPointF(x + n * step, base + (1 if n % 2 else -1)) for n in range(count)])
+            return
+        painter.drawLine(QPointF(x, base), QPointF(end, base))
+        if style == "double":
+            painter.drawLine(QPointF(x, base - 2), QPointF(end, base - 2))
 
     def _draw_cells(self, painter: QPainter, words: str, x: float, y: float) -> None:
         """One cluster at a time, so that no font's own width can shift what follows."""
@@ -242,7 +299,7 @@ class TerminalItem(QQuickPaintedItem):
             for row, first, last in self._selected_cells():
                 left = first * self._cell_w
                 painter.fillRect(QRectF(left, row * self._cell_h, (last - first) * self._cell_w, self._cell_h), shade)
-        if frame.cursor_visible and 0 <= frame.cursor_row < len(frame.rows):
+        if frame.cursor_visible and 0 <= frame.cursor_row < frame.count:
             self._paint_cursor(painter, frame)
 
     def _paint_cursor(self, painter: QPainter, frame: Frame) -> None:
@@ -317,6 +374,11 @@ class TerminalItem(QQuickPaintedItem):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self.forceActiveFocus()
+        control = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        if control and event.button() == Qt.MouseButton.LeftButton and (link := self._link_at(event.position())):
+            self.linkOpened.emit(link)
+            event.accept()
+            return
         held = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         if self._frame is not None and self._frame.mouse and not held:
             self._point("press", event)
@@ -361,7 +423,37 @@ class TerminalItem(QQuickPaintedItem):
         event.accept()
 
     def hoverMoveEvent(self, event: QHoverEvent) -> None:
+        self._set_link(self._link_at(event.position()))
         event.ignore()
+
+    def hoverLeaveEvent(self, event: QHoverEvent) -> None:
+        self._set_link("")
+        event.ignore()
+
+    # links
+
+    def _link_at(self, point: QPointF) -> str:
+        """Where the cell under `point` leads, if anywhere."""
+        row, col = self._cell_at(point)
+        if not 0 <= row < len(self._rows):
+            return ""
+        at = 0
+        for span in self._rows[row]:
+            at += sum(_width(character) for character in str(span["text"]))
+            if col < at:
+                return str(span.get("link") or "")
+        return ""
+
+    def _set_link(self, link: str) -> None:
+        if link != self._link:
+            self._link = link
+            self.setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.IBeamCursor)
+            self.linkChanged.emit()
+
+    def _get_link(self) -> str:
+        return self._link
+
+    link = Property(str, _get_link, notify=linkChanged)
 
     def event(self, event: QEvent) -> bool:
         # Tab belongs to the program, not to the window's focus chain.
@@ -377,7 +469,7 @@ class TerminalItem(QQuickPaintedItem):
         assert self._selection is not None and self._frame is not None
         one, other = sorted(self._cell_at(point) for point in self._selection)
         cells = []
-        for row in range(max(0, one[0]), min(other[0], len(self._frame.rows) - 1) + 1):
+        for row in range(max(0, one[0]), min(other[0], len(self._rows) - 1) + 1):
             first = one[1] if row == one[0] else 0
             last = other[1] + 1 if row == other[0] else self._frame.cols
             cells.append((row, max(0, first), min(last, self._frame.cols)))
@@ -388,15 +480,25 @@ class TerminalItem(QQuickPaintedItem):
             return ""
         lines = []
         for row, first, last in self._selected_cells():
-            text = "".join(str(span["text"]) for span in self._frame.rows[row])
-            lines.append(text[first:last].rstrip())
+            lines.append(_cut(self.row_text(row), first, last).rstrip())
         return "\n".join(lines)
 
 
-def _width(character: str) -> int:
-    code = ord(character)
-    if code < 0x300:
-        return 1
-    from wcwidth import wcwidth
+def _cut(text: str, first: int, last: int) -> str:
+    """The characters of `text` that begin in the cells from `first` up to `last`, with what is combined with them."""
+    if text.isascii():
+        return text[first:last]
+    kept, at, inside = "", 0, False
+    for character in text:
+        width = _width(character)
+        if width:
+            inside = first <= at < last
+            at += width
+        if inside:
+            kept += character
+    return kept
 
-    return max(0, wcwidth(character))
+
+@cache
+def _width(character: str) -> int:
+    return 1 if ord(character) < 0x300 else max(0, wcwidth(character))

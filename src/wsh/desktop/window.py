@@ -1,25 +1,35 @@
-"""The window's controller: values from the core become models and properties, what the person does becomes calls to the core."""
+"""The window's controller: what the core tells becomes models and properties, what the person does becomes a word to the core."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Property, QObject, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtQml import QQmlApplicationEngine, qmlRegisterType
 
-from wsh.desktop.core import Core, as_history_line
+from wsh.desktop.link import WindowLink
 from wsh.desktop.model import ListModel
-from wsh.desktop.scene import Frame, HistoryRow, Notice, PolicyView, RequestRow, RuleRow, SessionRow
+from wsh.desktop.scene import (
+    Frame,
+    Hello,
+    HistoryRow,
+    Notice,
+    PolicyView,
+    Preferences,
+    RequestRow,
+    RuleRow,
+    SessionRow,
+)
 from wsh.desktop.terminal_item import TerminalItem
 from wsh.look import load
 
 QML = Path(__file__).parent / "qml"
+OPENED = ("http", "https", "mailto", "file")
+"""Kinds of links that may be opened."""
 
 
 class Look(QObject):
@@ -27,12 +37,19 @@ class Look(QObject):
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, fixed: str | None = None) -> None:
         super().__init__()
         self._tokens = load()
-        self._chosen = "system"
+        self._fixed = fixed
+        self._chosen = fixed or "system"
         hints = QGuiApplication.styleHints()
         hints.colorSchemeChanged.connect(lambda _: self.changed.emit())
+
+    def prefer(self, theme: str) -> None:
+        """What the settings say; the command line goes before them."""
+        if self._fixed is None and theme != self._chosen:
+            self._chosen = theme
+            self.changed.emit()
 
     def _get_theme(self) -> str:
         if self._chosen != "system":
@@ -43,23 +60,18 @@ class Look(QObject):
     def _get_colors(self) -> dict[str, str]:
         return dict(self._tokens[self._get_theme()])
 
-    def _get_chosen(self) -> str:
-        return self._chosen
-
-    def _set_chosen(self, value: str) -> None:
-        if value in ("system", "dark", "light") and value != self._chosen:
-            self._chosen = value
-            self.changed.emit()
-
     theme = Property(str, _get_theme, notify=changed)
     c = Property("QVariantMap", _get_colors, notify=changed)  # type: ignore[arg-type]  # Qt takes its own names of types
-    chosen = Property(str, _get_chosen, _set_chosen, notify=changed)
 
 
 class Window(QObject):
     """What QML calls `app`."""
 
-    arrived = Signal(object)
+    greeted = Signal(bool)
+    asked = Signal(object)
+    raiseWanted = Signal()
+    quitWanted = Signal()
+    typed = Signal(str)
     pendingChanged = Signal()
     selectedChanged = Signal()
     pageChanged = Signal()
@@ -67,60 +79,92 @@ class Window(QObject):
     noticed = Signal(str, bool)
     frameChanged = Signal(object)
     policyChanged = Signal()
+    preferencesChanged = Signal()
     clockChanged = Signal()
+    previewed = Signal(str, str)
     holdWanted = Signal(str, str)
-    raised = Signal()
 
-    def __init__(self, make_core: Callable[[Callable[[object], None]], Core]) -> None:
+    def __init__(self, link: WindowLink, look: Look) -> None:
         super().__init__()
+        self._link = link
+        self._look = look
         self.requests: ListModel[RequestRow] = ListModel(RequestRow, "rid")
         self.sessions: ListModel[SessionRow] = ListModel(SessionRow, "sid")
         self.history: ListModel[HistoryRow] = ListModel(HistoryRow, "id")
-        self.rules: ListModel[RuleRow] = ListModel(RuleRow, "command")
-        self._policy = PolicyView((), "", "", "")
+        self.rules: ListModel[RuleRow] = ListModel(RuleRow, "key")
+        self.preferences = Preferences()
+        self.terminal: TerminalItem | None = None
+        self._policy = PolicyView()
+        self._address = ""
         self._selected = ""
         self._page = "requests"
-        self._command = ""
-        self.arrived.connect(self._hear, Qt.ConnectionType.QueuedConnection)
+        self._captured = ""
+        self._lost = False
         self.selectedChanged.connect(self.shownChanged)
         self.pageChanged.connect(self.shownChanged)
+        # One clock for all countdowns.
         self._clock = QTimer(self)
-        self._clock.setInterval(500)
+        self._clock.setInterval(1000)
         self._clock.timeout.connect(self.clockChanged)
-        self.core = make_core(self.arrived.emit)
 
     # hearing the core
 
-    def _hear(self, value: object) -> None:
+    def hear(self, value: object) -> None:
         match value:
             case Frame():
-                if value.sid == self._selected:
-                    self.frameChanged.emit(value)
-                # After what is waiting to be drawn.
-                QTimer.singleShot(0, lambda: self.core.submit(self.core.frame_taken))
+                self._show_frame(value)
             case RequestRow():
                 self.requests.put(value)
                 self._clock.start()
                 self.pendingChanged.emit()
-                self.raised.emit()
+                self.asked.emit(value)
             case HistoryRow():
                 self.history.put(value, first=True)
             case PolicyView():
                 self._policy = value
                 self.rules.replace(value.rules)
                 self.policyChanged.emit()
+            case Preferences():
+                self.preferences = value
+                self._look.prefer(value.theme)
+                self.preferencesChanged.emit()
+            case Hello():
+                self._greet(value)
             case Notice():
                 self.noticed.emit(value.text, value.bad)
-            case ("closed", str(id), str(outcome), str(reason)):
-                self._close(id, outcome, reason)
+            case ("sessions", tuple(rows)):
+                self._show_sessions([row for row in rows if isinstance(row, SessionRow)])
+            case ("closed", str(id), str(outcome), str()):
+                self._close(id, outcome)
             case ("hold", str(id), str(why)):
                 self.holdWanted.emit(id, why)
             case ("opened", str(sid)):
                 self.select(sid)
-            case tuple():
-                self._show_sessions([row for row in value if isinstance(row, SessionRow)])
+            case ("preview", str(pattern), str(text)):
+                self.previewed.emit(pattern, text)
+            case ("raise",):
+                self.raiseWanted.emit()
+            case ("quit",):
+                self.quitWanted.emit()
 
-    def _close(self, id: str, outcome: str, reason: str) -> None:
+    def _greet(self, hello: Hello) -> None:
+        self._address = hello.address
+        self.shownChanged.emit()
+        if hello.sid and self.sessions.find(hello.sid) >= 0:
+            self.select(hello.sid)
+            if self.requests.rows:
+                self._set_page("requests")
+        self.greeted.emit(hello.visible)
+
+    def _show_frame(self, frame: Frame) -> None:
+        if frame.sid == self._selected:
+            self.frameChanged.emit(frame)
+            if (frame.captured, frame.lost) != (self._captured, self._lost):
+                self._captured, self._lost = frame.captured, frame.lost
+                self.shownChanged.emit()
+        self._link.send("frame_taken")
+
+    def _close(self, id: str, outcome: str) -> None:
         row = self.requests.take(id)
         if not self.requests.rows:
             self._clock.stop()
@@ -134,6 +178,7 @@ class Window(QObject):
         self.shownChanged.emit()
         if self._selected and self.sessions.find(self._selected) < 0:
             self._selected = ""
+            self._captured, self._lost = "", False
             self.frameChanged.emit(None)
             self.selectedChanged.emit()
 
@@ -159,12 +204,33 @@ class Window(QObject):
     def _get_policy_path(self) -> str:
         return self._policy.path
 
-    def _get_roots(self) -> str:
-        return self._policy.roots
+    def _get_policy(self) -> dict[str, Any]:
+        view = self._policy
+        kinds = [{"name": kind, "on": kind in view.blocked} for kind in view.kinds]
+        return {
+            "roots": view.roots,
+            "also": view.also,
+            "variables": view.variables,
+            "lifetime": view.lifetime_s,
+            "wait": view.wait_s,
+            "kinds": kinds,
+        }
+
+    def _get_preferences(self) -> dict[str, Any]:
+        return dict(self.preferences.__dict__)
+
+    def _get_captured(self) -> str:
+        return self._captured
+
+    def _get_lost(self) -> bool:
+        return self._lost
+
+    def _get_shown_state(self) -> dict[str, Any]:
+        at = self.sessions.find(self._selected)
+        return dict(self.sessions.rows[at].__dict__) if at >= 0 else {}
 
     def _get_address(self) -> str:
-        end = self.core.endpoint
-        return f"{end.host}:{end.port}" if end is not None else ""
+        return self._address
 
     def _get_shown_name(self) -> str:
         at = self.sessions.find(self._selected)
@@ -176,8 +242,12 @@ class Window(QObject):
     page = Property(str, _get_page, _set_page, notify=pageChanged)
     warning = Property(str, _get_warning, notify=policyChanged)
     policyPath = Property(str, _get_policy_path, notify=policyChanged)
-    roots = Property(str, _get_roots, notify=policyChanged)
-    address = Property(str, _get_address, constant=True)
+    policy = Property("QVariantMap", _get_policy, notify=policyChanged)  # type: ignore[arg-type]
+    prefers = Property("QVariantMap", _get_preferences, notify=preferencesChanged)  # type: ignore[arg-type]
+    shown = Property("QVariantMap", _get_shown_state, notify=shownChanged)  # type: ignore[arg-type]
+    captured = Property(str, _get_captured, notify=shownChanged)
+    lost = Property(bool, _get_lost, notify=shownChanged)
+    address = Property(str, _get_address, notify=shownChanged)
 
     def _get_requests(self) -> QObject:
         return self.requests
@@ -201,8 +271,9 @@ class Window(QObject):
     @Slot(str)
     def select(self, sid: str) -> None:
         self._selected = sid
+        self._captured, self._lost = "", False
         self._set_page("terminal")
-        self.core.submit(lambda: self.core.watch(sid))
+        self._link.send("watch", sid)
         self.selectedChanged.emit()
 
     @Slot(int)
@@ -215,19 +286,19 @@ class Window(QObject):
 
     @Slot()
     def openTerminal(self) -> None:
-        self.core.submit(lambda: self.core.open_session())
+        self._link.send("open_session")
 
     @Slot(str)
     def killSession(self, sid: str) -> None:
-        self.core.submit(lambda: self.core.kill(sid))
+        self._link.send("kill", sid)
 
     @Slot(str, str, str)
     def approve(self, id: str, scope: str, rule: str) -> None:
-        self.core.submit(lambda: self.core.answer(id, True, scope=scope, rule=rule))
+        self._link.send("answer", id, True, scope, "", None, rule)
 
     @Slot(str, str)
     def decline(self, id: str, reason: str) -> None:
-        self.core.submit(lambda: self.core.answer(id, False, reason=reason))
+        self._link.send("answer", id, False, "once", reason)
 
     @Slot(str, str, bool, result=str)
     def approveEdited(self, id: str, text: str, held: bool) -> str:
@@ -238,7 +309,7 @@ class Window(QObject):
             return f"The command cannot be read: {problem}."
         if not argv:
             return "The command is empty."
-        self.core.submit(lambda: self.core.answer(id, True, argv=argv, held=held))
+        self._link.send("answer", id, True, "once", "", argv, "", held)
         return ""
 
     @Slot(str, result=str)
@@ -251,57 +322,93 @@ class Window(QObject):
     def secondsLeft(self, deadline: float) -> int:
         return max(0, round(deadline - time.time()))
 
-    @Slot(str, str, str)
-    def addRule(self, command: str, modes: str, comment: str) -> None:
-        self.core.submit(lambda: self.core.add_rule(command, modes, comment))
+    # policy
+
+    @Slot(str, str, str, str, str)
+    def addRule(self, command: str, effect: str, modes: str, comment: str, cwd: str) -> None:
+        self._link.send("add_rule", command, effect, modes, comment, cwd)
+
+    @Slot(str, str, str, str, str, str)
+    def changeRule(self, key: str, command: str, effect: str, modes: str, comment: str, cwd: str) -> None:
+        self._link.send("change_rule", key, command, effect, modes, comment, cwd)
 
     @Slot(str)
-    def removeRule(self, command: str) -> None:
-        self.core.submit(lambda: self.core.remove_rule(command))
+    def removeRule(self, key: str) -> None:
+        self._link.send("remove_rule", key)
 
     @Slot(str)
-    def setRoots(self, text: str) -> None:
-        roots = [part.strip() for part in text.split(",") if part.strip()]
-        self.core.submit(lambda: self.core.set_roots(roots))
+    def preview(self, pattern: str) -> None:
+        """What a rule would have meant for recent requests; the answer comes by `previewed`."""
+        self._link.send("preview", pattern)
 
-    @Slot(str, result=str)
-    def preview(self, pattern: str) -> str:
-        """What a rule would have allowed among recent requests."""
-        words = pattern.split()
-        if not words:
-            return ""
-        seen = [row.command for row in self.history.rows]
-        hit = [command for command in seen if command.split()[: len(words)] == words]
-        return f"Begins {len(hit)} of the last {len(seen)} commands." if seen else "No history yet to compare with."
+    @Slot(str, str)
+    def setList(self, name: str, text: str) -> None:
+        """One of the lists of the policy, written with commas: roots, also or variables."""
+        self._link.send(f"set_{name}", [part.strip() for part in text.split(",") if part.strip()])
+
+    @Slot(str, str)
+    def setSeconds(self, name: str, text: str) -> None:
+        """One of the limits, in seconds; nothing means none: lifetime or wait."""
+        seconds = text.strip() or "0"
+        if not seconds.isdigit():
+            self.noticed.emit("Write a whole number of seconds, or nothing.", True)
+            return
+        self._link.send(f"set_{name}", int(seconds))
+
+    @Slot(str, bool)
+    def setBlocked(self, kind: str, on: bool) -> None:
+        self._link.send("set_blocked", kind, on)
+
+    @Slot(str, "QVariant")
+    def prefer(self, name: str, value: object) -> None:
+        self._link.send("prefer", name, value)
 
     @Slot(QUrl)
     def exportHistory(self, url: QUrl) -> None:
-        path = Path(url.toLocalFile())
-        try:
-            path.write_text(
-                "".join(json.dumps(as_history_line(row)) + "\n" for row in self.history.rows), encoding="utf-8"
-            )
-        except OSError as problem:
-            self.noticed.emit(f"The history could not be written: {problem}", True)
-        else:
-            self.noticed.emit(f"Written to {path}.", False)
+        self._link.send("export", url.toLocalFile() or url.toString())
+
+    # the terminal
 
     @Slot(QObject)
     def connectTerminal(self, item: QObject) -> None:
         """Wire the one terminal view to the core."""
         assert isinstance(item, TerminalItem)
-        core = self.core
+        self.terminal = item
+        send = self._link.send
         self.frameChanged.connect(item.show_frame)
-        item.keyPressed.connect(lambda key: core.submit(lambda: core.press(key)))
-        item.textTyped.connect(lambda text: core.submit(lambda: core.type_text(text)))
-        item.pasted.connect(lambda text: core.submit(lambda: core.paste(text)))
-        item.scrolled.connect(lambda lines: core.submit(lambda: core.scroll(lines)))
-        item.resized.connect(lambda rows, cols: core.submit(lambda: core.resize(rows, cols)))
-        item.pointed.connect(lambda action, button, row, col: core.submit(lambda: core.mouse(action, button, row, col)))
+        item.keyPressed.connect(lambda key: send("press", key))
+        item.textTyped.connect(self._type)
+        item.pasted.connect(lambda text: send("paste", text))
+        item.scrolled.connect(lambda lines: send("scroll", lines))
+        item.resized.connect(lambda rows, cols: send("resize", rows, cols))
+        item.pointed.connect(lambda action, button, row, col: send("mouse", action, button or None, row, col))
+        item.linkOpened.connect(self.openLink)
+
+    def _type(self, text: str) -> None:
+        self.typed.emit(text)
+        self._link.send("type_text", text)
+
+    @Slot(int)
+    def scrollTo(self, lines: int) -> None:
+        self._link.send("scroll_to", lines)
+
+    @Slot(str, bool)
+    def find(self, text: str, backwards: bool) -> None:
+        self._link.send("search", text, backwards)
+
+    @Slot()
+    def releaseKeys(self) -> None:
+        """End a capture by hand."""
+        self._link.send("press", "ctrl+\\")
 
     @Slot(str)
-    def find(self, text: str) -> None:
-        self.core.submit(lambda: self.core.search(text))
+    def openLink(self, address: str) -> None:
+        """Open what a program linked to, if it is of a kind that only shows something."""
+        url = QUrl(address)
+        if url.scheme().lower() not in OPENED:
+            self.noticed.emit(f"Links of this kind are not opened: {address[:200]}", True)
+        elif not QDesktopServices.openUrl(url):
+            self.noticed.emit(f"Nothing on this desktop opens {address[:200]}", True)
 
 
 def load_window(window: Window, look: Look) -> QQmlApplicationEngine:

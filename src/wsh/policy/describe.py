@@ -20,6 +20,7 @@ def describe_policy(store: PolicyStore) -> dict[str, Any]:
         "blocked": sorted(kind.value for kind in held.blocked),
         "also_destructive": [" ".join(prefix) for prefix in held.also_destructive],
         "lifetime_ms": held.lifetime_ms,
+        "approval_ms": held.approval_ms,
         "rules": [
             {
                 "effect": rule.effect.value,

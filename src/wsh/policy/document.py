@@ -70,7 +70,7 @@ class _Builder:
     def build(self) -> Policy:
         sections: dict[str, tuple[str, ...]] = {
             "headless": ("allow", "deny", "lifetime_ms"),
-            "interactive": ("allow", "deny"),
+            "interactive": ("allow", "deny", "approval_ms"),
             "destructive": ("blocked", "also"),
             "cwd": ("roots",),
             "env": ("allow",),
@@ -101,6 +101,7 @@ class _Builder:
                 if tokens
             ),
             lifetime_ms=self._milliseconds("headless", "lifetime_ms"),
+            approval_ms=self._milliseconds("interactive", "approval_ms"),
             source=self.source,
             digest=hashlib.sha256(self.text.encode()).hexdigest(),
         )

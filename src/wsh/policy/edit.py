@@ -154,3 +154,90 @@ def is_shipped(command: str) -> bool:
     """Whether exactly this pattern is one of the shipped defaults."""
     wanted = parse_pattern(command)
     return any((rule.tokens, rule.any_arguments) == wanted for rule in default_policy().rules)
+
+
+def change_rule(text: str, old: NewRule, new: NewRule | None, source: str = "policy.toml") -> tuple[str, bool]:
+    """`text` with `new` where the rule `old` stood, or without it; and whether it was there.
+
+    A shipped default is changed by writing the list of them into the file first. Raises RuleError or PolicyError.
+    """
+    if new is not None:
+        parse_pattern(new.command)
+    document = _load(text, source)
+    found = _change_table(document, old, new) or _change_entry(document, old, new)
+    return _checked(tomlkit.dumps(document), source), found
+
+
+def _change_table(document: Any, old: NewRule, new: NewRule | None) -> bool:
+    rules = document.get("rule")
+    if not isinstance(rules, AoT):
+        return False
+    for index, table in enumerate(rules):
+        if _identity(_from_table(table)) != _identity(old):
+            continue
+        if new is None:
+            del rules[index]
+            if not len(rules):
+                del document["rule"]
+            return True
+        wanted = new._table()
+        for key in ("effect", "command", "modes", "cwd", "workspace", "caller_surface", "comment"):
+            if key in wanted:
+                table[key] = wanted[key]
+            else:
+                table.pop(key, None)
+        return True
+    return False
+
+
+def _change_entry(document: Any, old: NewRule, new: NewRule | None) -> bool:
+    """The same in the short lists, such as [headless] allow."""
+    if len(old.modes) != 1 or old.cwd or old.workspace or old.caller_surface:
+        return False
+    (mode,) = old.modes
+    section: Any = document.get(mode.value)
+    entries: Any = section.get(old.effect.value) if section is not None else None
+    if entries is None:
+        if mode is not Mode.HEADLESS or old.effect is not RuleEffect.ALLOW or not is_shipped(old.command):
+            return False
+        entries = tomlkit.array()
+        entries.extend([rule.pattern for rule in default_policy().rules])
+        entries.multiline(True)
+        if section is None:
+            document[mode.value] = section = tomlkit.table()
+        section[old.effect.value] = entries
+        entries = section[old.effect.value]
+    wanted = parse_pattern(old.command)
+    for index, entry in enumerate(entries):
+        if not _same(entry, wanted):
+            continue
+        if new is not None and (new.effect, new.modes) == (old.effect, old.modes) and not _has_more(new):
+            entries[index] = new.command
+            return True
+        del entries[index]
+        if new is not None:
+            if not isinstance(document.get("rule"), AoT):
+                document["rule"] = tomlkit.aot()
+            document["rule"].append(new._table())
+        return True
+    return False
+
+
+def _has_more(rule: NewRule) -> bool:
+    return any((rule.cwd, rule.workspace, rule.caller_surface, rule.comment, rule.expires))
+
+
+def _from_table(table: Any) -> NewRule:
+    return NewRule(
+        str(table.get("command")),
+        RuleEffect(str(table.get("effect"))),
+        frozenset(Mode(str(mode)) for mode in table["modes"]) if "modes" in table else BOTH,
+        str(table["cwd"]) if "cwd" in table else None,
+        str(table["workspace"]) if "workspace" in table else None,
+        str(table["caller_surface"]) if "caller_surface" in table else None,
+    )
+
+
+def _identity(rule: NewRule) -> tuple[object, ...]:
+    cwd = os.path.realpath(os.path.expanduser(rule.cwd)) if rule.cwd else None
+    return rule.effect, parse_pattern(rule.command), rule.modes, cwd, rule.workspace, rule.caller_surface

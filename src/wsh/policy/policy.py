@@ -22,6 +22,8 @@ class Policy:
     also_destructive: tuple[tuple[str, ...], ...] = ()
     lifetime_ms: int | None = None
     """Longest life of a command; None leaves it to the settings."""
+    approval_ms: int | None = None
+    """Longest time that a request waits for a person; None leaves it to the settings."""
     broken: str | None = None
     """Why the policy file could not be used. Then nothing is allowed."""
     source: str = "built-in"

@@ -160,6 +160,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),
     Setting("bridge.binaries", [], "Absolute paths of desktop programs that a request may choose."),
     Setting("bridge.heartbeat_s", 10.0, "Between heartbeats on the bridge.", 0.05, 3600),
+    # the window
+    Setting("desktop.theme", "system", "Looks of the window.", choices=("system", "dark", "light")),
+    Setting("desktop.notify", True, "Notify when something is asked while the window is not looked at."),
+    Setting("desktop.come_forward", False, "Raise the window when something is asked."),
+    Setting("desktop.keep_in_tray", True, "Closing the window hides it, where the desktop has a tray."),
+    Setting("desktop.renderer", "software", "What draws the window.", choices=("software", "gpu")),
     # workspace
     Setting("index.max_file_bytes", 2 * MIB, "Files larger than this are not indexed.", KIB, GIB),
     Setting("index.timeout_ms", 600_000, "Default deadline of index_build.", 1000, 86_400_000),

@@ -4,13 +4,17 @@ import QtQuick.Dialogs
 import QtQuick.Layouts
 
 Item {
+    id: page
+    property string needle: ""
+    signal derived(string rule)
     ColumnLayout {
         anchors { fill: parent; margins: 16 }
         spacing: 12
         RowLayout {
             Layout.fillWidth: true
             Text { text: "History"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.fillWidth: true }
-            PlainButton { text: "Export…"; enabled: list.count > 0; onClicked: dialog.open() }
+            Field { placeholderText: "Filter"; Layout.preferredWidth: 200; onTextChanged: page.needle = text }
+            PlainButton { objectName: "export"; text: "Export…"; enabled: list.count > 0; onClicked: dialog.open() }
         }
         ListView {
             id: list
@@ -33,8 +37,12 @@ Item {
                 required property var exit_code
                 required property var duration_s
                 required property var sid
+                required property string asker
+                required property string rule
+                readonly property bool shown: page.needle === "" || command.includes(page.needle) || outcome.includes(page.needle) || asker.includes(page.needle)
+                visible: shown
                 width: ListView.view.width - 12
-                height: 46
+                height: shown ? 46 : 0
                 radius: 6
                 color: hover.hovered ? look.c.hover : "transparent"
                 HoverHandler { id: hover }
@@ -42,7 +50,7 @@ Item {
                 RowLayout {
                     anchors { fill: parent; leftMargin: 8; rightMargin: 8 }
                     spacing: 12
-                    Text { text: Qt.formatDateTime(new Date(row.at * 1000), "hh:mm:ss"); color: look.c.text_soft; font.family: "monospace"; font.pixelSize: 12 }
+                    Text { text: Qt.formatDateTime(new Date(row.at * 1000), row.at > Date.now() / 1000 - 72000 ? "hh:mm:ss" : "d MMM hh:mm"); color: look.c.text_soft; font.family: "monospace"; font.pixelSize: 12 }
                     Text {
                         text: row.outcome
                         color: row.outcome === "approved" ? look.c.running : row.outcome === "declined" || row.outcome === "refused" ? look.c.failed : look.c.ended
@@ -53,8 +61,10 @@ Item {
                         Layout.fillWidth: true
                         spacing: 0
                         Text { text: row.command; textFormat: Text.PlainText; color: look.c.text; font.family: "monospace"; elide: Text.ElideRight; Layout.fillWidth: true }
-                        Text { text: row.cwd + (row.by ? "   by " + row.by : "") + (row.reason ? "   " + row.reason : ""); textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; elide: Text.ElideRight; Layout.fillWidth: true }
+                        Text { text: row.cwd + "   asked by " + row.asker + (row.by ? "   decided by " + row.by : "") + (row.reason ? "   " + row.reason : ""); textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; elide: Text.ElideRight; Layout.fillWidth: true }
                     }
+                    PlainButton { visible: hover.hovered && row.rule !== ""; text: "Make a rule…"; tip: "Opens the policy with a rule that covers this"; onClicked: page.derived(row.rule) }
+                    PlainButton { visible: hover.hovered && !!row.sid; text: "Output"; tip: "Shows its terminal"; onClicked: app.select(row.sid) }
                     Text {
                         visible: row.exit_code !== null && row.exit_code !== undefined
                         text: "exit " + row.exit_code + (row.duration_s ? "   " + row.duration_s.toFixed(1) + " s" : "")

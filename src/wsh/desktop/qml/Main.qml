@@ -57,8 +57,8 @@ ApplicationWindow {
                 currentIndex: ["requests", "terminal", "history", "settings"].indexOf(app.page)
                 RequestPage { }
                 TerminalPage { }
-                HistoryPage { }
-                SettingsPage { }
+                HistoryPage { onDerived: rule => { root.go("settings"); settings.derive(rule) } }
+                SettingsPage { id: settings }
             }
         }
     }

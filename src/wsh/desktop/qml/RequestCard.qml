@@ -27,6 +27,7 @@ Rectangle {
     property int remaining: app.secondsLeft(deadline)
     property string asking: ""
     property bool mustHold: false
+    property string effect: ""
     readonly property bool first: index === 0 && app.page === "requests" && asking === ""
 
     objectName: "card"
@@ -41,6 +42,7 @@ Rectangle {
     Connections {
         target: app
         function onClockChanged() { card.remaining = app.secondsLeft(card.deadline) }
+        function onPreviewed(pattern, text) { if (card.asking === "always" && pattern === extra.text) card.effect = text }
         function onHoldWanted(rid, why) {
             if (rid !== card.rid) return
             card.mustHold = true
@@ -150,13 +152,13 @@ Rectangle {
             font.family: card.asking === "decline" ? root.font.family : "monospace"
             placeholderText: card.asking === "decline" ? "Why not? (the caller is told)" : card.asking === "always" ? "The rule that will be written; narrow it if you like" : "The command to run instead"
             background: Rectangle { radius: 6; color: look.c.sunken; border.color: extra.activeFocus ? look.c.accent : look.c.edge }
-            onTextChanged: { card.mustHold = card.asking === "edit" && card.dangerous; problem.text = "" }
+            onTextChanged: { card.mustHold = card.asking === "edit" && card.dangerous; problem.text = ""; if (card.asking === "always") app.preview(text) }
             onAccepted: card.finish(false)
             Keys.onEscapePressed: card.asking = ""
         }
         Text {
             visible: card.asking === "always"
-            text: "Writes an allow rule to " + app.policyPath + ". " + app.preview(extra.text)
+            text: "Writes an allow rule to " + app.policyPath + ". " + card.effect
             color: look.c.text_soft
             font.pixelSize: 12
             wrapMode: Text.Wrap

@@ -5,85 +5,134 @@ import QtQuick.Layouts
 Item {
     id: page
     property string needle: ""
+    property string effect: ""
+    property string part: "rules"
     ColumnLayout {
         anchors { fill: parent; margins: 16 }
         spacing: 12
-        Text { text: "Policy"; color: look.c.text; font.pixelSize: 20; font.bold: true }
-        Text {
-            text: "What may run without asking. Changes hold at once, here and in every server that listens to this window. The file is " + app.policyPath
-            color: look.c.text_soft
-            wrapMode: Text.Wrap
-            Layout.fillWidth: true
-        }
         RowLayout {
             Layout.fillWidth: true
             spacing: 8
-            Field { id: command; objectName: "ruleCommand"; placeholderText: "git status, or make *"; Layout.fillWidth: true; font.family: "monospace" }
-            Choice { id: modes; model: ["both", "interactive", "headless"]; implicitWidth: 130 }
-            Field { id: comment; placeholderText: "why"; Layout.preferredWidth: 180 }
-            PlainButton {
-                objectName: "addRule"
-                text: "Allow"
-                primary: true
-                enabled: command.text.trim() !== ""
-                onClicked: { app.addRule(command.text.trim(), modes.currentText, comment.text); command.clear(); comment.clear() }
+            Text { text: "Policy"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.rightMargin: 16 }
+            Repeater {
+                model: [{ part: "rules", label: "Rules" }, { part: "limits", label: "Limits and classes" }, { part: "window", label: "This window" }]
+                PlainButton {
+                    required property var modelData
+                    objectName: "part-" + modelData.part
+                    text: modelData.label
+                    primary: page.part === modelData.part
+                    onClicked: page.part = modelData.part
+                }
             }
+            Item { Layout.fillWidth: true }
         }
-        Text { visible: command.text !== ""; text: app.preview(command.text); color: look.c.text_soft; font.pixelSize: 12 }
-        RowLayout {
+        Text {
+            text: page.part === "window" ? "Kept in config.toml." : "Holds at once, here and in every server that listens to this window. The file is " + app.policyPath
+            textFormat: Text.PlainText
+            color: look.c.text_soft
+            font.pixelSize: 12
+            elide: Text.ElideMiddle
             Layout.fillWidth: true
-            spacing: 8
-            Text { text: "Folders that commands may run in"; color: look.c.text }
-            Field { id: roots; text: app.roots; placeholderText: "any"; Layout.fillWidth: true; font.family: "monospace"; onAccepted: app.setRoots(text) }
-            PlainButton { text: "Apply"; onClicked: app.setRoots(roots.text) }
-            Text { text: "Theme"; color: look.c.text }
-            Choice { model: ["system", "dark", "light"]; currentIndex: Math.max(0, ["system", "dark", "light"].indexOf(look.chosen)); onActivated: look.chosen = currentText; implicitWidth: 110 }
         }
-        Field { placeholderText: "Filter rules"; Layout.preferredWidth: 260; onTextChanged: page.needle = text }
-        ListView {
-            id: list
-            objectName: "ruleList"
+
+        ColumnLayout {
+            visible: page.part === "rules"
             Layout.fillWidth: true
             Layout.fillHeight: true
-            clip: true
-            model: app.ruleModel
-            ScrollBar.vertical: ScrollBar { }
-            delegate: Rectangle {
-                id: row
-                required property string command
-                required property string effect
-                required property string modes
-                required property string scope
-                required property string comment
-                required property bool shipped
-                readonly property bool shown: page.needle === "" || command.includes(page.needle)
-                visible: shown
-                width: ListView.view.width - 12
-                height: shown ? 32 : 0
-                radius: 6
-                color: hover.hovered ? look.c.hover : "transparent"
-                HoverHandler { id: hover }
-                RowLayout {
-                    anchors { fill: parent; leftMargin: 8; rightMargin: 8 }
-                    spacing: 12
-                    Text { text: row.effect; color: row.effect === "allow" ? look.c.running : look.c.failed; font.bold: true; Layout.preferredWidth: 44 }
-                    Text { text: row.command; textFormat: Text.PlainText; color: look.c.text; font.family: "monospace"; Layout.preferredWidth: 240; elide: Text.ElideRight }
-                    Text { text: row.modes; color: look.c.text_soft; Layout.preferredWidth: 80 }
-                    Text { text: [row.scope, row.comment].filter(Boolean).join("   "); textFormat: Text.PlainText; color: look.c.text_soft; elide: Text.ElideRight; Layout.fillWidth: true }
-                    Text { visible: row.shipped; text: "shipped"; color: look.c.text_soft; font.pixelSize: 12 }
-                    PlainButton { visible: !row.shipped && hover.hovered; text: "Remove"; danger: true; onClicked: app.removeRule(row.command) }
+            spacing: 8
+            RowLayout {
+                Layout.fillWidth: true
+                spacing: 8
+                Choice { id: effectChoice; model: ["allow", "deny"]; implicitWidth: 84 }
+                Field { id: command; objectName: "ruleCommand"; mono: true; placeholderText: "git status, or make *"; Layout.fillWidth: true; onTextChanged: app.preview(text); onAccepted: add.clicked() }
+                Choice { id: modes; model: ["both", "interactive", "headless"]; implicitWidth: 130 }
+                Field { id: cwd; mono: true; placeholderText: "any folder"; Layout.preferredWidth: 140 }
+                Field { id: comment; placeholderText: "why"; Layout.preferredWidth: 140; onAccepted: add.clicked() }
+                PlainButton {
+                    id: add
+                    objectName: "addRule"
+                    text: "Add rule"
+                    primary: true
+                    enabled: command.text.trim() !== ""
+                    onClicked: {
+                        if (!enabled) return
+                        app.addRule(command.text.trim(), effectChoice.currentText, modes.currentText, comment.text, cwd.text.trim())
+                        command.clear()
+                        comment.clear()
+                    }
+                }
+            }
+            Text { visible: command.text !== "" && page.effect !== ""; text: page.effect; textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; wrapMode: Text.Wrap; Layout.fillWidth: true }
+            Field { placeholderText: "Filter rules"; Layout.preferredWidth: 260; onTextChanged: page.needle = text }
+            ListView {
+                id: list
+                objectName: "ruleList"
+                Layout.fillWidth: true
+                Layout.fillHeight: true
+                clip: true
+                model: app.ruleModel
+                boundsBehavior: Flickable.StopAtBounds
+                ScrollBar.vertical: ScrollBar { }
+                delegate: RuleLine {
+                    width: ListView.view.width - 12
+                    shown: page.needle === "" || command.includes(page.needle) || comment.includes(page.needle)
                 }
             }
         }
+
+        ColumnLayout {
+            visible: page.part === "limits"
+            Layout.fillWidth: true
+            spacing: 8
+            SettingLine { label: "Folders that commands may run in"; value: app.policy.roots || ""; hint: "any folder"; onApplied: text => app.setList("roots", text) }
+            SettingLine { label: "Variables that a caller may set"; value: app.policy.variables || ""; hint: "none"; onApplied: text => app.setList("variables", text) }
+            SettingLine { label: "A request waits for you"; value: app.policy.wait > 0 ? app.policy.wait : ""; hint: "as set"; unit: "s at most"; fieldWidth: 90; onApplied: text => app.setSeconds("wait", text) }
+            SettingLine { label: "A headless command lives"; value: app.policy.lifetime > 0 ? app.policy.lifetime : ""; hint: "as set"; unit: "s at most"; fieldWidth: 90; onApplied: text => app.setSeconds("lifetime", text) }
+            Text { text: "What counts as destructive"; color: look.c.text; font.pixelSize: 15; font.bold: true; Layout.topMargin: 12 }
+            Text { text: "A class that is on is blocked headless and wants to be held here. What cannot be recovered is always refused."; color: look.c.text_soft; font.pixelSize: 12; wrapMode: Text.Wrap; Layout.fillWidth: true }
+            Flow {
+                Layout.fillWidth: true
+                spacing: 4
+                Repeater {
+                    model: app.policy.kinds || []
+                    Tick {
+                        required property var modelData
+                        objectName: "kind-" + modelData.name
+                        width: 140
+                        text: modelData.name
+                        on: modelData.on
+                        onAsked: on => app.setBlocked(modelData.name, on)
+                    }
+                }
+            }
+            SettingLine { label: "Also destructive"; value: app.policy.also || ""; hint: "deploy prod, terraform apply"; onApplied: text => app.setList("also", text) }
+        }
+        Item { visible: page.part === "limits"; Layout.fillHeight: true }
+
+        ColumnLayout {
+            visible: page.part === "window"
+            Layout.fillWidth: true
+            spacing: 4
+            RowLayout {
+                spacing: 8
+                Layout.leftMargin: 6
+                Layout.bottomMargin: 8
+                Text { text: "Looks"; color: look.c.text }
+                Choice { model: ["system", "dark", "light"]; currentIndex: Math.max(0, model.indexOf(app.prefers.theme)); onActivated: app.prefer("theme", currentText); implicitWidth: 110 }
+            }
+            Tick { objectName: "notify"; text: "Notify me when something is asked and I am not looking"; on: !!app.prefers.notify; onAsked: on => app.prefer("notify", on) }
+            Tick { objectName: "comeForward"; text: "Raise this window then"; on: !!app.prefers.come_forward; onAsked: on => app.prefer("come_forward", on) }
+            Tick { objectName: "keepInTray"; text: "Closing the window keeps it in the tray, where there is one"; on: !!app.prefers.keep_in_tray; onAsked: on => app.prefer("keep_in_tray", on) }
+        }
+        Item { visible: page.part === "window"; Layout.fillHeight: true }
     }
-    component Field: TextField {
-        id: field
-        implicitHeight: 28
-        topPadding: 4
-        bottomPadding: 4
-        leftPadding: 10
-        color: look.c.text
-        placeholderTextColor: look.c.text_soft
-        background: Rectangle { radius: 6; color: look.c.sunken; border.color: field.activeFocus ? look.c.accent : look.c.edge }
+    function derive(rule) {
+        page.part = "rules"
+        command.text = rule
+        command.forceActiveFocus()
+    }
+    Connections {
+        target: app
+        function onPreviewed(pattern, text) { if (pattern === command.text) page.effect = text }
     }
 }
