@@ -252,6 +252,8 @@ class App:
 
     def announce(self) -> None:
         """Say where we are. The link works once; the token itself is not printed."""
+        from wsh.client.install import find_command
+
         say = self.options.announce
         facts = self.facts
         if self.options.as_json:
@@ -266,7 +268,9 @@ class App:
         say(f"  page    {facts.make_link()}  (works once, within 10 minutes)")
         say(f"  socket  {self.places.socket}")
         say("  MCP configuration to paste, over stdio:")
-        say('    {"mcpServers": {"wsh": {"command": "wsh", "args": ["mcp"]}}}')
+        program, arguments = find_command(())
+        entry = {"command": program, "args": arguments}
+        say("    " + json.dumps({"mcpServers": {"wsh": entry}}, ensure_ascii=False))
         say("  or over HTTP, with a token from `wsh token --agent NAME`:")
         mcp = f"{facts.url}{facts.base_prefix}/mcp"
         auth = '"headers": {"Authorization": "Bearer TOKEN"}'

@@ -90,7 +90,7 @@ def main() -> None:
             from wsh.cli.output import run_for_program
 
             sys.exit(run_for_program(cli))
-        cli(standalone_mode=True)
+        cli(prog_name="wsh", standalone_mode=True)
     except WshError as error:
         from wsh.cli.output import report_error
 

@@ -45,7 +45,7 @@ def report_error(error: WshError) -> int:
 def run_for_program(cli: click.Command) -> int:
     """Run the command line for a caller that reads JSON: wrong use is told in the shape of every other error."""
     try:
-        done = cli(standalone_mode=False)
+        done = cli(prog_name="wsh", standalone_mode=False)
         return done if isinstance(done, int) else 0
     except click.ClickException as problem:
         known: dict[str, Any] = {"code": "invalid_request" if problem.exit_code == WRONG_USE else "failed"}
