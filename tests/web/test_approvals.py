@@ -116,7 +116,7 @@ def test_what_destroys_is_held_and_a_click_or_a_key_does_nothing(
 def test_declining_with_a_reason_tells_the_caller(page: Page, permitting: RunningServer) -> None:
     asking = Asking(permitting, execute("echo", "declined"))
     card = shown(page)
-    card.get_by_role("button", name="Decline…").click()
+    card.get_by_role("button", name="Decline with a reason…").click()
     page.get_by_label("Reason").fill("not on a Friday")
     page.keyboard.press("Enter")
     error = asking.answer()["error"]

@@ -171,7 +171,7 @@ export function AnswerButtons(props: { approval: Approval }) {
               Decline
             </button>
             <button disabled={busy} onClick={() => ask("decline", "")}>
-              Decline…
+              Decline with a reason…
             </button>
           </>
         ) : (

@@ -72,6 +72,7 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
     readonly hint?: string,
+    readonly details: Record<string, unknown> = {},
   ) {
     super(message);
   }
@@ -94,13 +95,13 @@ async function call(method: string, path: string, body?: unknown): Promise<Respo
   }
   if (!response.ok) {
     const text = await response.text();
-    let error: { code?: string; message?: string; hint?: string } = {};
+    let error: { code?: string; message?: string; hint?: string; details?: Record<string, unknown> } = {};
     try {
       error = (JSON.parse(text) as { error: typeof error }).error;
     } catch {
       // not ours: a proxy between us and the server
     }
-    throw new ApiError(response.status, error.code ?? "unknown", error.message ?? `Status ${response.status}`, error.hint);
+    throw new ApiError(response.status, error.code ?? "unknown", error.message ?? `Status ${response.status}`, error.hint, error.details);
   }
   return response;
 }

@@ -1,6 +1,6 @@
 // Requests of agents that wait for a person in the desktop program: the evidence, the time left, and what became of the last ones.
 import { computed, effect, signal } from "@preact/signals";
-import { get } from "./api";
+import { ApiError, get } from "./api";
 import { AnswerButtons } from "./answer";
 import { connection } from "./store";
 
@@ -60,8 +60,9 @@ export async function lookAtApprovals(): Promise<void> {
     if (text !== last) approvals.value = found.requests;
     last = text;
     answersHere.value = found.answered_in.includes("page");
-  } catch {
-    // the banner already says that the server is gone
+  } catch (problem) {
+    // That the server is gone is said by the banner. A token that was changed ends this sign-in, also while a stream is still open.
+    if (problem instanceof ApiError && problem.status === 401) connection.value = "signed-out";
   }
 }
 

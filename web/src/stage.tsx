@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { LastInput } from "./api";
 import { Approvals } from "./approvals";
+import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
   attempt,
@@ -165,6 +166,7 @@ export function Single() {
       </header>
       {finding && <FindBar name={info.name} close={() => setFinding(false)} />}
       <TerminalView key={info.name} name={info.name} onRemote={setRemote} />
+      {info.running && <KeyBar name={info.name} />}
     </section>
   );
 }

@@ -4,13 +4,16 @@ import { SearchAddon } from "@xterm/addon-search";
 import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { sessionPath, webSocketUrl } from "./api";
 import { tell } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
 
 const ASK_FIRST_BYTES = 256 * 1024;
+const EARLIER_LINES = 2000;
+/** The server takes no message above a megabyte. */
+const MESSAGE_BYTES = 128 * 1024;
 export const searches = new Map<string, SearchAddon>();
 export const emulators = new Map<string, Terminal>();
 
@@ -21,6 +24,50 @@ export function shownText(name: string): string {
   const lines: string[] = [];
   for (let line = 0; line < buffer.length; line++) lines.push(buffer.getLine(line)?.translateToString(true) ?? "");
   return lines.join("\n");
+}
+
+const typers = new Map<string, (data: string) => void>();
+/** Modifiers that are down for the next key. */
+export const held = signal({ ctrl: false, alt: false });
+
+/** `data` as if the modifiers that are held had been pressed with it. */
+function modified(data: string): string {
+  const { ctrl, alt } = held.peek();
+  if (!ctrl && !alt) return data;
+  held.value = { ctrl: false, alt: false };
+  let key = data;
+  const code = data.toUpperCase().charCodeAt(0);
+  if (ctrl && data.length === 1) {
+    if (code >= 64 && code <= 95) key = String.fromCharCode(code & 31);
+    else if (data === " ") key = "\0";
+    else if (data === "/") key = "\x1f";
+  }
+  return alt ? `\x1b${key}` : key;
+}
+
+const ARROWS: Record<string, string> = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D" };
+
+/** Press a key that the device's own keyboard lacks. */
+export function typeKey(name: string, key: string): void {
+  const terminal = emulators.get(name);
+  const type = typers.get(name);
+  if (!terminal || !type) return;
+  const arrow = ARROWS[key];
+  if (arrow) {
+    const { ctrl, alt } = held.peek();
+    held.value = { ctrl: false, alt: false };
+    const shift = 1 + (alt ? 2 : 0) + (ctrl ? 4 : 0);
+    const plain = terminal.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[";
+    type(shift > 1 ? `\x1b[1;${shift}${arrow}` : plain + arrow);
+  } else type(modified(key === "Escape" ? "\x1b" : key === "Tab" ? "\t" : key));
+  terminal.focus();
+}
+
+/** Show the newest place of `text` once the terminal is there and has its scrollback. */
+export function findInTerminal(name: string, text: string, regex: boolean, tries = 20): void {
+  const search = searches.get(name);
+  const found = search?.findPrevious(text, { regex });
+  if (!found && tries > 0) setTimeout(() => findInTerminal(name, text, regex, tries - 1), 150);
 }
 
 export interface Remote {
@@ -50,10 +97,14 @@ class Viewer {
   private open(): void {
     const query = new URLSearchParams({ rows: String(this.terminal.rows), cols: String(this.terminal.cols) });
     if (this.readOnly) query.set("read_only", "true");
+    else query.set("scrollback", String(EARLIER_LINES));
     const socket = new WebSocket(webSocketUrl(`${sessionPath(this.name, "/ws/view")}?${query}`));
     socket.binaryType = "arraybuffer";
     this.socket = socket;
     socket.onopen = () => {
+      // The whole picture comes again, with what scrolled off before it.
+      this.terminal.reset();
+      this.tellRemote({ owner: null, taken: null });
       this.pause = 200;
       this.tellRemote({ lost: false });
     };
@@ -96,7 +147,10 @@ class Viewer {
   }
 
   type(data: string): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(this.encoder.encode(data));
+    const bytes = this.encoder.encode(data);
+    for (let at = 0; at < bytes.length && this.socket?.readyState === WebSocket.OPEN; at += MESSAGE_BYTES) {
+      this.socket.send(bytes.subarray(at, at + MESSAGE_BYTES));
+    }
   }
 
   typeBinary(data: string): void {
@@ -159,7 +213,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       },
     );
     const stops = [
-      terminal.onData((data) => viewer.type(data)),
+      terminal.onData((data) => viewer.type(modified(data))),
       terminal.onBinary((data) => viewer.typeBinary(data)),
       terminal.onResize(({ rows, cols }) => viewer.resize(rows, cols)),
     ];
@@ -183,6 +237,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     element.addEventListener("paste", ask, true);
     searches.set(props.name, search);
     emulators.set(props.name, terminal);
+    if (!looksOnly) typers.set(props.name, (data) => viewer.type(data));
     if (props.focus !== false) terminal.focus();
     return () => {
       unfollow();
@@ -191,6 +246,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       for (const stop of stops) stop.dispose();
       if (searches.get(props.name) === search) searches.delete(props.name);
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
+      if (!looksOnly) typers.delete(props.name);
       viewer.close();
       terminal.dispose();
     };

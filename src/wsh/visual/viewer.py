@@ -152,6 +152,12 @@ class Viewers:
         outlet.send(painter.full(scrollback_lines))
         viewer.stale = False
         self._tell_size(viewer)
+        # What others heard as a change is news to whoever comes later.
+        control = self.stage.input
+        if control.owner is not None:
+            outlet.tell({"type": "input_mode", "mode": control.mode, "owner": control.owner})
+        if self.session.taken_by is not None:
+            outlet.tell({"type": "taken", "by": self.session.taken_by})
         return viewer
 
     def detach(self, viewer: Viewer) -> None:
