@@ -9,10 +9,14 @@ import time
 
 import pytest
 
+from tests.session import printer
+from tests.session.printer import KINDS
 from tests.session.running import open_quiet, run, settings_of, whole_text
 from wsh.session.event import Actor
-from wsh.session.registry import SessionRegistry
+from wsh.session.journal import Journal
+from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.session.spec import SessionSpec
+from wsh.terminal.terminal import Terminal
 from wsh.wire.place import Places
 
 AGENT = Actor("agent", "test")
@@ -94,7 +98,7 @@ def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) 
 
 SERVER = """
 import asyncio, sys, uvloop
-from wsh.session.registry import SessionRegistry
+from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.wire.place import find_places
 from wsh.wire.setting import load
 async def main():
@@ -105,30 +109,11 @@ with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
     runner.run(main())
 """
 
-# Numbered lines, the same inside escape sequences, random bytes with a checksum at the end, and queries whose answers are counted.
-PRINTERS = {
-    "plain": "import time\nfor n in range({n}): print(f'line {{n}}', flush=True); time.sleep({pause})",
-    "coloured": "import time\nfor n in range({n}): print(f'\\033[3{{n%8}};1mline {{n}}\\033[0m', flush=True); time.sleep({pause})",
-    # Each query carries a number that its answer repeats, so that an answer sent twice shows.
-    "queries": (
-        "import collections, os, re, select, time, tty\n"
-        "tty.setraw(0)\n"
-        "got = b''\n"
-        "for n in range({n}):\n"
-        "    os.write(1, b'\\033[?%d$pline %d\\r\\n' % (3000 + n, n)); time.sleep({pause})\n"
-        "    while select.select([0], [], [], 0)[0]: got += os.read(0, 65536)\n"
-        "while select.select([0], [], [], 1.0)[0]: got += os.read(0, 65536)\n"
-        "counts = collections.Counter(re.findall(rb'\\[\\?([0-9]+);', got))\n"
-        "os.write(1, b'answered %d most %d\\r\\n' % (len(counts), max(counts.values(), default=0)))"
-    ),
-}
-
 
 @pytest.mark.torture
 def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Places, torture: bool) -> None:
-    rounds = 500 if torture else 8
-    lines = 60 * rounds
-    pause = 0.005
+    rounds = 500 if torture else 6
+    count = (100 if torture else 130) * rounds
 
     def start() -> subprocess.Popen[bytes]:
         process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, env=dict(os.environ))
@@ -137,24 +122,36 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Pl
 
     async def prepare() -> None:
         registry = await SessionRegistry.open(places, settings_of())
-        for name, code in PRINTERS.items():
-            program = code.format(n=lines, pause=pause)
-            await registry.open_session(SessionSpec(name=name, argv=(sys.executable, "-c", program)))
+        for kind in KINDS:
+            argv = (sys.executable, printer.__file__, kind, str(count), "0.005")
+            await registry.open_session(SessionSpec(name=kind, argv=argv))
         await registry.aclose()
 
     async def check() -> None:
         registry = await SessionRegistry.open(places, settings_of())
         try:
-            for name in PRINTERS:
-                session = registry.get_session(name)
-                await session.wait_until_exit(120_000)
-                expected = [f"line {n}" for n in range(lines)]
-                got = [line for line in whole_text(session).splitlines() if line.startswith("line ")]
-                assert got == expected[-len(got) :] and len(got) >= min(lines, 9_900), name
-                assert session.lost_bytes == 0
+            for kind in KINDS:
+                session = registry.get_session(kind)
+                await session.wait_until_exit(300_000)
+                expected = printer.printed(kind, count)
+                journal = Journal(session.folder.path)
+                assert journal.oldest == 0, kind
+                recorded, _ = journal.read_bytes(0, journal.end)
+                tail = recorded[len(expected) :] if kind == "queries" else b""
+                assert recorded == expected + tail, kind
+                assert session.lost_bytes == 0 and session.generation == len(recorded), kind
+                # Nobody was ever killed under this one.
+                whole = Terminal(session.rows, session.cols, terminal_limits(registry.settings))
+                whole.feed(recorded)
+                assert session.terminal.screen(styled=True).lines == whole.screen(styled=True).lines, kind
+                assert session.terminal.screen(styled=True).cursor == whole.screen(styled=True).cursor, kind
+                ours, theirs = (
+                    terminal.scrollback(limit=20_000, styled=True).lines for terminal in (session.terminal, whole)
+                )
+                assert len(ours) == len(theirs) and ours == theirs, kind
             answers = whole_text(registry.get_session("queries")).splitlines()
             words = next(line for line in answers if line.startswith("answered ")).split()
-            assert int(words[1]) > lines // 4, "most queries were answered"
+            assert int(words[1]) > count // 4, "most queries were answered"
             assert int(words[3]) == 1, "and none of them twice"
         finally:
             await registry.stop()
