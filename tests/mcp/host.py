@@ -276,6 +276,7 @@ def parse_events(lines: Sequence[str] | Iterator[str]) -> Iterator[Json]:
 
 def structured(answer: Json) -> Json:
     """The result of a successful call, with text and structure compared."""
+    assert "result" in answer, answer
     result = answer["result"]
     assert not result.get("isError"), result
     text = json.loads(result["content"][0]["text"])
@@ -286,6 +287,7 @@ def structured(answer: Json) -> Json:
 
 def failure(answer: Json) -> Json:
     """The payload of an `isError` result."""
+    assert "result" in answer, answer
     result = answer["result"]
     assert result["isError"] is True, result
     payload: Json = json.loads(result["content"][0]["text"])
