@@ -13,7 +13,9 @@ import pytest
 from tests.mcp.door import RunningDoor, serve
 from tests.mcp.host import HttpHost, StdioHost, envelope, failure, structured
 from tests.waiting import wait_until
+from wsh.mcp.server import to_result
 from wsh.wire.place import Places
+from wsh.wire.tool import ToolOutcome
 
 Host = HttpHost | StdioHost
 
@@ -32,6 +34,19 @@ def test_bad_arguments_of_a_terminal_tool_are_an_rpc_error_that_names_each_field
     by_path = {problem["path"]: problem for problem in error["data"]["errors"]}
     assert by_path["text"]["message"] == "is required"
     assert by_path["txt"]["hint"] == "Did you mean 'text'?"
+
+
+def test_half_of_a_surrogate_pair_is_a_bad_argument(stdio: StdioHost) -> None:
+    """Over HTTP it does not even parse."""
+    error = stdio.call("echo", {"text": "a\ud800"})["error"]
+    assert (error["code"], error["data"]["errors"][0]["path"]) == (-32602, "text")
+
+
+def test_what_is_not_utf_8_in_a_result_is_replaced() -> None:
+    """As the name of a folder may be."""
+    result = to_result(ToolOutcome({"cwd": "/a\udcff", "same": ["\udcff", 1]}))
+    assert json.loads(result.content[0].model_dump()["text"]) == {"cwd": "/a\ufffd", "same": ["\ufffd", 1]}
+    result.model_dump_json()
 
 
 def test_bad_arguments_of_an_exec_tool_are_a_failed_result(any_host: Host) -> None:

@@ -36,6 +36,12 @@ SCHEMA: dict[str, Any] = {
     [
         ({}, "session", "is required", "Name of the session."),
         ({"session": ""}, "session", "must not be empty", None),
+        (
+            {"session": "a", "spans": [{"text": "\ud800"}]},
+            "spans.0.text",
+            "holds half of a surrogate pair, which is no character",
+            "Send whole text.",
+        ),
         ({"session": "x" * 9}, "session", "must have at most 8 characters, not 9", None),
         ({"session": 5}, "session", "must be text, not 5", None),
         ({"session": "s", "rows": 0}, "rows", "must be at least 1, not 0", None),

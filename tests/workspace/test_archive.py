@@ -7,6 +7,8 @@ import io
 import json
 import sqlite3
 import tarfile
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,7 +228,25 @@ def test_an_archive_of_another_format_says_so(packed: Path, indexed: Tools) -> N
     assert refused(indexed, packed) == "INVALID_REQUEST"
 
 
-def test_importing_waits_for_nobody(packed: Path, indexed: Tools) -> None:
-    with home_of(indexed).locked(), pytest.raises(ToolError) as caught:
-        import_index(home_of(indexed), packed, LIMIT)
+def test_importing_waits_for_a_short_build_and_not_for_a_long_one(
+    packed: Path, indexed: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = home_of(indexed)
+    before = home.find_current()
+    held = threading.Event()
+
+    def build() -> None:
+        with home.locked():
+            held.set()
+            time.sleep(0.3)  # as long as the build takes
+
+    builder = threading.Thread(target=build)
+    builder.start()
+    assert held.wait(10)
+    import_index(home, packed, LIMIT)
+    builder.join()
+    assert home.find_current() != before
+    monkeypatch.setattr("wsh.workspace.archive._LOCK_WAIT_S", 0.1)
+    with home.locked(), pytest.raises(ToolError) as caught:
+        import_index(home, packed, LIMIT)
     assert caught.value.code == "INVALID_REQUEST"

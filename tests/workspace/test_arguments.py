@@ -422,6 +422,20 @@ def test_unknown_arguments_are_refused(tools: Tools, name: str) -> None:
     assert payload["code"] == "INVALID_REQUEST" and payload["unknown"] == ["surprise"]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search", {"query": "\ud800"}),
+        ("search", {"query": "x", "path": ["a", "\udfff"]}),
+        ("index_status", {"workspace": "/\ud800"}),
+        ("show_file", {"path": "\udcff"}),
+        ("index_build", {"\ud800": 1}),
+    ],
+)
+def test_halves_of_surrogate_pairs_are_refused(tools: Tools, name: str, arguments: dict[str, Any]) -> None:
+    assert tools.refused(name, **arguments)["code"] == "INVALID_REQUEST"
+
+
 @pytest.mark.parametrize("name", list(TOOLS))
 def test_no_argument_is_without_a_proof(name: str) -> None:
     """A new argument in a schema fails here until a test above says, by `proves`, that it changes something."""

@@ -46,6 +46,27 @@ def test_changes_new_folders_and_removals_arrive_by_themselves(make_tools: MakeT
     tools.runner.run(body())
 
 
+def test_a_workspace_below_a_folder_that_is_left_out_elsewhere_is_followed(
+    make_tools: MakeTools, tmp_path: Path
+) -> None:
+    inner = write_tree(tmp_path / ".venv/lib/package", {"a.py": "numbat = 1\n"})
+    tools = make_tools(cwd=inner)
+
+    async def body() -> None:
+        tools.service.start_watching()
+        await tools.call("index_build", {})
+        await until_found(tools, "numbat", ["a.py"])
+        deadline = time.monotonic() + 20
+        turn = 0
+        while not (await tools.call("search", {"query": "bilby"}))["hits"]:  # until the watches stand
+            assert time.monotonic() < deadline
+            turn += 1
+            (inner / "a.py").write_text(f"bilby = {turn}\n")
+            await asyncio.sleep(0.3)
+
+    tools.runner.run(body())
+
+
 def test_nothing_is_watched_when_the_setting_says_so(make_tools: MakeTools) -> None:
     tools = make_tools(flags={"index.watch": False})
 

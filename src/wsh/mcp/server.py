@@ -5,6 +5,7 @@ Handlers translate. Tools run at the desk (`call`), what is read comes from the 
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from wsh.mcp.hook import (
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, to_json
 from wsh.mcp.resource import ResourceShelf
+from wsh.wire.sound import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
 from wsh.wire.version import VERSION
 
@@ -135,6 +137,9 @@ class Door:
 def to_result(outcome: ToolOutcome) -> types.CallToolResult:
     structured = outcome.structured
     text = outcome.text if outcome.text is not None else to_json(structured)
+    if "\\ud" in text and find_unsound(structured) is not None:  # a file's name that is not UTF-8; the wire is
+        structured = mend_all(structured)
+        text = to_json(structured if outcome.text is None else mend_all(json.loads(text)))
     content = dict(structured) if hasattr(structured, "keys") else {"items": list(structured)}
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],

@@ -12,6 +12,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from wsh.wire.sound import find_unsound
 from wsh.wire.tool import FieldProblem
 
 MAX_PROBLEMS = 16
@@ -29,6 +30,9 @@ class Validator:
         """What is wrong with `arguments`, the plainest first; empty when they fit."""
         if _count_values(arguments, MAX_VALUES) > MAX_VALUES:
             return [FieldProblem("", f"the arguments hold more than {MAX_VALUES} values", "Send less in one call.")]
+        unsound = find_unsound(arguments)
+        if unsound is not None:
+            return [FieldProblem(unsound, "holds half of a surrogate pair, which is no character", "Send whole text.")]
         problems: list[FieldProblem] = []
         for error in self._validator.iter_errors(arguments):
             problems.extend(_explain(error))

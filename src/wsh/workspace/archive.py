@@ -144,12 +144,21 @@ def import_index(home: IndexFolder, source: Path, max_bytes: int) -> dict[str, A
     return {"workspace": home.root, "from": manifest.get("workspace"), "wsh": manifest.get("wsh")}
 
 
+_LOCK_WAIT_S = 20.0
+
+
 @contextmanager
 def _locked(home: IndexFolder) -> Iterator[None]:
-    with home.locked(wait=False) as free:
-        if free:
-            yield
-            return
+    """The builders' lock, for which a build that keeps the index fresh is waited for, but no long one."""
+    deadline = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        with home.locked(wait=False) as free:
+            if free:
+                yield
+                return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
     raise InvalidArguments("A build of this workspace is running.", hint="Wait until it has ended, then import again.")
 
 

@@ -28,6 +28,7 @@ from wsh.workspace.text import Place, TextReader, TextWriter
 
 Report = Callable[[str, int, int], None]
 
+_TOLD_FROM_FILES = 200
 _COMPACT_FROM_BYTES = 4 * 1024 * 1024
 
 
@@ -294,7 +295,8 @@ class _Progress:
             return
         self._phase, self._next = phase, now + 0.1
         self._report(phase, done, total)
-        if now >= self._next_file:  # quick builds leave the file alone
+        if now >= self._next_file or phase == "indexing" and done == 1 and total > _TOLD_FROM_FILES:
+            # quick builds leave the file alone
             self._next_file = now + 0.5
             state = {"phase": phase, "done": done, "total": total, "pid": os.getpid(), "startedAt": self._since}
             fresh = self._home.progress_file.with_name(".build.json.new")

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wsh.wire.sound import is_sound
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -84,16 +86,8 @@ def list_files(root: str) -> Listing:
     found = _git_files(root)
     by = "walk" if found is None else "git"
     listed = set(_walk(root)) if found is None else found
-    paths = sorted(path for path in listed if path.isascii() or _is_sound(path))
+    paths = sorted(path for path in listed if is_sound(path))
     return Listing(paths, by, len(listed) - len(paths))
-
-
-def _is_sound(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _git_files(root: str, depth: int = 0) -> set[str] | None:

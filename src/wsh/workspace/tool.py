@@ -11,6 +11,7 @@ import logging
 from functools import lru_cache
 from typing import Any
 
+from wsh.wire.sound import find_unsound
 from wsh.wire.tool import Annotations, CallContext, ToolFailure, ToolOutcome, ToolSpec
 from wsh.workspace import schema
 from wsh.workspace.error import InvalidArguments, ToolError, ToolTimeout
@@ -121,6 +122,12 @@ def check(name: str, input_schema: dict[str, Any], arguments: object) -> Argumen
     """The arguments, if they fit the schema; InvalidArguments says which does not and why."""
     if not isinstance(arguments, dict):
         raise InvalidArguments("Arguments must be a JSON object.")
+    unsound = find_unsound(arguments)
+    if unsound is not None:
+        raise InvalidArguments(
+            f"{name}: {unsound + ' ' if unsound else ''}holds half of a surrogate pair, which is no character.",
+            hint="Send whole text.",
+        )
     problems = sorted(_validator(name).iter_errors(arguments), key=lambda e: [str(part) for part in e.absolute_path])
     for problem in problems:
         where = ".".join(str(part) for part in problem.absolute_path)

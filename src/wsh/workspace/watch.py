@@ -84,7 +84,7 @@ class Watcher:
         self.problems.pop(root, None)
         changes = awatch(
             *folders,
-            watch_filter=_is_interesting,
+            watch_filter=lambda change, path: _is_interesting(root, path),
             debounce=_DEBOUNCE_MS,
             recursive=False,
             rust_timeout=2_000,
@@ -136,5 +136,6 @@ class Watcher:
         return sorted(folder for folder in found if os.path.isdir(folder))[:MAX_FOLDERS]
 
 
-def _is_interesting(change: object, path: str) -> bool:
-    return not any(part in LEFT_OUT_FOLDERS for part in path.split("/"))
+def _is_interesting(root: str, path: str) -> bool:
+    """Only what lies below the root counts: the root itself may be anywhere, in a `.venv` or a cache."""
+    return LEFT_OUT_FOLDERS.isdisjoint(path.removeprefix(root).split("/"))
