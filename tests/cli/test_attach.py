@@ -163,8 +163,12 @@ def test_what_scrolled_off_is_in_the_terminals_own_scrollback(server: RunningSer
     seen.wait(lambda t: "$" in t, "the prompt")
     seen.type("seq 1 300", "Enter")
     seen.wait(lambda t: "\n300" in t, "the last line")
-    numbers = [line.strip() for line in seen.text(history=True).splitlines() if line.strip().isdigit()]
-    assert numbers == [str(n) for n in range(1, 301)]
+
+    def numbers() -> list[str]:
+        return [line.strip() for line in seen.text(history=True).splitlines() if line.strip().isdigit()]
+
+    # The picture comes first; what scrolled off follows in pieces.
+    seen.wait(lambda _: numbers() == [str(n) for n in range(1, 301)], "every line, in order")
 
 
 def test_the_view_survives_the_death_of_the_server(server: RunningServer, pane: Callable[..., Pane]) -> None:
