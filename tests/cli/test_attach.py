@@ -258,3 +258,24 @@ def read_until(fd: int, condition: Callable[[bytes], bool], seen: bytes, seconds
         if select.select([fd], [], [], 0.1)[0]:
             seen += os.read(fd, 65536)
     return seen
+
+
+def test_what_was_on_the_terminal_stays_in_its_scrollback_and_the_shell_goes_on_below_the_picture(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    make(server, "short")
+    seen = pane(f"echo was here before; {WSH} attach short")
+    seen.wait(lambda t: "$" in t and "short ·" in t, "the prompt")
+    assert "was here before" not in seen.text()
+    seen.type("echo in the session", "Enter")
+    seen.wait(lambda t: "\nin the session" in t, "the echo")
+    server.request("POST", "/sessions/short/detach")
+    text = seen.wait(lambda t: "status 0" in t, "the end")
+    assert [line for line in text.splitlines() if line] == [
+        "$ echo in the session",
+        "in the session",
+        "$",
+        "[detached · short]",
+        "status 0",
+    ]
+    assert "was here before" in seen.text(history=True)

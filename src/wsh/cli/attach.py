@@ -18,8 +18,10 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
         )
     from wsh.client.view import ViewOptions, view
 
-    with tty.raw_mode(status=status and tty.size()[0] > 1):
+    with tty.raw_mode() as held:
+        held.status = status
         end = view(name, ViewOptions(read_only, status, scrollback))
+        held.used_rows = end.row
     if as_json:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})
         return end.exit_code or 0

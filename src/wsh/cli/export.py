@@ -23,6 +23,13 @@ def fetch(name: str, format: str, at_s: float | None, theme: str) -> bytes:
     return ask(work, doing="exporting")
 
 
+def save(output: Path, data: bytes) -> None:
+    try:
+        output.write_bytes(data)
+    except OSError as problem:
+        raise click.ClickException(f"{output} cannot be written: {problem.strerror}") from None
+
+
 @click.command("export")
 @click.option("--format", type=click.Choice(FORMATS), help="Default: by the file's ending, else asciicast-v2.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; default: standard output.")
@@ -43,7 +50,7 @@ def export(
     chosen = format or (endings.get(output.suffix.lower()) if output else None) or "asciicast-v2"
     data = fetch(session, chosen, at_s, theme)
     if output is not None:
-        output.write_bytes(data)
+        save(output, data)
     if as_json:
         facts = {"session": session, "format": chosen, "bytes": len(data)}
         print_json(facts | ({"file": str(output)} if output is not None else _inline(data, chosen)))

@@ -23,10 +23,13 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
 
     With --json nothing is played: what would be is told, with the time that it would take.
     """
-    if speed <= 0:
+    if not 0 < speed < float("inf"):
         raise click.BadParameter("the speed must be more than nothing", param_hint="--speed")
     path = Path(what)
-    text = path.read_text(encoding="utf-8") if path.is_file() else fetch(what, "asciicast-v2", None, "dark").decode()
+    if path.is_file():
+        text = path.read_text(encoding="utf-8", errors="replace")
+    else:
+        text = fetch(what, "asciicast-v2", None, "dark").decode()
     if as_json:
         moments = [(_shorten(pause, speed, idle_limit), data) for pause, data in _moments(text)]
         lasts_s = sum(pause for pause, _ in moments)
@@ -40,7 +43,8 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
         sys.exit(130)
     finally:
         if sys.stdout.isatty():
-            tty.write_all(1, tty.RESTORE + b"\r\n")
+            # Some of what is switched off moves the cursor, and the shell goes on where the recording ended.
+            tty.write_all(1, b"\x1b7" + tty.RESTORE + b"\x1b8\x1b[0m\r\n")
 
 
 def _shorten(pause_s: float, speed: float, idle_limit: float | None) -> float:
@@ -49,7 +53,8 @@ def _shorten(pause_s: float, speed: float, idle_limit: float | None) -> float:
 
 def _moments(text: str) -> Iterator[tuple[float, str]]:
     """(pause before it, text) of every output in an asciicast of version 2 or 3."""
-    lines = iter(text.splitlines())
+    # Only a line feed ends a line: text may hold other characters that Python would take for one.
+    lines = iter(text.split("\n"))
     try:
         version = json.loads(next(lines))["version"]
         if version not in (2, 3):
@@ -62,10 +67,10 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
             continue
         try:
             at, code, data = json.loads(line)
-        except ValueError:
+            pending += at if version == 3 else at - before
+        except (ValueError, TypeError):
             raise click.ClickException(f"line {number} of the recording is damaged") from None
-        pending += at if version == 3 else at - before
         before = at
         if code == "o":
-            yield pending, data
+            yield pending, str(data)
             pending = 0.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from wsh.cli.attach import show
-from wsh.cli.export import fetch
+from wsh.cli.export import fetch, save
 from wsh.cli.output import json_option, print_json
 from wsh.cli.start import open_here
 
@@ -23,11 +23,11 @@ def record(output: Path, v3: bool, as_json: bool, command: tuple[str, ...]) -> N
     """
     if not output.parent.is_dir():
         raise click.BadParameter(f"{output.parent} is not a folder", param_hint="--output")
-    name = open_here(command)
+    name = open_here(command, status=False)
     status = show(name, status=False)
     format = "asciicast-v3" if v3 else "asciicast-v2"
     data = fetch(name, format, None, "dark")
-    output.write_bytes(data)
+    save(output, data)
     if as_json:
         facts = {"session": name, "format": format, "bytes": len(data), "file": str(output), "exit_code": status}
         print_json(facts)

@@ -12,7 +12,7 @@ from wsh.client.client import Server
 from wsh.wire.error import InvalidRequest
 
 
-def open_here(command: tuple[str, ...] = ()) -> str:
+def open_here(command: tuple[str, ...] = (), *, status: bool = True) -> str:
     """A new session in this directory with this environment and this terminal's size; its name."""
     line = command[0] if len(command) == 1 else shlex.join(command) if command else None
     rows, cols = tty.size()
@@ -20,7 +20,7 @@ def open_here(command: tuple[str, ...] = ()) -> str:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("WSH_")}
 
     async def work(server: Server) -> str:
-        session = await server.open(line, rows=max(1, rows - 1), cols=cols, cwd=where, env=environ)
+        session = await server.open(line, rows=max(1, rows - 1) if status else rows, cols=cols, cwd=where, env=environ)
         return session.name
 
     return ask(work, doing="starting")

@@ -15,6 +15,7 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 RESTORE = (
     b"\x1b[?2026l\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
@@ -38,23 +39,36 @@ def size(fd: int = 1) -> tuple[int, int]:
     return (rows or 24), (cols or 80)
 
 
+@dataclass
+class Held:
+    """What is known of the terminal's screen when it is given back: the shell goes on below `used_rows`."""
+
+    used_rows: int | None = None
+    status: bool = False
+    """Whether its last row is a status line, which goes."""
+
+
 @contextlib.contextmanager
-def raw_mode(fd: int = 0, *, status: bool = False) -> Iterator[None]:
-    """Keys come one by one and unechoed inside; afterwards the terminal is as it was, the `status` line gone."""
+def raw_mode(fd: int = 0) -> Iterator[Held]:
+    """Keys come one by one and unechoed inside; afterwards the terminal is as it was."""
     before = termios.tcgetattr(fd)
+    held = Held()
     try:
         tty.setraw(fd, termios.TCSADRAIN)
-        yield
+        yield held
     finally:
-        restore(before, fd, status)
+        restore(before, fd, held)
 
 
-def restore(before: list[object], fd: int = 0, status: bool = False) -> None:
+def restore(before: list[object], fd: int = 0, held: Held | None = None) -> None:
+    held = held or Held()
     with contextlib.suppress(OSError, termios.error):
-        last = b"\x1b[%d;1H" % size()[0]
+        rows = size()[0]
+        used = rows - held.status if held.used_rows is None else min(held.used_rows, rows)
+        below = b"\x1b[%d;1H\r\n\x1b[J" % used if used else b"\x1b[H\x1b[J"
         # A terminal that takes nothing any more must not keep us from ending.
         if select.select([], [1], [], _PATIENCE_S)[1]:
-            write_all(1, RESTORE + last + (b"\x1b[2K" if status else b"\r\n"))
+            write_all(1, RESTORE + below)
     with contextlib.suppress(OSError, termios.error):
         termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]
 

@@ -42,6 +42,8 @@ class ViewEnd:
 
     reason: str
     exit_code: int | None = None
+    row: int | None = None
+    """Up to which row of the terminal the last picture reaches, where that is known."""
 
 
 class _Ended(Exception):
@@ -51,11 +53,12 @@ class _Ended(Exception):
 
 def view(name: str, options: ViewOptions) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal must be in raw mode already."""
+    screen = _Screen()
     try:
         with _signals() as resized:
             while True:
                 try:
-                    _view_once(name, options, resized)
+                    _view_once(name, options, screen, resized)
                 except (LineLost, ServerGone):
                     time.sleep(0.05)
                     _find_server()
@@ -99,14 +102,15 @@ def _signals() -> Iterator[int]:
         os.close(writing)
 
 
-def _view_once(name: str, options: ViewOptions, resized: int) -> NoReturn:
+def _view_once(name: str, options: ViewOptions, screen: _Screen, resized: int) -> NoReturn:
     line = open_line(find_places().socket, _target(name, options))
     try:
         polled = select.poll()
         polled.register(resized, select.POLLIN)
         polled.register(0, select.POLLIN)
         polled.register(line, select.POLLIN)
-        _show(line.receive())
+        screen.make_room()
+        screen.show(line.receive())
         typing = writing = True
         while True:
             ready = dict(polled.poll())
@@ -120,7 +124,7 @@ def _view_once(name: str, options: ViewOptions, resized: int) -> NoReturn:
             if here & select.POLLOUT:
                 line.flush()
             if here & ~select.POLLOUT:
-                _show(line.receive())
+                screen.show(line.receive())
             if writing != bool(line.unsent):
                 writing = bool(line.unsent)
                 polled.modify(line, select.POLLIN | (select.POLLOUT if writing else 0))
@@ -153,25 +157,40 @@ def _read_keys() -> bytes:
     return data
 
 
-def _show(messages: list[Message]) -> None:
-    pictures: list[bytes] = []
-    for kind, payload in messages:
-        if kind == "bytes":
-            pictures.append(payload)
-            continue
+class _Screen:
+    """What the server says, done: pictures drawn, the end noticed."""
+
+    def __init__(self) -> None:
+        self._row: int | None = None
+        self._has_room = False
+
+    def make_room(self) -> None:
+        """Once: what the terminal shows above the cursor goes to its scrollback, before a picture takes its place."""
+        if not self._has_room:
+            self._has_room = True
+            tty.write_all(1, b"\r" + b"\n" * (tty.size()[0] - 1))
+
+    def show(self, messages: list[Message]) -> None:
+        pictures: list[bytes] = []
+        for kind, payload in messages:
+            if kind == "bytes":
+                pictures.append(payload)
+                continue
+            tty.write_all(1, b"".join(pictures))
+            pictures.clear()
+            if kind == "close":
+                self._hear_goodbye(payload)
+            said = json.loads(payload)
+            match said.get("type"):
+                case "end":
+                    self._row = int(said["row"])
+                case "exit":
+                    raise _Ended(ViewEnd("exited", said["exit_code"], self._row))
+                case "dismissed":
+                    raise _Ended(ViewEnd(str(said.get("reason", "detached")), None, self._row))
         tty.write_all(1, b"".join(pictures))
-        pictures.clear()
-        if kind == "close":
-            _hear_goodbye(payload)
-        said = json.loads(payload)
-        if said.get("type") == "exit":
-            raise _Ended(ViewEnd("exited", said["exit_code"]))
-        if said.get("type") == "dismissed":
-            raise _Ended(ViewEnd(str(said.get("reason", "detached"))))
-    tty.write_all(1, b"".join(pictures))
 
-
-def _hear_goodbye(payload: bytes) -> NoReturn:
-    if int.from_bytes(payload[:2], "big") == 1000:
-        raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached"))
-    raise LineLost
+    def _hear_goodbye(self, payload: bytes) -> NoReturn:
+        if int.from_bytes(payload[:2], "big") == 1000:
+            raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached", None, self._row))
+        raise LineLost

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from wsh.http.rooms import ApiCall
 from wsh.http.route import Answer, Query, Route
-from wsh.visual.export import MEDIA_TYPES, Format, draw_still, export
+from wsh.visual.export import MEDIA_TYPES, Format, compose_lines, draw_still, export
 from wsh.visual.still import Theme
 
 GROUP = "recordings"
@@ -27,8 +27,10 @@ class RecordingQuery(Query):
 
 async def _screenshot(call: ApiCall, format: Literal["svg", "png"]) -> Answer:
     session = call.rooms.session(call.session_name)
-    lines = list(session.terminal.styled_rows())
-    body = await asyncio.to_thread(draw_still, lines, session.cols, format, session.name, call.query.theme)
+    # With panels and overlays, as everybody sees it who looks.
+    stage = call.rooms.stages.of(session)
+    lines = compose_lines(session.terminal, stage)
+    body = await asyncio.to_thread(draw_still, lines, stage.cols, format, session.name, call.query.theme)
     return Answer(body, media_type=MEDIA_TYPES[format])
 
 

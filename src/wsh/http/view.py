@@ -1,7 +1,7 @@
 """The WebSocket of a viewer: composed pictures out, keys in.
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
-`taken`, `renamed`, `error`, `dismissed` from us; `resize`, `move`, `take_over` and `hand_back` from the viewer. A viewer that does not keep
+`taken`, `renamed`, `error`, `end` (up to which row the last picture reaches), `dismissed` from us; `resize`, `move`, `take_over` and `hand_back` from the viewer. A viewer that does not keep
 up skips frames and gets a whole picture when it is free again.
 """
 
@@ -89,8 +89,15 @@ async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
     asked: ViewQuery = call.query
     viewers = call.rooms.stages.viewers_of(session)
     connection = _Connection(websocket)
-    leave = call.rooms.clients.enter(session, call.caller, "view", lambda: connection.dismiss("detached"))
     viewer: Viewer | None = None
+
+    def dismiss() -> None:
+        if viewer is not None:
+            viewers.dismiss(viewer, "detached")
+        else:
+            connection.dismiss("detached")
+
+    leave = call.rooms.clients.enter(session, call.caller, "view", dismiss)
     try:
         await websocket.accept()
         viewer = viewers.attach(
@@ -106,6 +113,7 @@ async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
         keys = partial(_type, viewers, viewer)
         connection.outlet.hear_bytes(keys)
         if not session.running:
+            viewers.tell_end(viewer)
             connection.tell({"type": "exit", "exit_code": session.exit_code})
         while True:
             message = await websocket.receive()

@@ -1,18 +1,23 @@
 """A session's recording in a file format: the whole of it, or its screen at one moment.
 
-Runs in a thread: everything is read from the session's folder and drawn by terminals of its own, so nothing of the live session is touched.
+`export` runs in a thread: everything is read from the session's folder and drawn by terminals of its own, so nothing of the live session is touched.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.session.output import LineRenderer
 from wsh.session.recording import Printed, Recording, Sized
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.visual.asciicast import write_asciicast
+from wsh.visual.painter import Painter, Shape
+from wsh.visual.picture import Picture
 from wsh.visual.still import Theme, to_html, to_png, to_svg, to_text
+
+if TYPE_CHECKING:
+    from wsh.visual.stage import Stage
 
 Format: TypeAlias = Literal["asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png"]
 FORMATS: tuple[Format, ...] = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png")
@@ -58,6 +63,15 @@ def draw_still(lines: list[Any], cols: int, format: Literal["svg", "png"], title
     if format == "svg":
         return to_svg(lines, cols, title, theme).encode("utf-8", "replace")
     return to_png(lines, cols, theme)
+
+
+def compose_lines(terminal: Terminal, stage: Stage) -> list[Any]:
+    """The whole picture of a session as styled lines: what a viewer of just its size shows."""
+    shape = Shape(stage.rows, stage.cols)
+    painter = Painter(terminal, stage, Picture(terminal, stage), shape, 0)
+    with Terminal(stage.rows, stage.cols, TerminalLimits(scrollback_lines=0)) as shown:
+        shown.feed(painter.full())
+        return list(shown.styled_rows())
 
 
 def screen_at(recording: Recording, at_s: float | None) -> Terminal:

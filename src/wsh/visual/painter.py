@@ -128,6 +128,17 @@ class Painter:
             return b""
         return b"".join([BEGIN, *out, _place(now.cursor), END])
 
+    @property
+    def used_rows(self) -> int | None:
+        """How far down the viewers' normal screen something is shown; None while they show the alternate one."""
+        shown = self._shown
+        if shown is None or shown.alternate:
+            return None
+        used = min(self.shape.picture_rows, len(shown.rows))
+        while used and not shown.rows[used - 1]:
+            used -= 1
+        return used
+
     # looking
 
     def _look(self) -> _Shown:

@@ -173,11 +173,16 @@ class Viewers:
         else:
             self._close()
 
+    def dismiss(self, viewer: Viewer, reason: str) -> None:
+        """Send a viewer away; whoever holds its connection then calls `detach`."""
+        self.tell_end(viewer)
+        viewer.outlet.dismiss(reason)
+
     def dismiss_all(self, reason: str) -> int:
         """Send everybody away; how many there were."""
         gone = self.list_viewers()
         for viewer in gone:
-            viewer.outlet.dismiss(reason)
+            self.dismiss(viewer, reason)
         return len(gone)
 
     def resize(self, viewer: Viewer, rows: int, cols: int) -> None:
@@ -221,6 +226,12 @@ class Viewers:
     def _tell_size(self, viewer: Viewer) -> None:
         viewer.outlet.tell({"type": "size", "rows": self.stage.rows, "cols": self.stage.cols, "viewer": viewer.id})
 
+    def tell_end(self, viewer: Viewer) -> None:
+        """The last picture was sent: a terminal that stays behind may go on below what it shows."""
+        painter = self._painters.get(viewer.shape)
+        if painter is not None and not viewer.stale and painter.used_rows is not None:
+            viewer.outlet.tell({"type": "end", "row": painter.used_rows})
+
     # hearing
 
     def _listen(self) -> None:
@@ -252,6 +263,8 @@ class Viewers:
                 self._send_all(b"\x1b]52;c;%s\x1b\\" % base64.b64encode(data))
             case ev.Exited(exit_code=code):
                 self._frame()
+                for viewer in self._viewers.values():
+                    self.tell_end(viewer)
                 self._tell_all({"type": "exit", "exit_code": code})
             case ev.Renamed(new=name):
                 self._tell_all({"type": "renamed", "name": name})
@@ -395,7 +408,7 @@ class Viewers:
                 self.stage.input.end_lease(viewer.id)
                 if piece == "detach":
                     self._frame()  # what stays on the terminal does not say that keys are captured
-                    viewer.outlet.dismiss("detached")
+                    self.dismiss(viewer, "detached")
                     return
                 self._obey(viewer, piece)
 
