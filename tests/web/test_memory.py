@@ -25,7 +25,7 @@ def heap_mb(protocol: CDPSession) -> float:
 def test_memory_stays_where_it_was_while_a_session_floods(
     server: RunningServer, browser: Browser, torture: bool
 ) -> None:
-    flood_s = 600.0 if torture else 8.0
+    flood_s = 600.0 if torture else 3.0
     assert server.request("POST", "/sessions", {"name": "flood", "command": FLOOD}).status == 201
     with open_page(browser) as watched:
         page = watched.page

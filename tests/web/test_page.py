@@ -136,13 +136,15 @@ def test_a_session_can_be_replayed_to_any_moment(server: RunningServer, browser:
         expect(slider).to_be_visible()
         expect(slider).not_to_have_attribute("max", "0")
         rows = page.locator(".film .xterm-rows")
-        slider.fill("0.3")
+        film = server.request("GET", "/sessions/film/recording?format=asciicast-v2").body.decode().splitlines()[1:]
+        early = next(event[0] for event in map(json.loads, film) if "first" in event[2]) + 0.1
+        slider.fill(f"{early:.2f}")
         expect(rows).to_contain_text("first")
         expect(rows).not_to_contain_text("second")
         longest = str(page.evaluate("document.querySelector('.scrubber input').max"))
         slider.fill(longest)
         expect(rows).to_contain_text("third")
-        slider.fill("0.3")
+        slider.fill(f"{early:.2f}")
         expect(rows).not_to_contain_text("third")
 
 
@@ -283,3 +285,26 @@ def test_what_waits_for_a_person_is_shown_with_its_end(server: RunningServer, br
         page.locator(".place", has_text="Server").click()
         expect(page.get_by_role("region", name="Audit entries")).to_contain_text("approval")
         expect(page.get_by_role("region", name="Rules").locator("tbody tr").first).to_be_visible()
+
+
+def test_a_command_of_the_timeline_is_shown_copied_and_run_again(server: RunningServer, browser: Browser) -> None:
+    make(server, "history")
+    for line in ("echo one-$((1+1))", "seq 1 80", "false"):
+        assert server.request("POST", "/sessions/history/run", {"input": line, "max_wait_ms": 5000}).status == 200
+    with open_page(browser, permissions=["clipboard-read", "clipboard-write"]) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".timeline code")).to_have_text(["false", "seq 1 80", "echo one-$((1+1))"])
+        expect(page.locator(".timeline .code")).to_have_text(["1", "0", "0"])
+        first = page.locator(".timeline li", has_text="echo one")
+        first.locator("summary").click()
+        first.get_by_role("button", name="Copy output").click()
+        expect(page.locator(".toast")).to_contain_text("Output copied")
+        assert str(page.evaluate("navigator.clipboard.readText()")).strip() == "one-2"
+        first.get_by_role("button", name="Show in terminal").click()
+        expect(page.locator(".single .xterm-rows")).to_contain_text("echo one-$((1+1))")
+        first.get_by_role("button", name="Run again").click()
+        expect(page.locator(".timeline code")).to_have_count(4)
+        expect(page.locator(".timeline code").first).to_have_text("echo one-$((1+1))")
+        page.wait_for_timeout(300)
+        expect(page.locator(".toast.bad")).to_have_count(0)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, getText, send, sessionPath, type Command } from "./api";
+import { get, getText, sessionPath, type Command } from "./api";
 import { attempt, commandTick, current, inspector, tell } from "./store";
-import { emulators } from "./terminal";
+import { emulators, enter } from "./terminal";
 
 const TABS = [
   ["commands", "Commands"],
@@ -94,9 +94,7 @@ function Item(props: { name: string; command: Command }) {
           >
             Copy output
           </button>
-          <button onClick={() => void attempt(() => send("POST", sessionPath(name, "/run"), { input: command.command, max_wait_ms: 1 })).catch(() => undefined)}>
-            Run again
-          </button>
+          <button onClick={() => enter(name, command.command)}>Run again</button>
         </div>
         <pre class="output">{output ?? "Loading…"}</pre>
       </details>

@@ -71,7 +71,7 @@ function Snippet(props: { hit: Hit }) {
   const { text, matches, startLine } = props.hit.snippet;
   return (
     <pre class="snippet" tabIndex={0} aria-label="Text">
-      {text.split("\n").map((line, index) => {
+      {text.trimEnd().split("\n").map((line, index) => {
         const characters = [...line];
         const parts: preact.ComponentChildren[] = [];
         let at = 0;

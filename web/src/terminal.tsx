@@ -63,6 +63,15 @@ export function typeKey(name: string, key: string): void {
   terminal.focus();
 }
 
+/** Type a command and Enter. Not by a request that waits for it: browsers repeat one that is answered with 408. */
+export function enter(name: string, command: string): void {
+  const terminal = emulators.get(name);
+  if (!terminal) return;
+  terminal.paste(command);
+  typers.get(name)?.("\r");
+  terminal.focus();
+}
+
 /** Show the newest place of `text` once the terminal is there and has its scrollback. */
 export function findInTerminal(name: string, text: string, regex: boolean, tries = 20): void {
   const search = searches.get(name);
