@@ -119,6 +119,8 @@ class Face:
         while True:
             if self._process is None:
                 await self._wait_for_display()
+            if self._process is None:
+                return
             await self._converse()
             status = await self._reap()
             if self._ending or status == 0:
@@ -132,7 +134,7 @@ class Face:
                 await self._pause(_CRASH_SPAN_S)
 
     async def _wait_for_display(self) -> None:
-        while True:
+        while not self._ending:
             try:
                 self.spawn()
                 return
@@ -140,11 +142,12 @@ class Face:
                 await self._pause(_LOOK_S)
 
     async def _pause(self, seconds: float) -> None:
-        self._moved.clear()
         try:
             await asyncio.wait_for(self._moved.wait(), seconds)
         except TimeoutError:
             pass
+        if not self._ending:
+            self._moved.clear()
 
     async def _converse(self) -> None:
         assert self._end is not None
@@ -195,6 +198,7 @@ class Face:
     def end(self) -> None:
         """Ask the window to go; `run` returns when it has."""
         self._ending = True
+        self._moved.set()
         self.tell(("quit",))
         if not self.up and self._process is not None:
             self._process.terminate()

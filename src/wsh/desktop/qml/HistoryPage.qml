@@ -14,7 +14,7 @@ Item {
             Layout.fillWidth: true
             Text { text: "History"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.fillWidth: true }
             Field { placeholderText: "Filter"; Layout.preferredWidth: 200; onTextChanged: page.needle = text }
-            PlainButton { objectName: "export"; text: "Export…"; enabled: list.count > 0; onClicked: dialog.open() }
+            PlainButton { objectName: "export"; text: "Export…"; tip: "Ctrl+S"; enabled: list.count > 0; onClicked: dialog.open() }
         }
         ListView {
             id: list
@@ -24,6 +24,9 @@ Item {
             clip: true
             spacing: 1
             model: app.historyModel
+            boundsBehavior: Flickable.StopAtBounds
+            activeFocusOnTab: true
+            Keys.onReturnPressed: if (currentItem && currentItem.sid) app.select(currentItem.sid)
             ScrollBar.vertical: ScrollBar { }
             delegate: Rectangle {
                 id: row
@@ -45,6 +48,8 @@ Item {
                 height: shown ? 46 : 0
                 radius: 6
                 color: hover.hovered ? look.c.hover : "transparent"
+                border.width: ListView.isCurrentItem && list.activeFocus ? 2 : 0
+                border.color: look.c.accent
                 HoverHandler { id: hover }
                 TapHandler { onTapped: if (row.sid) app.select(row.sid) }
                 RowLayout {
@@ -77,5 +82,7 @@ Item {
             Text { visible: list.count === 0; text: "What was asked, and what became of it, is listed here."; color: look.c.text_soft }
         }
     }
+    Shortcut { sequence: "Ctrl+S"; enabled: app.page === "history" && list.count > 0; onActivated: dialog.open() }
+    Connections { target: app; function onPageChanged() { if (app.page === "history") list.forceActiveFocus() } }
     FileDialog { id: dialog; fileMode: FileDialog.SaveFile; defaultSuffix: "jsonl"; onAccepted: app.exportHistory(selectedFile) }
 }

@@ -5,6 +5,7 @@ AbstractButton {
     id: button
     property bool primary: false
     property bool danger: false
+    property bool on: false
     property string tip: ""
     property bool holdable: false
     signal held()
@@ -26,7 +27,7 @@ AbstractButton {
     Keys.onEnterPressed: clicked()
     background: Rectangle {
         radius: 6
-        color: button.primary ? look.c.accent : button.hovered ? look.c.hover : look.c.raised
+        color: button.primary ? look.c.accent : button.on ? look.c.selected : button.hovered ? look.c.hover : look.c.raised
         border.width: button.visualFocus ? 2 : 1
         border.color: button.visualFocus ? look.c.accent : button.danger ? look.c.danger : look.c.edge
         opacity: button.enabled ? 1 : 0.5

@@ -15,13 +15,14 @@ Rectangle {
     required property string comment
     required property bool shipped
     property bool shown: true
+    property bool marked: false
     property bool editing: false
     objectName: "rule"
     visible: shown
     height: shown ? (editing ? 40 : 32) : 0
     radius: 6
     color: editing ? look.c.raised : hover.hovered ? look.c.hover : "transparent"
-    border.width: editing ? 1 : 0
+    border.width: editing ? 1 : marked ? 2 : 0
     border.color: look.c.accent
     Accessible.role: Accessible.ListItem
     Accessible.name: effect + " " + command
@@ -36,9 +37,13 @@ Rectangle {
         editing = true
         command_.forceActiveFocus()
     }
+    function leave() {
+        editing = false
+        ListView.view.forceActiveFocus()
+    }
     function save() {
         app.changeRule(key, command_.text.trim(), effect_.currentText, modes_.currentText, comment_.text, cwd_.text.trim())
-        editing = false
+        leave()
     }
     RowLayout {
         visible: !row.editing
@@ -56,13 +61,13 @@ Rectangle {
         visible: row.editing
         anchors { fill: parent; leftMargin: 8; rightMargin: 8 }
         spacing: 8
-        Keys.onEscapePressed: row.editing = false
+        Keys.onEscapePressed: row.leave()
         Choice { id: effect_; model: ["allow", "deny"]; implicitWidth: 84 }
         Field { id: command_; objectName: "editCommand"; mono: true; placeholderText: "command"; Layout.fillWidth: true; onAccepted: row.save() }
         Choice { id: modes_; model: ["both", "interactive", "headless"]; implicitWidth: 120 }
         Field { id: cwd_; mono: true; placeholderText: "any folder"; Layout.preferredWidth: 130; onAccepted: row.save() }
         Field { id: comment_; placeholderText: "why"; Layout.preferredWidth: 110; onAccepted: row.save() }
         PlainButton { text: "Save"; primary: true; enabled: command_.text.trim() !== ""; onClicked: row.save() }
-        PlainButton { text: "Back"; tip: "Escape"; onClicked: row.editing = false }
+        PlainButton { text: "Back"; tip: "Escape"; onClicked: row.leave() }
     }
 }

@@ -10,6 +10,7 @@ RowLayout {
     property string unit: ""
     property real fieldWidth: -1
     signal applied(string text)
+    function begin() { field.forceActiveFocus() }
     spacing: 8
     Layout.fillWidth: true
     Text { text: line.label; color: look.c.text; Layout.preferredWidth: 216; elide: Text.ElideRight }

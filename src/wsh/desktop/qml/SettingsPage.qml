@@ -7,6 +7,22 @@ Item {
     property string needle: ""
     property string effect: ""
     property string part: "rules"
+    readonly property var parts: ["rules", "limits", "window"]
+    function enter() {
+        if (app.page !== "settings") return
+        if (part === "rules") command.forceActiveFocus()
+        else if (part === "limits") firstLimit.begin()
+        else notify.forceActiveFocus()
+    }
+    onPartChanged: enter()
+    Repeater {
+        model: page.parts
+        Item {
+            required property string modelData
+            required property int index
+            Shortcut { sequence: "Alt+" + (index + 1); enabled: app.page === "settings"; onActivated: page.part = modelData }
+        }
+    }
     ColumnLayout {
         anchors { fill: parent; margins: 16 }
         spacing: 12
@@ -15,12 +31,13 @@ Item {
             spacing: 8
             Text { text: "Policy"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.rightMargin: 16 }
             Repeater {
-                model: [{ part: "rules", label: "Rules" }, { part: "limits", label: "Limits and classes" }, { part: "window", label: "This window" }]
+                model: [{ part: "rules", label: "Rules", keys: "Alt+1" }, { part: "limits", label: "Limits and classes", keys: "Alt+2" }, { part: "window", label: "This window", keys: "Alt+3" }]
                 PlainButton {
                     required property var modelData
                     objectName: "part-" + modelData.part
                     text: modelData.label
-                    primary: page.part === modelData.part
+                    on: page.part === modelData.part
+                    tip: modelData.keys
                     onClicked: page.part = modelData.part
                 }
             }
@@ -44,7 +61,7 @@ Item {
                 Layout.fillWidth: true
                 spacing: 8
                 Choice { id: effectChoice; model: ["allow", "deny"]; implicitWidth: 84 }
-                Field { id: command; objectName: "ruleCommand"; mono: true; placeholderText: "git status, or make *"; Layout.fillWidth: true; onTextChanged: app.preview(text); onAccepted: add.clicked() }
+                Field { id: command; objectName: "ruleCommand"; mono: true; placeholderText: "git status, or make *"; Layout.fillWidth: true; onTextChanged: app.preview(text); onAccepted: add.clicked(); Keys.onDownPressed: list.forceActiveFocus() }
                 Choice { id: modes; model: ["both", "interactive", "headless"]; implicitWidth: 130 }
                 Field { id: cwd; mono: true; placeholderText: "any folder"; Layout.preferredWidth: 140 }
                 Field { id: comment; placeholderText: "why"; Layout.preferredWidth: 140; onAccepted: add.clicked() }
@@ -72,9 +89,14 @@ Item {
                 clip: true
                 model: app.ruleModel
                 boundsBehavior: Flickable.StopAtBounds
+                activeFocusOnTab: true
+                keyNavigationEnabled: true
+                Keys.onReturnPressed: if (currentItem) currentItem.edit()
+                Keys.onDeletePressed: if (currentItem) app.removeRule(currentItem.key)
                 ScrollBar.vertical: ScrollBar { }
                 delegate: RuleLine {
                     width: ListView.view.width - 12
+                    marked: ListView.isCurrentItem && list.activeFocus
                     shown: page.needle === "" || command.includes(page.needle) || comment.includes(page.needle)
                 }
             }
@@ -84,7 +106,7 @@ Item {
             visible: page.part === "limits"
             Layout.fillWidth: true
             spacing: 8
-            SettingLine { label: "Folders that commands may run in"; value: app.policy.roots || ""; hint: "any folder"; onApplied: text => app.setList("roots", text) }
+            SettingLine { id: firstLimit; label: "Folders that commands may run in"; value: app.policy.roots || ""; hint: "any folder"; onApplied: text => app.setList("roots", text) }
             SettingLine { label: "Variables that a caller may set"; value: app.policy.variables || ""; hint: "none"; onApplied: text => app.setList("variables", text) }
             SettingLine { label: "A request waits for you"; value: app.policy.wait > 0 ? app.policy.wait : ""; hint: "as set"; unit: "s at most"; fieldWidth: 90; onApplied: text => app.setSeconds("wait", text) }
             SettingLine { label: "A headless command lives"; value: app.policy.lifetime > 0 ? app.policy.lifetime : ""; hint: "as set"; unit: "s at most"; fieldWidth: 90; onApplied: text => app.setSeconds("lifetime", text) }
@@ -120,7 +142,7 @@ Item {
                 Text { text: "Looks"; color: look.c.text }
                 Choice { model: ["system", "dark", "light"]; currentIndex: Math.max(0, model.indexOf(app.prefers.theme)); onActivated: app.prefer("theme", currentText); implicitWidth: 110 }
             }
-            Tick { objectName: "notify"; text: "Notify me when something is asked and I am not looking"; on: !!app.prefers.notify; onAsked: on => app.prefer("notify", on) }
+            Tick { id: notify; objectName: "notify"; text: "Notify me when something is asked and I am not looking"; on: !!app.prefers.notify; onAsked: on => app.prefer("notify", on) }
             Tick { objectName: "comeForward"; text: "Raise this window then"; on: !!app.prefers.come_forward; onAsked: on => app.prefer("come_forward", on) }
             Tick { objectName: "keepInTray"; text: "Closing the window keeps it in the tray, where there is one"; on: !!app.prefers.keep_in_tray; onAsked: on => app.prefer("keep_in_tray", on) }
         }
@@ -133,6 +155,7 @@ Item {
     }
     Connections {
         target: app
+        function onPageChanged() { page.enter() }
         function onPreviewed(pattern, text) { if (pattern === command.text) page.effect = text }
     }
 }
