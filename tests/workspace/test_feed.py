@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from wsh.workspace.feed import SessionTranscripts
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import ToolContext
 from wsh.workspace.tool import call_tool
-from wsh.workspace.transcript import Transcript
+from wsh.workspace.transcript import Transcript, TranscriptStore
 
 
 class Desk:
@@ -174,6 +175,7 @@ def test_a_long_output_keeps_its_ends(places: Places, tmp_path: Path) -> None:
 
 def test_documents_leave_after_their_days(places: Places) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
+        await asyncio.sleep(0)  # past the look at old documents with which a desk begins
         now = time.time()
         desk.service.transcripts.put(
             [
@@ -185,5 +187,23 @@ def test_documents_leave_after_their_days(places: Places) -> None:
         built = await call_tool(desk.service, "index_build", {"mode": "transcripts"}, desk.context)
         assert built["transcripts"]["expired"] == 1
         assert [h["snippet"]["text"] for h in await desk.search("bandicoot")] == ["$ make\nbandicoot new"]
+
+    with_desk(places, body)
+
+
+AGES = {"old": 31, "older": 400, "new": 29}
+
+
+def test_documents_leave_though_nobody_builds(places: Places) -> None:
+    store = TranscriptStore(places.index / "transcripts.db", 30)
+    now = time.time()
+    store.put([Transcript(k, "s", "make", "bandicoot", "/", now - days * 86_400, 0, 1) for k, days in AGES.items()])
+    store.close()
+
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        deadline = time.monotonic() + 20
+        while len(await desk.search("bandicoot")) != 1:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
 
     with_desk(places, body)

@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,18 +23,18 @@ from wsh.workspace.child import LocalRunner, Runner, python_module
 from wsh.workspace.error import (
     CapabilityMissing,
     IndexBroken,
-    InvalidArguments,
     NoIndex,
     NothingThere,
     ToolError,
     from_payload,
 )
+from wsh.workspace.excerpt import find_chunk, find_sha256, show_chunk, show_transcript
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import decode_id, iso_time
 from wsh.workspace.reader import Index, Readers
 from wsh.workspace.scanner import Scanners
 from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
-from wsh.workspace.show import Wanted, locate, resolve_inside, show
+from wsh.workspace.show import Wanted, resolve_inside, show
 from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
 from wsh.workspace.transcript import TranscriptStore
 from wsh.workspace.watch import Watcher
@@ -51,6 +50,7 @@ _PHASES = {
     "finishing": "Writing the index",
 }
 _BACKGROUND_NICE = 15
+_RETIRE_EVERY_S = 3600.0
 
 
 class WorkspaceService:
@@ -67,6 +67,7 @@ class WorkspaceService:
         self._base = places.index
         self._around: Surroundings = surroundings or Alone()
         self._source: TranscriptSource | None = None
+        self._retiring: asyncio.Task[None] | None = None
         self._watcher: Watcher | None = None
         self._runner: Runner = runner or LocalRunner()
         self._readers = Readers()
@@ -74,8 +75,22 @@ class WorkspaceService:
         self.transcripts = TranscriptStore(places.index / "transcripts.db", settings.get_int("index.retention_days"))
 
     def use_transcripts(self, source: TranscriptSource) -> None:
-        """Where transcripts come from; without a source there is only what the store holds already."""
+        """Where transcripts come from; without a source there is only what the store holds already.
+
+        From now on those past their days leave by themselves, whether or not anybody builds or searches.
+        """
         self._source = source
+        if self._retiring is None:
+            self._retiring = asyncio.ensure_future(self._retire_transcripts())
+
+    async def _retire_transcripts(self) -> None:
+        while True:
+            try:
+                if self.transcripts.exists():
+                    await asyncio.to_thread(self.transcripts.expire)
+            except sqlite3.Error:
+                log.exception("old transcripts could not be removed")
+            await asyncio.sleep(_RETIRE_EVERY_S)
 
     def start_watching(self) -> None:
         """From now on, workspaces that are built or searched are kept fresh in the background."""
@@ -91,6 +106,9 @@ class WorkspaceService:
             self._watcher.follow(root)
 
     async def aclose(self) -> None:
+        if self._retiring is not None:
+            self._retiring.cancel()
+            await asyncio.gather(self._retiring, return_exceptions=True)
         if self._watcher is not None:
             await self._watcher.aclose()
         await self._scanners.aclose()
@@ -354,12 +372,12 @@ class WorkspaceService:
         if kind == "t":
             return await asyncio.to_thread(self._show_transcript, root, id, uid, start_line, end_line, max_bytes)
         current = home.find_current()
-        chunk = None if current is None else await self._read_index(current, lambda index: _find_chunk(index, uid))
+        chunk = None if current is None else await self._read_index(current, lambda index: find_chunk(index, uid))
         if chunk is None:
             raise NothingThere(
                 f"The index of {root} has no hit {id}.", hint="The text has changed since; search again.", id=id
             )
-        shown = await _stoppable(lambda stop: _show_chunk(root, chunk, start_line, end_line, max_bytes, stop))
+        shown = await _stoppable(lambda stop: show_chunk(root, chunk, start_line, end_line, max_bytes, stop))
         return await self._finish_shown(shown, root, home, id)
 
     async def _finish_shown(
@@ -369,7 +387,7 @@ class WorkspaceService:
         known: str | None = None
         if current is not None:
             try:
-                known = await self._read(current, lambda c: _find_sha256(c, shown["path"]))
+                known = await self._read(current, lambda c: find_sha256(c, shown["path"]))
             except IndexBroken:
                 known = None
         modified = shown.pop("modifiedNs")
@@ -390,7 +408,7 @@ class WorkspaceService:
         if found is None:
             raise NothingThere(f"There is no transcript {id}.", hint="It may have expired; search again.", id=id)
         facts, text = found
-        return _transcript_lines(root, id, facts, text, start_line or 1, end_line, max_bytes)
+        return show_transcript(root, id, facts, text, start_line or 1, end_line, max_bytes)
 
     # check_status and workspace_status
 
@@ -456,27 +474,6 @@ def _no_transcripts() -> CapabilityMissing:
     )
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    path: str
-    first: int
-    last: int
-    sha256: str
-    text: bytes
-
-
-def _find_chunk(index: Index, uid: int) -> _Chunk | None:
-    row = index.connection.execute(
-        "SELECT f.id, f.path, c.start_line, c.end_line, f.sha256, c.start_byte, c.end_byte "
-        "FROM chunk c JOIN file f ON f.id = c.file WHERE c.uid = ?",
-        (uid,),
-    ).fetchone()
-    if row is None:
-        return None
-    file_id, path, first, last, sha256, start, end = row
-    return _Chunk(path, first, last, sha256, index.read_text(file_id)[start:end])
-
-
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
     """`work` on a thread, told to stop when the caller is cancelled."""
     stop = threading.Event()
@@ -484,61 +481,3 @@ async def _stoppable(work: Callable[[threading.Event], T]) -> T:
         return await asyncio.to_thread(work, stop)
     finally:
         stop.set()
-
-
-def _show_chunk(
-    root: str, chunk: _Chunk, start: int | None, end: int | None, max_bytes: int, stop: threading.Event
-) -> dict[str, Any]:
-    """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now."""
-
-    def wanted(first: int, last: int) -> Wanted:
-        return Wanted(start or first, end if end is not None else max(last, start or 0), max_bytes)
-
-    try:
-        shown = show(root, chunk.path, wanted(chunk.first, chunk.last), stop)
-    except InvalidArguments:
-        if start is not None:
-            raise
-        shown = show(root, chunk.path, Wanted(1, end, max_bytes), stop)
-    if shown["sha256"] == chunk.sha256 or start is not None or end is not None:
-        return shown
-    moved = locate(root, chunk.path, chunk.text)
-    if moved is None:
-        return shown
-    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first), stop)
-
-
-def _find_sha256(connection: sqlite3.Connection, path: str) -> str | None:
-    row = connection.execute("SELECT sha256 FROM file WHERE path = ?", (path,)).fetchone()
-    return None if row is None else row[0]
-
-
-def _transcript_lines(
-    root: str, id: str, facts: dict[str, Any], text: str, start: int, end: int | None, max_bytes: int
-) -> dict[str, Any]:
-    lines = text.split("\n")
-    if start > len(lines):
-        raise InvalidArguments(f"startLine {start} is beyond the transcript's {len(lines)} lines.")
-    chosen = "\n".join(lines[start - 1 : end])
-    data = chosen.encode("utf-8")
-    shown = data[:max_bytes].decode("utf-8", "ignore")
-    return {
-        "workspace": root,
-        "id": id,
-        "source": "transcript",
-        "path": None,
-        "size": len(text.encode("utf-8")),
-        "lang": None,
-        "binary": False,
-        "encoding": "utf-8",
-        "sha256": None,
-        "text": shown,
-        "startLine": start,
-        "endLine": start + shown.count("\n"),
-        "totalLines": len(lines),
-        "truncated": len(data) > max_bytes,
-        "modifiedAt": None,
-        "indexed": True,
-        "changedSinceIndex": False,
-        "transcript": facts,
-    }
