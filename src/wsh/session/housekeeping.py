@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_CAP_SLACK = 20
 _TICK_S = 0.5
 _RETENTION_EVERY_S = 60.0
 _CAP_EVERY_BYTES = 32 << 20
@@ -165,13 +166,19 @@ class Housekeeping:
         total = sum(sizes.values())
         if total <= self._cap_bytes:
             return
+        goal = (
+            self._cap_bytes - self._cap_bytes // _CAP_SLACK
+        )  # a little below, so that a flood does not bring us here each tick
         for session in sorted(sessions, key=lambda s: s.last_activity):
-            if total <= self._cap_bytes:
+            if total <= goal:
                 break
-            session.terminal.trim_scrollback(0)
-            after = session.terminal.memory_bytes
-            total -= sizes[session] - after
-            log.warning("scrollback of %s dropped: all of them together are over the cap", session.name)
+            terminal = session.terminal
+            history = terminal.total_lines - terminal.first_line - terminal.rows
+            excess = min(1.0, (total - goal) / max(1, sizes[session]))
+            dropped = terminal.trim_scrollback(int(history * (1.0 - excess)))
+            total -= sizes[session] - terminal.memory_bytes
+            if dropped:
+                log.warning("%d old lines of %s dropped: all scrollbacks are over the cap", dropped, session.name)
 
     async def _retain(self) -> None:
         """End the retention of exited sessions: by age, then by size, oldest first."""
