@@ -170,7 +170,7 @@ class Housekeeping:
             self._cap_bytes - self._cap_bytes // _CAP_SLACK
         )  # a little below, so that a flood does not bring us here each tick
         for session in sorted(sessions, key=lambda s: s.last_activity):
-            if total <= goal:
+            if total <= self._cap_bytes:
                 break
             terminal = session.terminal
             history = terminal.total_lines - terminal.first_line - terminal.rows
