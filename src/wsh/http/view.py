@@ -163,4 +163,6 @@ def _act(viewers: Viewers, viewer: Viewer, message: Resize | Move | TakeOver | H
                 raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")
             viewers.session.take_over(viewer.id)
         case HandBack():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot hand back.", hint="Whoever types here can.")
             viewers.session.hand_back()

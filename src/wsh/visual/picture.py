@@ -63,10 +63,11 @@ class Picture:
         rows: list[bytes] = [b""] * window.rows
         above = self._overlays_by_row()
         program = [] if stage.has_canvas else self._terminal.vt_rows()
+        first, count = layout.first_row, min(layout.pty_rows, len(program))
         for at in range(window.rows):
             row = window.top + at
-            index = row - layout.first_row
-            inside = 0 <= index < min(layout.pty_rows, len(program))
+            index = row - first
+            inside = 0 <= index < count
             if row in above or not whole:
                 cells = self._terminal.styled_rows(index, index)[0] if inside else []
                 rows[at] = self._compose(row, lay_spans(cells), above.get(row, ()), window)
