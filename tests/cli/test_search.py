@@ -55,6 +55,7 @@ def test_a_folder_is_built_searched_exported_and_imported(wsh: Shell, tmp_path: 
     archive.write_text("broken")
     refused = other("index", "import", "--json", str(archive))
     assert json.loads(refused.stderr)["error"]["details"]["tool_code"] == "DOWNLOAD_VERIFY_FAILED"
+    assert "(DOWNLOAD_VERIFY_FAILED)" in other("index", "import", str(archive)).stderr
 
 
 def test_what_a_session_printed_is_found_from_the_command_line(wsh: Shell) -> None:

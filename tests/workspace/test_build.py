@@ -223,6 +223,23 @@ def test_files_that_are_no_text_are_skipped_and_counted(tools: Tools, tree: Path
     assert tools("show_file", path="latin.txt")["encoding"] == "iso-8859-1"
 
 
+def test_a_file_that_changes_while_it_is_read_is_left_out_and_had_later(tools: Tools, tree: Path) -> None:
+    hot = tree / "hot.txt"
+    hot.write_text("the dunnart runs\n" * 100_000)
+    churn = "import itertools, os, sys\nfor n in itertools.count(10**18): os.utime(sys.argv[1], ns=(n, n))"
+    writer = subprocess.Popen([sys.executable, "-c", churn, str(hot)])
+    try:
+        deadline = time.monotonic() + 30
+        while tools("index_build", full=True)["skippedByReason"] != {"changedWhileRead": 1}:
+            assert time.monotonic() < deadline
+        assert tools.paths(query="dunnart") == [] and tools.paths(query="quokka") == ["docs/guide.md"]
+    finally:
+        writer.kill()
+        writer.wait()
+    assert tools("index_build")["skippedByReason"] == {}
+    assert set(tools.paths(query="dunnart")) == {"hot.txt"}
+
+
 # updating
 
 

@@ -36,7 +36,8 @@ def report_error(error: WshError) -> int:
     if "--json" in sys.argv:
         click.echo(json.dumps({"error": error.to_wire()}), err=True)
     else:
-        click.echo(f"wsh: {error.message}", err=True)
+        code = error.to_wire().get("details", {}).get("tool_code")  # of the tools that have codes of their own
+        click.echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
         if error.hint:
             click.echo(f"     {error.hint}", err=True)
     return exit_status(error)
