@@ -208,7 +208,7 @@ def take_terminals(server: RunningServer, display: str, project: Path) -> None:
         "position": "bottom",
         "height": 2,
         "background": "#20303f",
-        "spans": [{"text": " build 42 % · 3 tests failed\n"}, {"text": " watching htop"}],
+        "spans": [{"text": " build 42 % · 3 tests failed\n"}, {"text": " watching the services"}],
     }
     for session, path, body, name in (
         ("editor", "overlay", note, "overlay"),

@@ -390,7 +390,11 @@ class Viewers:
 
     def _banner(self) -> str:
         owner = self.stage.input.owner
-        return "" if owner is None else f"keys captured by {owner} · Ctrl+\\ to take them back"
+        if owner is None:
+            return ""
+        kind, _, name = owner.partition(":")
+        who = name if kind == name else f"{kind} {name}".rstrip()
+        return f"keys captured by {who} · Ctrl+\\ to take them back"
 
     # keys
 
