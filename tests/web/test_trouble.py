@@ -195,7 +195,7 @@ def test_a_phone_has_the_keys_that_its_keyboard_lacks(server: RunningServer, bro
         page.goto(link(server))
         until(watched, lambda t: "ready" in t, "the program")
         page.locator(".single .emulator").tap()
-        for name in ("Escape", "ArrowUp", "ArrowLeft", "Tab", "|"):
+        for name in ("esc", "ArrowUp", "ArrowLeft", "tab", "|"):
             phone(page, name)
         until(watched, lambda t: re.search(r"\^\[\^\[\[A\^\[\[D\s+\|", t) is not None, "escape, arrows, tab, bar")
         phone(page, "alt")

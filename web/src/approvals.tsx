@@ -43,6 +43,7 @@ export interface Approval {
 }
 
 const EVERY_MS = 1000;
+const HIDDEN_TURNS = 5;
 
 export const approvals = signal<readonly Approval[]>([]);
 /** Whether the user lets this page answer. */
@@ -53,7 +54,7 @@ export const waitingApprovals = (): readonly Approval[] => waits.value;
 
 let last = "";
 export async function lookAtApprovals(): Promise<void> {
-  if (connection.peek() !== "connected" || document.visibilityState !== "visible") return;
+  if (connection.peek() !== "connected") return;
   try {
     const found = await get<{ requests: Approval[]; answered_in: string[] }>("/approvals");
     const text = JSON.stringify(found.requests);
@@ -66,12 +67,14 @@ export async function lookAtApprovals(): Promise<void> {
   }
 }
 
-/** Ask while somebody can see the answer. */
+/** Every second while somebody looks; less often for the tab's title alone. */
 export function followApprovals(): void {
+  let turn = 0;
   setInterval(() => {
     if (waits.peek().length > 0) now.value = Date.now() / 1000;
-    void lookAtApprovals();
+    if (document.visibilityState === "visible" || ++turn % HIDDEN_TURNS === 0) void lookAtApprovals();
   }, EVERY_MS);
+  document.addEventListener("visibilitychange", () => void lookAtApprovals());
   connection.subscribe(() => void lookAtApprovals());
   effect(() => {
     document.title = waits.value.length > 0 ? `(${waits.value.length}) wsh` : "wsh";

@@ -20,7 +20,7 @@ export function KeyBar(props: { name: string }) {
   // The keyboard of the phone stays open only if the terminal keeps the focus.
   const stay = (event: Event): void => event.preventDefault();
   const key = ([label, name]: [string, string]) => (
-    <button key={name} aria-label={name} onPointerDown={stay} onMouseDown={stay} onClick={() => typeKey(props.name, name)}>
+    <button key={name} title={name} aria-label={name.startsWith("Arrow") ? name : undefined} onPointerDown={stay} onMouseDown={stay} onClick={() => typeKey(props.name, name)}>
       {label}
     </button>
   );
