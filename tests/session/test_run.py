@@ -162,6 +162,7 @@ def test_repls_and_nested_shells_fall_back_and_say_so(places: Places) -> None:
         assert repl.finished_by == "prompt" and repl.command_id == 1
         answer = await run(session, "print(6*7)")
         assert answer.finished_by == "prompt" and answer.exit_code is None
+        assert answer.output is not None and answer.output.text.splitlines() == ["print(6*7)", "42", ">>>"]
         assert any(str(line) == "42" for line in session.terminal.screen(styled=False).lines)
         left = await run(session, "raise SystemExit(9)")
         assert (left.finished_by, left.exit_code, left.command_id) == ("command", 9, 1)
@@ -169,6 +170,7 @@ def test_repls_and_nested_shells_fall_back_and_say_so(places: Places) -> None:
         assert nested.finished_by == "prompt"
         inner = await run(session, "echo inner; false")
         assert inner.finished_by == "prompt" and inner.exit_code is None
+        assert inner.output is not None and inner.output.text.splitlines()[:2] == ["echo inner; false", "inner"]
         assert (await session.look()).at_prompt == "unknown"
         assert (await run(session, "exit 6")).exit_code == 6
         replaced = await run(session, "exec bash --norc")
@@ -303,7 +305,8 @@ def test_without_integration_silence_ends_the_run(places: Places) -> None:
         ):
             await session.wait_until_quiet(100)
             outcome = await run(session, "echo hello")
-            assert outcome.finished_by == "prompt" and outcome.exit_code is None and outcome.output is None
+            assert outcome.finished_by == "prompt" and outcome.exit_code is None
+            assert outcome.output is not None and outcome.output.text.splitlines()[:2] == ["echo hello", "hello"]
             assert session.list_commands() == [] and (await session.look()).integration == "off"
             assert "hello" in [str(line) for line in session.terminal.screen(styled=False).lines]
             began = time.monotonic()

@@ -47,7 +47,7 @@ class RunOutcome:
     generation: int
     exit_code: int | None = None
     output: OutputText | None = None
-    """What the command printed; so far, if it goes on."""
+    """What the command printed; so far, if it goes on. What came after the input, if a program was running already."""
     duration_ms: float | None = None
     pipestatus: list[int] | None = None
     command_id: int | None = None
@@ -333,7 +333,10 @@ class _Run:
             capture = log.captured(running)
             text = await capture.render(running.rows, running.cols, self._max_output) if capture else None
             return RunOutcome(by, session.generation, output=text, command_id=running.id, commands=(running.id,))
-        return RunOutcome(by, session.generation, command_id=running.id if running is not None else None)
+        # What a program paints on the whole screen is read from the screen.
+        text = None if session.terminal.alt else await self._since_input()
+        number = running.id if running is not None else None
+        return RunOutcome(by, session.generation, output=text, command_id=number)
 
     async def _output(self) -> OutputText:
         new = [(command, capture) for command, capture in self._ended if command.id > self._running_before]
