@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -264,3 +266,69 @@ def test_a_program_that_was_exchanged_after_it_was_shown_does_not_run(
         assert (refused.status, refused.code) == (409, "approval_changed")
         assert caller.result()["success"] is False
     assert not proof.exists()
+
+
+def test_what_is_typed_into_a_terminal_is_approved_each_time(permitting: RunningServer) -> None:
+    def ask(**request: Any) -> tuple[threading.Thread, list[dict[str, Any]]]:
+        got: list[dict[str, Any]] = []
+        thread = threading.Thread(
+            target=lambda: got.append(permitting.request("POST", "/terminal", request, timeout=60).json)
+        )
+        thread.start()
+        return thread, got
+
+    def waiting(kind: str) -> list[dict[str, Any]]:
+        found = permitting.get("/approvals")["requests"]
+        return [one for one in found if one["state"] == "waiting" and one["kind"] == kind and one["digest"]]
+
+    def say_yes(kind: str) -> dict[str, Any]:
+        wait_for(lambda: bool(waiting(kind)), f"the request to {kind}")
+        (shown,) = waiting(kind)
+        body = {"digest": shown["digest"], "decision": "approve"}
+        assert permitting.request("POST", f"/approvals/{shown['id']}", {**body, "scope": "session"}).status == 400
+        assert permitting.request("POST", f"/approvals/{shown['id']}", {**body, "command": "echo"}).status == 400
+        assert permitting.request("POST", f"/approvals/{shown['id']}", body).status == 200
+        return shown
+
+    opened, first = ask(
+        action="execute", invocation={"mode": "interactive", "intent": "open_only"}, runtime={"timeout_ms": 20_000}
+    )
+    opened.join(30)  # a terminal without a command runs at once where both policies say so
+    identity = first[0]["identity"]
+    typed, second = ask(
+        action="execute",
+        invocation={"mode": "interactive", "intent": "execute_command"},
+        execution={"command": "echo typed-$((40+2))"},
+        target={"terminal_id": identity["terminal_id"]},
+        runtime={"timeout_ms": 20_000},
+    )
+    shown = say_yes("send")
+    assert shown["evidence"]["argv"] == ["'echo typed-$((40+2))'"] and shown["evidence"]["scopes"] == ["once"]
+    typed.join(30)
+    assert "typed-42" in second[0]["result"]["stdout"], second
+    ended = permitting.request("POST", "/terminal", {"action": "terminate", "target": identity})
+    assert ended.status == 200
+
+
+def test_a_request_whose_caller_hung_up_cannot_be_approved(permitting: RunningServer, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    body = {
+        "action": "execute",
+        "invocation": {"mode": "interactive", "intent": "execute_command"},
+        "execution": {"command": "touch", "args": [str(target)]},
+        "runtime": {"timeout_ms": 30_000, "cwd": "/"},
+    }
+    caller = http.client.HTTPConnection("127.0.0.1", permitting.port, timeout=30)
+    caller.request("POST", "/terminal", json.dumps(body), {**permitting.auth, "Content-Type": "application/json"})
+
+    def find() -> dict[str, Any]:
+        found = permitting.get("/approvals")["requests"]
+        return next((one for one in found if str(target) in one["command"]), {})
+
+    wait_for(lambda: bool(find().get("digest")), "the request is shown")
+    shown = find()
+    caller.close()
+    wait_for(lambda: find()["state"] != "waiting", "it is withdrawn")
+    late = permitting.request("POST", f"/approvals/{shown['id']}", {"digest": shown["digest"], "decision": "approve"})
+    assert (late.status, late.code) == (409, "approval_settled")
+    assert not target.exists()
