@@ -12,6 +12,7 @@ ids of its own, and goes on; the host sees failures for the requests that were u
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -35,6 +36,9 @@ CHUNK = 1 << 18
 DRAIN_S = 2.0
 # A server that restarts gets this long before the pump starts one itself.
 RESTART_S = 0.5
+# How long a server that dies under the greeting may be followed by others that do.
+START_S = 10.0
+HAND_OVERS = 5
 
 _REQUEST_HEAD = (
     b"POST /mcp/stdio HTTP/1.1\r\nHost: localhost\r\nWsh-Role: agent\r\nWsh-Agent: mcp\r\n"
@@ -49,6 +53,10 @@ class Refused(Exception):
     """The server is there and does not want us."""
 
 
+class _Broken(Exception):
+    """The connection ended before the greeting was over."""
+
+
 class Upstream:
     """One exchange with one server."""
 
@@ -60,6 +68,18 @@ class Upstream:
     @classmethod
     async def open(cls, places: Places, greeting: Mapping[str, Any], *, start: bool, wait_s: float) -> Upstream:
         """Connect (starting a server if need be and `start`) and greet. Raises ServerGone or Refused."""
+        deadline = time.monotonic() + (START_S if start else 0.0)
+        while True:
+            try:
+                return await cls._open_once(places, greeting, start, wait_s)
+            except _Broken as problem:
+                # The socket of a server that is being killed takes connections until the kernel has closed it.
+                if time.monotonic() >= deadline:
+                    raise ServerGone(f"the connection broke while greeting ({problem})") from None
+                await asyncio.sleep(0.02)
+
+    @classmethod
+    async def _open_once(cls, places: Places, greeting: Mapping[str, Any], start: bool, wait_s: float) -> Upstream:
         upstream = cls(*await _connect(places, start, wait_s))
         writer = upstream._writer
         try:
@@ -70,7 +90,10 @@ class Upstream:
             answer = json.loads(line).get("wsh") if line else None
         except (OSError, asyncio.IncompleteReadError, ValueError) as problem:
             upstream.close()
-            raise ServerGone(f"the connection broke while greeting ({problem})") from None
+            raise _Broken(str(problem)) from None
+        if answer is None:
+            upstream.close()
+            raise _Broken("it ended")
         if not isinstance(answer, dict) or "refused" in answer:
             upstream.close()
             raise Refused(str(answer["refused"]) if answer else "The server gave no greeting.")
@@ -127,17 +150,19 @@ class Upstream:
 async def _connect(places: Places, start: bool, wait_s: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A server that restarts is given `wait_s` to come back; then one is started."""
     patience = time.monotonic() + wait_s
+    deadline = patience + START_S
     while True:
         try:
             return await asyncio.open_unix_connection(str(places.socket), limit=1 << 20)
         except OSError as problem:
-            if time.monotonic() < patience:
-                await asyncio.sleep(0.02)
-                continue
-            if not start:
+            now = time.monotonic()
+            if now >= patience and (not start or now >= deadline):
                 raise ServerGone(str(problem)) from None
-        await ensure_server(places)
-        start = False
+        if time.monotonic() < patience:
+            await asyncio.sleep(0.02)
+        else:
+            # What this finds may be the end of the last server; then the next turn finds nothing and starts one.
+            await ensure_server(places)
 
 
 class Pump:
@@ -167,6 +192,10 @@ class Pump:
         self._initialized: bytes | None = None
         self._subscribed: dict[str, None] = {}
         self._skip_acknowledgements = 0
+        self._carried: set[str] = set()
+        """Requests that are being handed over: no end of a server fails them."""
+        self._sent_on: dict[str, Upstream] = {}
+        self._last: tuple[jsonrpc.Message, bytes] | None = None
         self._wire: Wire | None = None
         self._ended = asyncio.Event()
         self._failure: str | None = None
@@ -229,14 +258,41 @@ class Pump:
             return
         out = jsonrpc.dump(read.body) if read.normalised else line.strip() + b"\n"
         self._remember(read, out)
+        await self._hand_over(wire, read, out)
+
+    async def _hand_over(self, wire: Wire, read: jsonrpc.Message, out: bytes) -> None:
+        """Give one message to a server. What could not be written was read by nobody, so it goes to the next one."""
+        text = "The wsh server went away."
+        key = jsonrpc.canonical_id(read.id) if read.is_request else None
+        if key is not None:
+            self._carried.add(key)
         try:
-            upstream = await self._get_upstream(wait_s=RESTART_S)
-            await upstream.send(out)
-        except (ServerGone, OSError) as problem:
-            text = problem.message if isinstance(problem, ServerGone) else "The wsh server went away."
-            self._forget(read)
-            if read.is_request:
-                await wire.write(jsonrpc.dump(_gone(read, text)))
+            for _ in range(HAND_OVERS):
+                try:
+                    upstream = await self._get_upstream(wait_s=RESTART_S)
+                    self._last = (read, out)
+                    if key is not None:
+                        self._sent_on[key] = upstream
+                    await upstream.send(out)
+                except ServerGone as problem:
+                    text = problem.message
+                    break
+                except OSError:
+                    self._let_go(upstream)
+                    continue
+                if self._upstream is upstream or key not in self._open:
+                    return
+                break  # it ended meanwhile, and nobody knows what it had read
+        finally:
+            self._carried.discard(key or "")
+        self._forget(read)
+        if read.is_request:
+            await wire.write(jsonrpc.dump(_gone(read, text)))
+
+    def _let_go(self, upstream: Upstream) -> None:
+        upstream.close()
+        if self._upstream is upstream:
+            self._upstream = None
 
     def _remember(self, read: jsonrpc.Message, line: bytes) -> None:
         if read.is_request:
@@ -260,6 +316,7 @@ class Pump:
 
     def _close_request(self, key: str) -> None:
         self._open.pop(key, None)
+        self._sent_on.pop(key, None)
         if not self._open:
             self._idle.set()
 
@@ -284,7 +341,8 @@ class Pump:
             return upstream
 
     async def _repeat(self, upstream: Upstream) -> None:
-        listening = [m for m in self._open.values() if m.method == "subscriptions/listen"]
+        waiting = [message for key, message in self._open.items() if key not in self._carried]
+        listening = [message for message in waiting if message.method == "subscriptions/listen"]
         first = self._handshake is not None and self._following is not None
         if first and self._handshake is not None:
             await upstream.send(_under_private_id(self._handshake, "initialize"))
@@ -301,6 +359,7 @@ class Pump:
     async def _follow(self, upstream: Upstream) -> None:
         """Copy what the server says to the host until it ends; then fail what was under way and reconnect."""
         assert self._wire is not None
+        unread = False
         try:
             async for line in upstream:
                 answered = _ANSWERED.match(line)
@@ -317,19 +376,31 @@ class Pump:
             if self._wire.broken:
                 self._ended.set()
                 return
-            del problem
+            # The kernel says so when the server died before it had read all that we sent.
+            unread = problem.errno == errno.ECONNRESET
         except OSError:
             pass
-        upstream.close()
-        self._upstream = None
-        await self._fail_open("The wsh server went away while this request was under way.")
+        self._let_go(upstream)
+        again = self._find_unread() if unread else None
+        spared = jsonrpc.canonical_id(again[0].id) if again is not None else None
+        await self._fail_open(upstream, "The wsh server went away while this request was under way.", spared)
+        if again is not None:
+            await self._hand_over(self._wire, *again)
         if self._initialized is not None or self._open:
             await self._await_next_server()
 
-    async def _fail_open(self, text: str) -> None:
+    def _find_unread(self) -> tuple[jsonrpc.Message, bytes] | None:
+        """The request that was sent last, if it waits for its answer: a part of it at least was never read."""
+        if self._last is None or not self._last[0].is_request:
+            return None
+        key = jsonrpc.canonical_id(self._last[0].id) or ""
+        return self._last if key in self._open and key not in self._carried else None
+
+    async def _fail_open(self, upstream: Upstream, text: str, spared: str | None) -> None:
         assert self._wire is not None
         for key, message in list(self._open.items()):
-            if message.method != "subscriptions/listen":
+            kept = message.method == "subscriptions/listen" or key == spared or key in self._carried
+            if not kept and self._sent_on.get(key) is upstream:
                 self._close_request(key)
                 await self._wire.write(jsonrpc.dump(_gone(message, text)))
 

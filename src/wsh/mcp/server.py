@@ -207,6 +207,11 @@ def build_server(door: Door) -> WshServer:
     async def cancel(ctx: Context, params: CancelParams) -> None:
         desk.cancel(door.find_caller(ctx).owner, params.id)
 
+    async def cancel_by_request(ctx: Context, params: CancelParams) -> types.EmptyResult:
+        """Some clients give every message an id; theirs is answered, and the call itself as always."""
+        desk.cancel(door.find_caller(ctx).owner, params.id)
+        return types.EmptyResult()
+
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
         if ctx.protocol_version != MODERN_VERSION:
             door.resources.greet(ctx)
@@ -238,6 +243,7 @@ def build_server(door: Door) -> WshServer:
         on_subscriptions_listen=ListenHandler(door.resources.bus),
     )
     server.add_notification_handler("$/cancelRequest", CancelParams, cancel)
+    server.add_request_handler("$/cancelRequest", CancelParams, cancel_by_request)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
     server.middleware[:] = [guard, make_version_stamp(registry), put_structured]
