@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from wsh.workspace.query import Term
 from wsh.workspace.word import split_humps
@@ -75,6 +76,7 @@ def name_factor(name: str, asked: frozenset[str]) -> float:
     return 1.0 + 1.5 * overlap + (1.0 if overlap == 1.0 else 0.0)
 
 
+@lru_cache(maxsize=20_000)
 def place_factor(path: str) -> float:
     factor = 0.75 if _LOW_PLACES.search(path) else 1.0
     return factor * 0.8 if _STUBS.search(path) else factor
