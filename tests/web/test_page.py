@@ -220,6 +220,14 @@ def test_a_phone_shows_one_terminal_and_a_drawer(server: RunningServer, browser:
         page.get_by_role("button", name="Sessions").click()
         expect(page.locator(".session")).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        for place, shown in (("Queue", ".queue"), ("Search", ".search"), ("Server", ".admin"), ("Grid", ".grid")):
+            page.locator(".place", has_text=place).click()
+            expect(page.locator(shown)).to_be_visible()
+            expect(page.locator(".sidebar")).not_to_be_in_viewport()
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
+            page.get_by_role("button", name="Sessions").click()
+        page.locator(".session").click()
+        expect(page.locator(".bar h1")).to_be_in_viewport()
 
 
 def test_the_page_works_under_a_prefix(places: Places, browser: Browser) -> None:

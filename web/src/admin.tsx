@@ -9,7 +9,7 @@ const entry = (key: string, typed: boolean): string =>
 
 /** What each MCP client reads, and from where. `wsh mcp install` writes the same. */
 const CLIENTS: [name: string, label: string, file: string, text: string][] = [
-  ["claude-code", "Claude Code", ".mcp.json, or run: claude mcp add wsh -- wsh mcp", entry("mcpServers", true)],
+  ["claude-code", "Claude Code", ".mcp.json", entry("mcpServers", true)],
   ["claude-desktop", "Claude Desktop", "claude_desktop_config.json", entry("mcpServers", false)],
   ["vscode", "VS Code", ".vscode/mcp.json", entry("servers", true)],
   ["cursor", "Cursor", ".cursor/mcp.json", entry("mcpServers", false)],

@@ -25,6 +25,14 @@ export function App() {
             {waitingApprovals().length === 1 ? "An agent asks" : `Agents ask ${waitingApprovals().length} times`} for your approval. Show
           </button>
         )}
+        {view.value !== "single" && (
+          <div class="phone-bar">
+            <button aria-label="Sessions" onClick={(event) => (event.stopPropagation(), (sidebarOpen.value = true))}>
+              ☰
+            </button>
+            <button onClick={() => (view.value = "single")}>Back to the terminal</button>
+          </div>
+        )}
         <Stage />
       </main>
       {inspector.value && view.value === "single" && <Inspector />}

@@ -204,7 +204,7 @@ function Over(props: { approval: Approval }) {
           <bdi>{approval.command || KINDS[approval.kind]}</bdi>
         </code>
         <span class="push" />
-        <span class="soft">{new Date((approval.ended ?? 0) * 1000).toLocaleTimeString()}</span>
+        <span class="soft nowrap">{new Date((approval.ended ?? 0) * 1000).toLocaleTimeString()}</span>
       </header>
       {(approval.by ?? approval.reason) && (
         <p class="soft">

@@ -34,6 +34,8 @@ interface Policy {
 
 interface AuditEntry {
   seq: number;
+  trace_id?: string;
+  by?: string | null;
   ts: string;
   kind: string;
   tool?: string;
@@ -153,9 +155,12 @@ function PolicyView(props: { tick: number }) {
   );
 }
 
-function subject(entry: AuditEntry): string {
-  if (entry.command) return entry.command;
-  return (entry.argv ?? []).flat().join(" ");
+function subject(entry: AuditEntry, all: AuditEntry[]): string {
+  const own = entry.command ?? (entry.argv ?? []).flat().join(" ");
+  if (own || !entry.trace_id) return own;
+  // What was decided on stands in the decision of the same trace.
+  const decision = all.find((other) => other.trace_id === entry.trace_id && other.kind === "decision");
+  return decision ? subject({ ...decision, trace_id: undefined }, []) : "";
 }
 
 function AuditTail(props: { tick: number }) {
@@ -179,16 +184,21 @@ function AuditTail(props: { tick: number }) {
             const outcome = entry.effect ?? entry.outcome ?? (entry.exit_code === undefined ? "" : `exit ${entry.exit_code}`);
             return (
               <tr key={entry.seq} title={entry.reason}>
-                <td class="soft">{new Date(entry.ts).toLocaleTimeString()}</td>
+                <td class="soft nowrap">{new Date(entry.ts).toLocaleTimeString()}</td>
                 <td>{entry.kind}</td>
                 <td>
                   <span class={`verdict ${outcome}`}>{outcome}</span>
                 </td>
                 <td class="mono">
-                  <bdi>{subject(entry)}</bdi>
+                  <bdi>{subject(entry, found.entries)}</bdi>
                 </td>
                 <td class="soft">
                   <bdi>{entry.actor ?? entry.role ?? ""}</bdi>
+                  {entry.by && (
+                    <>
+                      , decided by <bdi>{entry.by}</bdi>
+                    </>
+                  )}
                 </td>
               </tr>
             );

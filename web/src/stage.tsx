@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LastInput } from "./api";
-import { Approvals } from "./approvals";
+import { Approvals, waitingApprovals } from "./approvals";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
@@ -198,7 +198,7 @@ export function Queue() {
     <section class="queue">
       <h1>What wants attention</h1>
       <Approvals />
-      {wanting.value.length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
+      {wanting.value.length === 0 && waitingApprovals().length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
       <ul>
         {wanting.value.map((entry) => (
           <li key={entry.info.name}>
