@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
-_LOAD = 30.0
+_LOAD = 40.0
 """Making frames takes at most one part in so many of the time."""
-_FRAME_S = 0.002
+_FRAME_S = 0.001
 """About how long making one frame may take, when many lines scrolled off."""
 _INPUT_BYTES = 16 << 20
 """Typed and pasted bytes that may wait for a program that does not read."""
