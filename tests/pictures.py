@@ -187,7 +187,7 @@ def take_windows(server: RunningServer, window: Desk, theme: str, project: Path)
     third.answer()
     time.sleep(1.5)
     window.picture(OUT / "window-terminal.png")
-    for key, name in (("ctrl+3", "history"), ("ctrl+4", "settings")):
+    for key, name in (("ctrl+3", "history"), ("ctrl+4", "settings"), ("alt+2", "limits")):
         window.press(key)
         time.sleep(0.8)
         window.picture(OUT / f"window-{name}.png")

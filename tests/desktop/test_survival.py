@@ -81,8 +81,8 @@ def test_requests_and_terminals_outlive_their_display_and_are_shown_again(
                 wait_until(lambda: proof.read_text() == "typed\n", "typing into the terminal that survived")
 
 
-def test_a_second_start_on_another_display_brings_the_window_there(places: Places, display: str) -> None:
-    with desk(places, display) as window, virtual_screen() as other:
+def test_a_second_start_on_another_display_brings_the_window_there(places: Places) -> None:
+    with virtual_screen() as display, desk(places, display) as window, virtual_screen() as other:
         done = subprocess.run(
             [sys.executable, "-m", "wsh.desktop.main", "--port", "0"],
             env={**os.environ, "DISPLAY": other},
@@ -121,11 +121,9 @@ def test_a_window_that_is_killed_comes_back_with_what_waits(window: Desk, server
     window.wait_for_pending(0)
 
 
-def test_a_session_of_the_server_is_shown_again_when_its_server_is_back(
-    places: Places, display: str, tmp_path: Path
-) -> None:
+def test_a_session_of_the_server_is_shown_again_when_its_server_is_back(places: Places, tmp_path: Path) -> None:
     proof = tmp_path / "typed"
-    with desk(places, display) as window:
+    with virtual_screen() as display, desk(places, display) as window:
         with running_server(places, check_left=False) as server:
             body = {"name": "far", "command": "bash --norc", "cwd": str(tmp_path)}
             assert server.request("POST", "/sessions", body).status == 201

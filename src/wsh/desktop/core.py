@@ -33,7 +33,7 @@ from wsh.policy.store import PolicyStore
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import WshError
-from wsh.wire.place import Places, ensure_private
+from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import Settings
 
 log = logging.getLogger(__name__)
@@ -314,8 +314,9 @@ class Core:
     async def export(self, path: str) -> None:
         """Write the history as JSON lines, with what was printed where it is still kept."""
         lines = [json.dumps(self._history_line(row), ensure_ascii=False) + "\n" for row in self.end.history.values()]
-        await asyncio.to_thread(Path(path).write_text, "".join(lines), encoding="utf-8")
-        self._tell(Notice(f"{len(lines)} lines were written to {path}."))
+        target = Path(os.path.expanduser(path))
+        await asyncio.to_thread(write_private, target, "".join(lines).encode())
+        self._tell(Notice(f"{len(lines)} lines were written to {target}."))
 
     def _history_line(self, row: HistoryRow) -> dict[str, Any]:
         line = dataclasses.asdict(row)

@@ -133,6 +133,7 @@ class TerminalItem(QQuickPaintedItem):
         super().geometryChange(new, old)
         if new.size() != old.size():
             self._measure()
+            self._update_all()
 
     def _measure(self) -> None:
         if self.width() > 20 and self.height() > 20:
@@ -148,7 +149,7 @@ class TerminalItem(QQuickPaintedItem):
             self._rows = []
             self._image = QImage()
             self._set_link("")
-            self.update()
+            self._update_all()
         else:
             if frame.fresh or before is None or before.sid != frame.sid:
                 self._selection = None
@@ -156,11 +157,15 @@ class TerminalItem(QQuickPaintedItem):
         if before is None or frame is None or (before.history, before.scrolled) != (frame.history, frame.scrolled):
             self.historyChanged.emit()
 
+    def _update_all(self) -> None:
+        # With no rectangle, one that is already or later asked for would be all that is painted.
+        self.update(QRect(0, 0, int(self.width()) + 1, int(self.height()) + 1))
+
     def _repaint_all(self) -> None:
         self._image = QImage()
         if self._frame is not None:
             self._draw_rows(range(len(self._rows)))
-        self.update()
+        self._update_all()
 
     def _take_rows(self, frame: Frame, before: Frame | None) -> None:
         rows = [] if frame.fresh else self._rows
@@ -174,7 +179,7 @@ class TerminalItem(QQuickPaintedItem):
         whole = frame.fresh or before is None or before.cols != frame.cols or before.count != frame.count
         if whole or self._selection is not None:
             self._draw_rows(range(len(rows)) if whole else [index for index, _ in frame.changed])
-            self.update()
+            self._update_all()
             return
         dirty = [index for index, _ in frame.changed]
         self._draw_rows(dirty)
@@ -349,11 +354,11 @@ class TerminalItem(QQuickPaintedItem):
 
     def focusInEvent(self, event: Any) -> None:
         super().focusInEvent(event)
-        self.update()
+        self._update_all()
 
     def focusOutEvent(self, event: Any) -> None:
         super().focusOutEvent(event)
-        self.update()
+        self._update_all()
 
     @Slot()
     def paste(self) -> None:
@@ -386,13 +391,13 @@ class TerminalItem(QQuickPaintedItem):
             self.paste()
         else:
             self._selection = (event.position(), event.position())
-        self.update()
+        self._update_all()
         event.accept()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._selection is not None:
             self._selection = (self._selection[0], event.position())
-            self.update()
+            self._update_all()
         elif self._frame is not None and self._frame.mouse:
             self._point("motion", event)
 
@@ -400,7 +405,7 @@ class TerminalItem(QQuickPaintedItem):
         if self._selection is not None:
             if (self._selection[0] - event.position()).manhattanLength() < 3:
                 self._selection = None
-            self.update()
+            self._update_all()
         elif self._frame is not None and self._frame.mouse:
             self._point("release", event)
 

@@ -363,9 +363,14 @@ class Window(QObject):
     def prefer(self, name: str, value: object) -> None:
         self._link.send("prefer", name, value)
 
-    @Slot(QUrl)
-    def exportHistory(self, url: QUrl) -> None:
-        self._link.send("export", url.toLocalFile() or url.toString())
+    @Slot(result=str)
+    def exportPath(self) -> str:
+        """Where the history is written unless somebody says otherwise."""
+        return str(Path.home() / f"wsh-history-{time.strftime('%Y-%m-%d')}.jsonl")
+
+    @Slot(str)
+    def exportHistory(self, path: str) -> None:
+        self._link.send("export", path)
 
     # the terminal
 

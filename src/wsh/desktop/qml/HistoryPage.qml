@@ -1,6 +1,5 @@
 import QtQuick
 import QtQuick.Controls.Basic
-import QtQuick.Dialogs
 import QtQuick.Layouts
 
 Item {
@@ -14,7 +13,25 @@ Item {
             Layout.fillWidth: true
             Text { text: "History"; color: look.c.text; font.pixelSize: 20; font.bold: true; Layout.fillWidth: true }
             Field { placeholderText: "Filter"; Layout.preferredWidth: 200; onTextChanged: page.needle = text }
-            PlainButton { objectName: "export"; text: "Export…"; tip: "Ctrl+S"; enabled: list.count > 0; onClicked: dialog.open() }
+            PlainButton { objectName: "export"; text: "Export…"; tip: "Ctrl+S"; enabled: list.count > 0; onClicked: page.ask() }
+        }
+        RowLayout {
+            id: exporting
+            visible: false
+            Layout.fillWidth: true
+            spacing: 8
+            Text { text: "Write it to"; color: look.c.text }
+            Field {
+                id: path
+                objectName: "exportPath"
+                mono: true
+                placeholderText: "a file"
+                Layout.fillWidth: true
+                onAccepted: page.write()
+                Keys.onEscapePressed: page.leave()
+            }
+            PlainButton { text: "Write"; primary: true; enabled: path.text.trim() !== ""; onClicked: page.write() }
+            PlainButton { text: "Back"; tip: "Escape"; onClicked: page.leave() }
         }
         ListView {
             id: list
@@ -82,7 +99,21 @@ Item {
             Text { visible: list.count === 0; text: "What was asked, and what became of it, is listed here."; color: look.c.text_soft }
         }
     }
-    Shortcut { sequence: "Ctrl+S"; enabled: app.page === "history" && list.count > 0; onActivated: dialog.open() }
+    Shortcut { sequence: "Ctrl+S"; enabled: app.page === "history" && list.count > 0; onActivated: page.ask() }
     Connections { target: app; function onPageChanged() { if (app.page === "history") list.forceActiveFocus() } }
-    FileDialog { id: dialog; fileMode: FileDialog.SaveFile; defaultSuffix: "jsonl"; onAccepted: app.exportHistory(selectedFile) }
+    function ask() {
+        path.text = app.exportPath()
+        exporting.visible = true
+        path.forceActiveFocus()
+        path.selectAll()
+    }
+    function leave() {
+        exporting.visible = false
+        list.forceActiveFocus()
+    }
+    function write() {
+        if (path.text.trim() === "") return
+        app.exportHistory(path.text.trim())
+        leave()
+    }
 }

@@ -7,10 +7,12 @@ Item {
     property int exitCode: -1
     readonly property string word: ({ running: "running", waiting: "waiting for input", hidden: "hidden prompt", exited: "exited 0", failed: "exited " + exitCode })[state_] || state_
     readonly property color tint: look.c[({ running: "running", waiting: "waiting", hidden: "hidden", exited: "ended", failed: "failed" })[state_] || "ended"]
-    implicitWidth: state_ === "failed" ? 24 : 12
-    implicitHeight: 12
+    implicitWidth: 20
+    implicitHeight: 14
     Canvas {
         id: shape
+        visible: mark.state_ !== "failed"
+        anchors.centerIn: parent
         width: 12
         height: 12
         onPaint: {
@@ -33,13 +35,20 @@ Item {
         }
         Connections { target: mark; function onTintChanged() { shape.requestPaint() } function onState_Changed() { shape.requestPaint() } }
     }
-    Text {
+    Rectangle {
         visible: mark.state_ === "failed"
-        x: 14
-        y: -2
-        text: mark.exitCode
+        anchors.centerIn: parent
+        width: Math.max(14, number.implicitWidth + 6)
+        height: 14
+        radius: 3
         color: mark.tint
-        font.pixelSize: 11
-        font.bold: true
+        Text {
+            id: number
+            anchors.centerIn: parent
+            text: mark.exitCode
+            color: look.c.raised
+            font.pixelSize: 10
+            font.bold: true
+        }
     }
 }
