@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from tests.desktop.stage import Desk, wait_until
 from tests.serving import RunningServer
+from wsh.look import load
 
 
 def test_a_session_of_the_server_is_shown_and_typed_into(server: RunningServer, window: Desk, tmp_path: Path) -> None:
@@ -26,3 +28,23 @@ def test_a_session_of_the_server_is_shown_and_typed_into(server: RunningServer, 
     wait_until(lambda: window.pixels(300, 300, 600, 200) != before, "the overlay in the window")
     assert server.request("DELETE", "/sessions/far").status in (200, 204)
     wait_until(lambda: not window.title().startswith("far "), "the killed session to go")
+
+
+def test_sessions_of_the_server_say_what_they_wait_for(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    colors = [load()[theme] for theme in ("dark", "light")]
+
+    def shows(state: str) -> bool:
+        wanted = {bytes.fromhex(theme[state].removeprefix("#")) for theme in colors}
+        # The mark of the terminal in front stands above it.
+        return any(row[at : at + 3] in wanted for row in window.pixels(260, 8, 40, 30) for at in range(0, 120, 3))
+
+    for name, command, state in (
+        ("asks", "sh -c 'read answer'", "waiting"),
+        ("secret", "sh -c 'stty -echo; read word'", "hidden"),
+        ("broken", "sh -c 'exit 7'", "failed"),
+    ):
+        body = {"name": name, "command": command, "cwd": str(tmp_path)}
+        assert server.request("POST", "/sessions", body).status == 201
+        window.show_terminal(name)
+        wait_until(partial(shows, state), f"{name} to be {state}")
+        assert server.request("DELETE", f"/sessions/{name}").status in (200, 204)

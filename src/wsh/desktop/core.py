@@ -314,8 +314,7 @@ class Core:
     async def export(self, path: str) -> None:
         """Write the history as JSON lines, with what was printed where it is still kept."""
         lines = [json.dumps(self._history_line(row), ensure_ascii=False) + "\n" for row in self.end.history.values()]
-        target = Path(os.path.expanduser(path))
-        await asyncio.to_thread(write_private, target, "".join(lines).encode())
+        target = await asyncio.to_thread(_write_lines, path, lines)
         self._tell(Notice(f"{len(lines)} lines were written to {target}."))
 
     def _history_line(self, row: HistoryRow) -> dict[str, Any]:
@@ -325,3 +324,9 @@ class Core:
         if session is not None:
             line["output"] = session.recent_output(0)[-_OUTPUT_BYTES:].decode("utf-8", "replace")
         return line
+
+
+def _write_lines(path: str, lines: list[str]) -> Path:
+    target = Path(path).expanduser()
+    write_private(target, "".join(lines).encode())
+    return target

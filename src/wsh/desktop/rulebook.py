@@ -73,8 +73,10 @@ class Rulebook:
         """Change the file as it stands now, so that an edit by hand is not lost, and take it up at once."""
         self.store.check()
         with locked(self.store.path) as text:
-            write_policy(self.store.path, rewrite(text))
-        self._audit.append({"event": "policy", "by": by, **entry})
+            changed = rewrite(text)
+            # First the trail: a change that cannot be recorded is not made.
+            self._audit.append({"event": "policy", "by": by, **entry})
+            write_policy(self.store.path, changed)
         self._ours = True
         try:
             self.store.check()

@@ -26,7 +26,10 @@ RowLayout {
         Keys.onEscapePressed: text = line.value
     }
     Text { visible: line.unit !== ""; text: line.unit; color: look.c.text_soft }
-    PlainButton { visible: field.text !== line.value; text: "Apply"; primary: true; tip: "Return"; onClicked: line.applied(field.text) }
+    PlainButton { visible: field.text !== line.value; text: "Apply"; primary: true; focusPolicy: Qt.ClickFocus; tip: "Return"; onClicked: line.applied(field.text) }
     Item { visible: line.fieldWidth >= 0; Layout.fillWidth: true }
-    onValueChanged: field.text = value
+    onValueChanged: {
+        field.text = value
+        if (!field.activeFocus) field.cursorPosition = 0
+    }
 }
