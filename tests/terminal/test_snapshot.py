@@ -43,7 +43,9 @@ def test_a_snapshot_carries_scrollback_numbers_and_size() -> None:
             assert restored.dropped_lines == terminal.dropped_lines == 2691
             restored.feed(b"\x1b[14t")
             assert restored.take_replies() == b"\x1b[4;150;350t"
-            assert restored.snapshot() == data
+            with Terminal.restore(restored.snapshot(), TerminalLimits(scrollback_lines=500)) as again:
+                assert again.scrollback(limit=10_000) == terminal.scrollback(limit=10_000)
+                assert again.dropped_lines == 2691
 
 
 def test_a_snapshot_can_be_restored_with_fewer_lines_kept() -> None:
@@ -106,3 +108,20 @@ def test_a_replay_lets_the_other_side_reflow_what_had_wrapped() -> None:
         for each in (terminal, other):
             each.resize(6, 60)
         assert state_of(other) == state_of(terminal)
+
+
+def test_a_terminal_that_came_back_many_times_still_keeps_its_lines() -> None:
+    def lines(start: int, end: int) -> bytes:
+        return b"".join(b"\x1b[3%d;1mline %d\x1b[0m\r\n" % (n % 8, n) for n in range(start, end))
+
+    limits = TerminalLimits(scrollback_lines=2000)
+    terminal = Terminal(24, 80, limits)
+    terminal.feed(lines(0, 5000))
+    for turn in range(60):
+        with terminal:
+            terminal = Terminal.restore(terminal.snapshot(), limits)
+        terminal.feed(lines(5000 + 70 * turn, 5070 + 70 * turn))
+        kept = terminal.scrollback(limit=10_000).lines
+        assert len(kept) == 2000 + 24
+        assert kept[0] == f"line {5070 + 70 * turn - 2023}"
+    terminal.close()

@@ -118,7 +118,7 @@ def _build(
     finally:
         lib.ghostty_snapshot_decoder_free(decoder[0])
     terminal = cls.__new__(cls)
-    terminal._adopt(out[0], int(facts["rows"]), int(facts["cols"]), limits)
+    terminal._adopt(out[0], int(facts["rows"]), int(facts["cols"]), limits, decoded=True)
     terminal._sink.cell_width, terminal._sink.cell_height = facts["cell"]
     terminal._numbers = LineNumbers.resumed(
         out[0],

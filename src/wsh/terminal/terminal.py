@@ -41,6 +41,7 @@ class Terminal:
     __slots__ = (
         "__weakref__",
         "_beneath",
+        "_decoded",
         "_finalizer",
         "_heavy",
         "_numbers",
@@ -66,7 +67,7 @@ class Terminal:
         self._adopt(out[0], rows, cols, limits or TerminalLimits())
         self._numbers = LineNumbers(self.handle, self.limits.scrollback_lines)
 
-    def _adopt(self, handle: Any, rows: int, cols: int, limits: TerminalLimits) -> None:
+    def _adopt(self, handle: Any, rows: int, cols: int, limits: TerminalLimits, *, decoded: bool = False) -> None:
         self.handle: Any = handle
         """The library's terminal, for the encoders of this room."""
         self.rows = rows
@@ -84,6 +85,7 @@ class Terminal:
         self._stale = True
         self._step = step_bytes(limits)
         self._heavy = False
+        self._decoded = decoded
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, limits.continuation_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE_MAX_BYTES, limits.clipboard_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_APC_MAX_BYTES, 64 * 1024)
@@ -99,7 +101,9 @@ class Terminal:
 
     def _set_limits(self) -> None:
         limits = engine_limits(self.limits, self.rows, self.cols, self._heavy)
-        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, limits.bytes)
+        # Pages that come out of a snapshot are less full, and the promise is lines: those bound it all the same.
+        most = self.limits.scrollback_bytes if self._decoded else limits.bytes
+        native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, most)
         native.set_size(self.handle, lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, limits.lines)
 
     def close(self) -> None:
