@@ -33,6 +33,8 @@ def live_server(folder: Path, environ: Mapping[str, str] | None = None) -> Itera
         set_folders(folder, patch)
         with running_server(find_places(), environ=environ) as server:
             yield server
+        said = server.output.read_text()
+        assert "Traceback" not in said, said[-6000:]
 
 
 @contextmanager
