@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CAP_SLACK = 20
+_DESCRIBE_S = 0.03
 _TICK_S = 0.5
 _RETENTION_EVERY_S = 60.0
 _CAP_EVERY_BYTES = 32 << 20
@@ -62,7 +63,7 @@ class Housekeeping:
     def describe(self, session: Session) -> None:
         """Write the session's description, soon and in a thread."""
         if self._journaled:
-            self._spawn(self._write_meta(session))
+            self._spawn(self._describe_soon(session))
 
     async def settle(self, session: Session) -> None:
         """An ended session: its last snapshot and description go to disk now."""
@@ -142,6 +143,12 @@ class Housekeeping:
             self._complain(session, problem)
         finally:
             self._busy.discard(session)
+
+    async def _describe_soon(self, session: Session) -> None:
+        """Not in the way of whoever waits for the new session; until then the keeper knows all that a restart needs."""
+        await asyncio.sleep(_DESCRIBE_S)
+        if not session.closed:
+            await self._write_meta(session)
 
     async def _write_meta(self, session: Session) -> None:
         meta = session.describe()
