@@ -47,3 +47,21 @@ def test_the_python_recipe_does_what_it_says(places: Places) -> None:
         env = {**os.environ, "URL": server.url, "TOKEN": server.token}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
     assert done.returncode == 0 and done.stdout.endswith("hello\n"), done.stdout + done.stderr
+
+
+def test_the_loop_with_curl_runs_as_it_is_written(places: Places, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "core-http.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "bin").mkdir()
+    wsh = tmp_path / "bin" / "wsh"
+    wsh.write_text(f'#!/bin/sh\nexec {sys.executable} -m wsh.cli.main "$@"\n')
+    wsh.chmod(0o755)
+    env = {**os.environ, "PATH": f"{wsh.parent}:{os.environ['PATH']}"}
+    divide = f"echo; echo '{SPLIT}'\n"
+    script = "set -eu\n" + divide.join(blocks)
+    with running_server(places) as server:
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=90, env=env, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert server.get("/sessions") == []
+    _, made, read, *_ = done.stdout.split(SPLIT)
+    assert '"name":"work"' in made and "git status" in read, done.stdout
