@@ -39,6 +39,7 @@ from wsh.wire.setting import Settings
 log = logging.getLogger(__name__)
 
 _OUTPUT_BYTES = 256 * 1024
+_RING, _RING_BYTES = "session.ring_bytes", 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Core:
     ) -> None:
         self._places = places
         self._own = dataclasses.replace(places, server="desktop")
-        self._settings = settings
+        self._settings = _with_small_rings(settings)
         self._options = options
         self._display_file = display_file
         self._listening = listening
@@ -137,6 +138,7 @@ class Core:
             self._listening()
             store.subscribe(self.rulebook.heard)
             self.rulebook.heard(store.current())
+            self._verbs = self._list_verbs()
             self._face_task = asyncio.create_task(self.face.run(), name="window")
             self._face_task.add_done_callback(lambda _: self._ending.set())
             watching = asyncio.gather(store.watch(), self._remote.run())
@@ -159,22 +161,31 @@ class Core:
     def _begin(self, work: Callable[[], Awaitable[Any] | None]) -> None:
         """Do `work`; what it raises is told as a notice."""
 
-        async def guarded() -> None:
-            try:
-                made = work()
-                if made is not None:
-                    await made
-            except WshError as error:
-                self._tell(Notice(f"{error.message} {error.hint or ''}".strip(), bad=True))
-            except (OSError, ValueError) as problem:
-                self._tell(Notice(str(problem), bad=True))
-            except Exception:
-                log.exception("something the window asked for failed")
-                self._tell(Notice("That did not work; the log says why.", bad=True))
+        try:
+            made = work()
+        except Exception as problem:
+            self._tell_problem(problem)
+            return
+        if made is not None:
+            task = asyncio.ensure_future(self._finish(made))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-        task = asyncio.ensure_future(guarded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _finish(self, made: Awaitable[Any]) -> None:
+        try:
+            await made
+        except Exception as problem:
+            self._tell_problem(problem)
+
+    def _tell_problem(self, problem: Exception) -> None:
+        match problem:
+            case WshError():
+                self._tell(Notice(f"{problem.message} {problem.hint or ''}".strip(), bad=True))
+            case OSError() | ValueError():
+                self._tell(Notice(str(problem), bad=True))
+            case _:
+                log.error("something the window asked for failed", exc_info=problem)
+                self._tell(Notice("That did not work; the log says why.", bad=True))
 
     # the window
 
@@ -206,13 +217,13 @@ class Core:
             self._tell(("raise",))
 
     def _hear(self, verb: str, arguments: tuple[Any, ...]) -> None:
-        work = self._verbs().get(verb)
+        work = self._verbs.get(verb)
         if work is None:
             log.error("the window asked for %r, which there is not", verb)
         else:
             self._begin(lambda: work(*arguments))
 
-    def _verbs(self) -> Mapping[str, Callable[..., Awaitable[Any] | None]]:
+    def _list_verbs(self) -> Mapping[str, Callable[..., Awaitable[Any] | None]]:
         front, rules = self.front, self.rulebook
         return {
             "watch": front.watch,
@@ -248,7 +259,7 @@ class Core:
 
     def prefer(self, name: str, value: object) -> None:
         try:
-            self._settings = write_preference(self._places.config_file, name, value)
+            self._settings = _with_small_rings(write_preference(self._places.config_file, name, value))
         finally:
             self._tell(read_preferences(self._settings))
 
@@ -330,3 +341,10 @@ def _write_lines(path: str, lines: list[str]) -> Path:
     target = Path(path).expanduser()
     write_private(target, "".join(lines).encode())
     return target
+
+
+def _with_small_rings(settings: Settings) -> Settings:
+    """What a program printed waits less before it is looked at: an echo stands behind everything that is in the ring."""
+    if settings.origins[_RING] != "default":
+        return settings
+    return Settings({**settings.values, _RING: _RING_BYTES}, settings.origins)
