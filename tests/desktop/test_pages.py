@@ -94,6 +94,19 @@ def test_a_broken_policy_file_is_said_above_every_page_until_it_is_mended(window
     wait_until(lambda: not is_red(), "the warning to go")
 
 
+def test_what_somebody_else_writes_into_the_file_is_told(window: Desk, clean_policy: Path) -> None:
+    blue = {bytes.fromhex(load()[theme]["accent"].removeprefix("#")) for theme in ("dark", "light")}
+
+    def is_told() -> bool:
+        # The edge of a notice, in the lower right corner.
+        return any(row[:3] in blue for row in window.pixels(900, 660, 1, 90))
+
+    wait_until(lambda: not is_told(), "earlier notices to go")
+    clean_policy.write_text('[interactive]\nallow = ["uptime"]\n')
+    clean_policy.chmod(0o600)
+    wait_until(is_told, "the difference")
+
+
 def test_history_is_exported_with_what_was_printed(server: RunningServer, window: Desk, tmp_path: Path) -> None:
     asking = Asking(server, execute("echo", "for the record"))
     window.wait_for_pending(1)

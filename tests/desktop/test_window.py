@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.desktop.stage import Asking, Desk, audit, execute, wait_until
 from tests.serving import RunningServer
+from wsh.look import load
 from wsh.wire.place import Places
 
 
@@ -75,6 +76,40 @@ def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Des
     window.focus()
     window.enter(f"echo by hand > {proof}")
     wait_until(lambda: proof.exists() and proof.read_text() == "by hand\n", "what was typed in the window")
+    # Somebody asks to type into it: a badge stands beside its name.
+    blue = {bytes.fromhex(load()[theme]["attention"].removeprefix("#")) for theme in ("dark", "light")}
+
+    def has_badge() -> bool:
+        rows = window.pixels(200, 210, 40, 500)
+        return any(row[at : at + 3] in blue for row in rows for at in range(0, 120, 3))
+
+    assert not has_badge()
+    more = Asking(
+        server,
+        {
+            "action": "execute",
+            "invocation": {"mode": "interactive", "intent": "execute_command"},
+            "target": {"session_id": answer["identity"]["session_id"]},
+            "execution": {"command": "echo asked"},
+            "runtime": {"timeout_ms": 30_000},
+        },
+    )
+    window.wait_for_pending(1)
+    wait_until(has_badge, "the badge")
+    window.press("ctrl+1", "ctrl+Return")
+    assert more.answer()["success"] is True
+    wait_until(lambda: not has_badge(), "the badge to go")
+
+
+def test_a_flood_can_be_interrupted_and_typed_after(window: Desk, tmp_path: Path) -> None:
+    flooding, after = tmp_path / "flooding", tmp_path / "after"
+    window.press("ctrl+shift+n")
+    wait_until(lambda: " – " in window.title(), "a terminal")
+    window.enter(f"touch {flooding}; yes a flood of words without end")
+    wait_until(flooding.exists, "the flood")
+    window.press("ctrl+c")
+    window.enter(f"touch {after}")
+    wait_until(after.exists, "what was typed after the flood")
 
 
 def test_a_second_instance_raises_the_first_and_says_so(window: Desk, display: str) -> None:

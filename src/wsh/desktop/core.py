@@ -26,7 +26,7 @@ from wsh.desktop.preference import read_preferences, write_preference
 from wsh.desktop.remote import PREFIX, RemoteSessions
 from wsh.desktop.roster import Roster
 from wsh.desktop.rulebook import Rulebook
-from wsh.desktop.scene import Hello, HistoryRow, Notice
+from wsh.desktop.scene import Hello, HistoryRow, Notice, RequestRow
 from wsh.policy.audit import Audit
 from wsh.policy.rule import parse_pattern
 from wsh.policy.store import PolicyStore
@@ -104,14 +104,16 @@ class Core:
         store = PolicyStore(self._places.policy_file)
         self.registry = await SessionRegistry.open(self._own, self._settings)
         self._remote = RemoteSessions(self._places, lambda: self.roster.tell())
-        self.roster = Roster(self.registry, self._remote, self._tell, self._begin, self._on_output)
+        self.roster = Roster(
+            self.registry, self._remote, self._tell, self._begin, self._on_output, lambda: self.end.count_pending()
+        )
         self.front = Front(self._places.socket, self._tell, self.roster.find, self._begin)
         self.end = WindowEnd(
             self.registry,
             self._settings,
             store,
             audit,
-            on_request=self._tell,
+            on_request=self._on_request,
             on_closed=self._on_closed,
             on_history=self._tell,
             on_session=lambda session: self._tell(("opened", session.sid)),
@@ -311,8 +313,14 @@ class Core:
             comment = f"always allowed in the window for {pending.request.asker.caller}"
             self.rulebook.add(rule, "allow", "both", comment)
 
+    def _on_request(self, row: RequestRow) -> None:
+        self._tell(row)
+        if row.kind == "send":
+            self.roster.tell()
+
     def _on_closed(self, id: str, outcome: str, reason: str, elsewhere: str) -> None:
         self._tell(("closed", id, outcome, reason))
+        self.roster.tell()
         if elsewhere:
             self._tell(Notice(f"A request was {outcome} elsewhere, by {elsewhere}."))
 

@@ -10,6 +10,7 @@ import getpass
 import hashlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -202,6 +203,14 @@ class WindowEnd:
                 "cwd": pending.evidence.cwd,
                 "risk": row.risk,
             }
+        )
+
+    def count_pending(self) -> Mapping[str, int]:
+        """How many requests want to type into each of our sessions, by its name."""
+        return Counter(
+            self._by_terminal[pending.request.terminal_id]
+            for pending in self.pending.values()
+            if pending.request.kind == "send" and pending.request.terminal_id in self._by_terminal
         )
 
     # running

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from wsh.desktop.remote import PREFIX, RemoteSessions, read_mood
@@ -27,6 +27,7 @@ class Roster:
         tell: Callable[[object], None],
         begin: Callable[[Callable[[], Awaitable[Any] | None]], None],
         on_output: Callable[[str], None],
+        count_pending: Callable[[], Mapping[str, int]],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._registry = registry
@@ -34,6 +35,7 @@ class Roster:
         self._tell = tell
         self._begin = begin
         self._on_output = on_output
+        self._count_pending = count_pending
         self._moods: dict[str, str] = {}
         self._printed: dict[str, Session] = {}
         self._timer: asyncio.Handle | None = None
@@ -76,12 +78,14 @@ class Roster:
     def tell(self) -> None:
         self.told = True
         rows = []
+        waiting = self._count_pending()
         for session in sorted(self._registry.list_sessions(), key=lambda session: session.cwd):
             state = self._moods.get(session.sid, "running")
             if not session.running:
                 state = "exited" if session.exit_code == 0 else "failed"
             command = session.title or session.command
-            rows.append(SessionRow(session.sid, session.name, command, session.cwd, state, session.exit_code))
+            pending = waiting.get(session.name, 0)
+            rows.append(SessionRow(session.sid, session.name, command, session.cwd, state, session.exit_code, pending))
         for info in sorted(self._remote.sessions, key=lambda info: info.cwd):
             state = self._remote.moods.get(info.name, "running")
             if not info.running:

@@ -81,12 +81,13 @@ Rectangle {
                 required property string mood
                 required property var exit_code
                 required property bool remote
+                required property int pending
                 width: ListView.view.width
                 height: 44
                 radius: 6
                 color: app.selected === sid && app.page === "terminal" ? look.c.selected : hover.hovered ? look.c.hover : "transparent"
                 Accessible.role: Accessible.ListItem
-                Accessible.name: name + ", " + mark.word + (remote ? ", on the server" : "")
+                Accessible.name: name + ", " + mark.word + (remote ? ", on the server" : "") + (pending > 0 ? ", " + pending + " waiting" : "")
                 HoverHandler { id: hover }
                 TapHandler { onTapped: app.select(entry.sid) }
                 RowLayout {
@@ -98,6 +99,14 @@ Rectangle {
                         spacing: 0
                         Text { text: entry.name; textFormat: Text.PlainText; color: look.c.text; font.bold: true; elide: Text.ElideRight; Layout.fillWidth: true }
                         Text { text: entry.command; textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; font.family: "monospace"; elide: Text.ElideRight; Layout.fillWidth: true }
+                    }
+                    Rectangle {
+                        visible: entry.pending > 0
+                        radius: 9
+                        color: look.c.attention
+                        implicitWidth: Math.max(20, waits.implicitWidth + 12)
+                        implicitHeight: 18
+                        Text { id: waits; anchors.centerIn: parent; text: entry.pending; color: look.c.on_accent; font.pixelSize: 11; font.bold: true }
                     }
                     Rectangle {
                         visible: entry.remote && !hover.hovered
