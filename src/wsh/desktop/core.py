@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
 import logging
 import os
@@ -140,6 +141,9 @@ class Core:
             self._listening()
             store.subscribe(self.rulebook.heard)
             self.rulebook.heard(store.current())
+            # What is loaded stays: looking through it again and again for garbage holds a frame up each time.
+            gc.collect()
+            gc.freeze()
             self._verbs = self._list_verbs()
             self._face_task = asyncio.create_task(self.face.run(), name="window")
             self._face_task.add_done_callback(lambda _: self._ending.set())
