@@ -143,6 +143,7 @@ class App:
             authority=authority,
             lifetime=lifetime,
             table=self.table,
+            policy_file=doors.places.policy_file,
             secure=doors.tls is not None,
         )
         # Handlers that need more than the server's facts wait for `ready`, and then find the rooms in place.

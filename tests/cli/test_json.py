@@ -173,6 +173,18 @@ def test_every_command_answers_a_program_in_json(server: RunningServer) -> None:
         assert check(value), f"wsh {' '.join(words)} said {said}"
 
 
+def test_status_warns_of_a_policy_that_cannot_be_used(server: RunningServer) -> None:
+    file = server.places.policy_file
+    file.write_text('[headless]\nalow = ["ls"]\n')
+    file.chmod(0o600)
+    (warning,) = json.loads(_run(["status", "--json"])[1])["warnings"]
+    assert f"{file}:2" in warning and "alow" in warning
+    plain = subprocess.run([*WSH, "status"], capture_output=True, text=True, timeout=60)
+    assert plain.returncode == 0 and f"warning: {warning}" in plain.stderr
+    file.unlink()
+    assert json.loads(_run(["status", "--json"])[1])["warnings"] == []
+
+
 def test_a_server_says_in_json_where_it_is(places: Places) -> None:
     command = [*WSH, "server", "--json", "--bind", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:

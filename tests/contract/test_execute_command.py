@@ -114,6 +114,25 @@ def test_enoent_error_hint(places: Places, tmp_path: Path) -> None:
     play(places, tmp_path, scenario)
 
 
+def test_a_file_that_cannot_be_started_is_not_called_missing(places: Places, tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        for name, text, mode in (
+            ("plain", "x", 0o600),
+            ("no-shebang", "echo x", 0o700),
+            ("lost", "#!/no/such/interpreter", 0o700),
+        ):
+            file = world.folder / name
+            file.write_text(text)
+            file.chmod(mode)
+            failure = await world.fail(f"./{name}", ALLOWED_COMMANDS="*")
+            assert failure["code"] == "NOT_FOUND" and ENOENT_HINT in failure["message"]
+            assert "is there" in failure["message"] and "not found" not in failure["message"]
+        failure = await world.fail("ls", cwd="plain", ALLOWED_COMMANDS="ls")
+        assert failure["code"] == "NOT_FOUND" and "is not a folder" in failure["message"]
+
+    play(places, tmp_path, scenario)
+
+
 def test_allowed_command(places: Places, tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         done = await world.succeed("ls", ALLOWED_COMMANDS="ls,cat")

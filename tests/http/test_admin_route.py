@@ -56,9 +56,11 @@ def test_a_broken_policy_is_shown_with_its_warning(server: RunningServer) -> Non
     try:
         file.chmod(0o600)
         broken = server.get("/policy")
+        told = server.get("/server/info")
     finally:
         file.unlink()
     assert broken["exists"] and "cannot be used" in broken["warning"]
+    assert told["warnings"] == [broken["warning"]] and server.get("/server/info")["warnings"] == []
 
 
 def test_only_the_owner_sees_any_of_it(server: RunningServer) -> None:

@@ -55,6 +55,9 @@ def _reforge(lines: list[str]) -> list[str]:
         (lambda lines: lines[:-1], "cut off"),
         (lambda lines: [], "cut off"),
         (lambda lines: [*lines[:2], "garbage\n", *lines[2:]], "no entry"),
+        (lambda lines: [*lines, "garbage\n"], "no entry"),
+        (lambda lines: [*lines, "\n"], "no entry"),
+        (lambda lines: lines[1:], "beginning was cut off"),
     ],
 )
 def test_tampering_shows(tmp_path: Path, damage, said: str) -> None:  # type: ignore[no-untyped-def]
@@ -71,6 +74,19 @@ def test_a_missing_anchor_shows(tmp_path: Path) -> None:
     assert "missing" in audit.verify().problems[0]
 
 
+def test_an_end_that_was_cut_off_still_shows_after_the_log_went_on(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    for kept in (3, 0):
+        audit = filled(path)
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
+        audit.append({"kind": "decision"})
+        Audit(path).append({"kind": "decision"})
+        report = Audit(path).verify()
+        assert not report.intact, (kept, report)
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
 def test_the_chain_goes_on_across_rotation_and_restarts(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     for _ in range(4):
@@ -81,6 +97,11 @@ def test_the_chain_goes_on_across_rotation_and_restarts(tmp_path: Path) -> None:
     assert report.intact and files == ["audit.jsonl.1", "audit.jsonl.2", "audit.jsonl.3"]
     entries = audit.read()
     assert entries[-1]["seq"] == 40 and [e["seq"] for e in entries] == list(range(entries[0]["seq"], 41))
+    oldest = (tmp_path / "audit.jsonl.3").read_bytes()
+    (tmp_path / "audit.jsonl.3").unlink()
+    assert "beginning was cut off" in audit.verify().problems[0]
+    (tmp_path / "audit.jsonl.3").write_bytes(oldest)
+    assert audit.verify().intact
     (tmp_path / "audit.jsonl.2").unlink()
     assert not audit.verify().intact
 

@@ -207,12 +207,7 @@ class ExecuteCommand:
             await finish(_abandon(starting))
             raise
         except ProgramNotFound:
-            raise ToolFailure(
-                NOT_FOUND,
-                f"The program {argv[0]!r} was not found (ENOENT). {ENOENT_HINT}",
-                hint=ENOENT_HINT,
-                errno="ENOENT",
-            ) from None
+            raise _not_startable(argv[0], cwd) from None
         except CwdNotFound:
             raise ToolFailure(
                 NOT_FOUND, f"The working directory {cwd!r} does not exist.", hint="Choose an existing folder."
@@ -283,6 +278,14 @@ def _outcome(started: Started, stdout: _Kept, stderr: _Kept) -> ToolOutcome:
     if stderr.dropped:
         fields["stderr_dropped_bytes"] = stderr.dropped
     return ToolOutcome(fields, text=to_yaml(fields))
+
+
+def _not_startable(program: str, cwd: str) -> ToolFailure:
+    if "/" in program and os.path.exists(os.path.join(cwd, program)):
+        said = f"{program!r} is there and cannot be started: not executable, no program, or its interpreter is missing."
+        return ToolFailure(NOT_FOUND, f"{said} {ENOENT_HINT}", hint=ENOENT_HINT)
+    said = f"The program {program!r} was not found (ENOENT)."
+    return ToolFailure(NOT_FOUND, f"{said} {ENOENT_HINT}", hint=ENOENT_HINT, errno="ENOENT")
 
 
 def _reason(refusal: GateRefusal) -> Reason:

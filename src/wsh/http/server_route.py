@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import Any, Protocol
 
 from wsh.http.auth import COOKIE_S, Authority
@@ -42,6 +44,7 @@ class ServerFacts:
     authority: Authority
     lifetime: Lifetime
     table: Table
+    policy_file: Path
     secure: bool = False
     home: str = "ui/"
     """Where a signed-in browser is sent to, below the base prefix."""
@@ -136,7 +139,20 @@ async def get_docs_style(call: Call[Any]) -> Answer:
 
 async def get_info(call: Call[Any]) -> ServerInfo:
     facts: ServerFacts = call.rooms.server
-    return ServerInfo(hostname=facts.hostname, version=VERSION, server_id=facts.server_id)
+    return ServerInfo(
+        hostname=facts.hostname,
+        version=VERSION,
+        server_id=facts.server_id,
+        warnings=await asyncio.to_thread(_list_warnings, facts.policy_file),
+    )
+
+
+def _list_warnings(policy_file: Path) -> list[str]:
+    """What the owner should know at once. Reads a file and, the first time, imports a room: not on the loop."""
+    from wsh.policy.store import PolicyStore
+
+    warning = PolicyStore(policy_file).warning
+    return [] if warning is None else [warning]
 
 
 async def get_persist(call: Call[Any]) -> Persist:

@@ -1,8 +1,8 @@
 """The trail: one JSON line per decision and per result, each carrying the hash of the one before.
 
 Append-only, rotated, shared by several processes (a lock file orders them). A changed, inserted or missing line breaks
-the chain, and `verify` says where; the newest hash is also kept beside the log, so that cutting lines off its end
-shows. Entries hold names of environment variables and never their values, and nothing typed at a hidden prompt.
+the chain, and `verify` says where; the newest hash and the first entry that rotation has kept are also noted beside the
+log (the anchor), so that lines cut off its end or its beginning show, also after the log went on. Entries hold names of environment variables and never their values, and nothing typed at a hidden prompt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,17 @@ class VerifyReport:
         return not self.problems
 
 
+@dataclass(frozen=True)
+class _Anchor:
+    """What stands beside the log: its last entry, and the first one that rotation has kept."""
+
+    sequence: int = 0
+    hash: str = GENESIS
+    first: int = 1
+    before_first: str = GENESIS
+    """The hash that the first kept entry follows."""
+
+
 @dataclass
 class _Head:
     """The end of the chain as this process last saw it."""
@@ -47,7 +58,9 @@ class _Head:
     size: int = -1
     sequence: int = 0
     hash: str = GENESIS
-    torn: bool = field(default=False)
+    torn: bool = False
+    first: int = 1
+    before_first: str = GENESIS
 
 
 class Audit:
@@ -70,16 +83,17 @@ class Audit:
                 line, record = self._make(entry, head)
                 if head.size and head.size + len(line) > self.max_bytes:
                     os.close(fd)
-                    self._rotate()
+                    head = self._rotate(head)
                     fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                    head = _Head(0, 0, head.sequence, head.hash)
                 data = (b"\n" if head.torn else b"") + line
                 written = os.write(fd, data)
                 if written != len(data):
                     raise OSError(f"only {written} of {len(data)} bytes fitted into {self.path}")
                 info = os.fstat(fd)
-                self._head = _Head(info.st_ino, info.st_size, record["seq"], record["hash"])
-                self._write_anchor(record["seq"], record["hash"])
+                self._write_anchor(_Anchor(record["seq"], record["hash"], head.first, head.before_first))
+                self._head = replace(
+                    head, inode=info.st_ino, size=info.st_size, sequence=record["seq"], hash=record["hash"], torn=False
+                )
                 return record
             finally:
                 os.close(fd)
@@ -120,21 +134,28 @@ class Audit:
         notes: list[str] = []
         with self._locked():
             files = self._files()
+            anchor = self._read_anchor()
             previous: str | None = None
             sequence: int | None = None
             count = 0
             for path in files:
                 torn: int | None = None
-                for number, record, _raw in _lines(path):
+                whole = True
+                for number, record, raw in _lines(path):
                     where = f"{path.name}:{number}"
                     if record is None:
-                        torn = number
+                        torn, whole = number, raw.endswith(b"\n")
                         continue
                     if torn is not None:
                         told = f"{path.name}:{torn}: a line is no entry"
                         (notes if record.get("after_torn_line") else problems).append(told)
                         torn = None
                     count += 1
+                    if count == 1 and anchor is not None and _place(record) != (anchor.first, anchor.before_first):
+                        problems.append(
+                            f"{where}: the log begins with entry {record.get('seq')}, but the first one kept is entry "
+                            f"{anchor.first}: its beginning was cut off or replaced"
+                        )
                     if record.get("hash") != _hash(record):
                         problems.append(f"{where}: the entry was changed: its hash does not fit its content")
                     if previous is not None and record.get("prev") != previous:
@@ -145,12 +166,13 @@ class Audit:
                         problems.append(f"{where}: entry {sequence} is followed by entry {record.get('seq')}")
                     previous = str(record.get("hash"))
                     sequence = record.get("seq") if isinstance(record.get("seq"), int) else None
-                if torn is not None:
+                if torn is not None and whole:
+                    problems.append(f"{path.name}:{torn}: a line is no entry")
+                elif torn is not None:
                     notes.append(f"{path.name}:{torn}: the last line is incomplete")
-            anchor = self._read_anchor()
-            if anchor is not None and (anchor["seq"], anchor["hash"]) != (sequence or 0, previous or GENESIS):
+            if anchor is not None and (anchor.sequence, anchor.hash) != (sequence or 0, previous or GENESIS):
                 problems.append(
-                    f"the log ends with entry {sequence or 0}, but entry {anchor['seq']} was the last one written: "
+                    f"the log ends with entry {sequence or 0}, but entry {anchor.sequence} was the last one written: "
                     "its end was cut off or replaced"
                 )
             elif anchor is None and count:
@@ -182,31 +204,38 @@ class Audit:
         found = [self._numbered(number) for number in sorted(numbers, reverse=True)]
         return [*found, self.path] if self.path.exists() else found
 
-    def _rotate(self) -> None:
+    def _rotate(self, head: _Head) -> _Head:
+        """Begin a new file; the head of the chain as it stands then."""
         for number in range(self.keep, 0, -1):
             path = self._numbered(number)
             if path.exists():
                 if number >= self.keep:
+                    last = _last_record(path)
+                    if last is not None:
+                        head = replace(head, first=last["seq"] + 1, before_first=last["hash"])
                     path.unlink()
                 else:
                     path.rename(self._numbered(number + 1))
         self.path.rename(self._numbered(1))
+        return replace(head, inode=0, size=0, torn=False)
 
     def _find_head(self, fd: int) -> _Head:
         info = os.fstat(fd)
         if (info.st_ino, info.st_size) == (self._head.inode, self._head.size):
             return self._head
         if info.st_size == 0:
+            torn = False
             rotated = self._files()[-2:-1]
             last = _last_record(rotated[0]) if rotated else None
-            if last is None:
-                return _Head(info.st_ino, 0)
-            return _Head(info.st_ino, 0, last["seq"], last["hash"])
-        torn = os.pread(fd, 1, info.st_size - 1) != b"\n"
-        last = _last_record(self.path)
-        if last is None:
-            return _Head(info.st_ino, info.st_size, torn=torn)
-        return _Head(info.st_ino, info.st_size, last["seq"], last["hash"], torn)
+        else:
+            torn = os.pread(fd, 1, info.st_size - 1) != b"\n"
+            last = _last_record(self.path)
+        sequence, digest = (0, GENESIS) if last is None else (last["seq"], last["hash"])
+        anchor = self._read_anchor() or _Anchor()
+        if anchor.sequence > sequence:
+            # The end is gone. Going on from what was written last leaves a gap that `verify` can see for ever.
+            sequence, digest = anchor.sequence, anchor.hash
+        return _Head(info.st_ino, info.st_size, sequence, digest, torn, anchor.first, anchor.before_first)
 
     def _make(self, entry: Mapping[str, Any], head: _Head) -> tuple[bytes, dict[str, Any]]:
         record: dict[str, Any] = {
@@ -223,21 +252,26 @@ class Audit:
             raise ValueError(f"an audit entry of {len(line)} bytes is too large")
         return line, record
 
-    def _write_anchor(self, sequence: int, digest: str) -> None:
+    def _write_anchor(self, anchor: _Anchor) -> None:
         fd = os.open(self._anchor, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             # One small write of fixed length: a reader sees the old or the new text, never a mixture of lengths.
-            os.pwrite(fd, f"{sequence:020d} {digest}\n".encode(), 0)
+            text = f"{anchor.sequence:020d} {anchor.hash} {anchor.first:020d} {anchor.before_first}\n"
+            os.pwrite(fd, text.encode(), 0)
         finally:
             os.close(fd)
 
-    def _read_anchor(self) -> dict[str, Any] | None:
+    def _read_anchor(self) -> _Anchor | None:
         try:
             text = self._anchor.read_text()
         except OSError:
             return None
-        match = re.fullmatch(r"(\d{20}) ([0-9a-f]{64})\n", text)
-        return {"seq": int(match[1]), "hash": match[2]} if match else {"seq": -1, "hash": ""}
+        match = re.fullmatch(r"(\d{20}) ([0-9a-f]{64}) (\d{20}) ([0-9a-f]{64})\n", text)
+        return _Anchor(int(match[1]), match[2], int(match[3]), match[4]) if match else _Anchor(-1, "")
+
+
+def _place(record: Mapping[str, Any]) -> tuple[Any, Any]:
+    return record.get("seq"), record.get("prev")
 
 
 def _hash(record: Mapping[str, Any]) -> str:

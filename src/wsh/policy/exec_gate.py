@@ -141,7 +141,10 @@ def resolve_cwd(gate: ExecGate, cwd: str | None, base: str) -> str:
         if roots and not any(is_within(os.path.realpath(given), root) for root in roots):
             raise _outside(given, roots)
         raise GateRefusal(
-            "missing", "cwd", f"The working directory {given!r} does not exist.", "Choose an existing folder."
+            "missing",
+            "cwd",
+            f"The working directory {given!r} {'is not a folder' if found else 'does not exist'}.",
+            "Choose an existing folder.",
         )
     return found
 

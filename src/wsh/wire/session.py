@@ -69,6 +69,8 @@ class ServerInfo(Shown):
     hostname: str
     version: str
     server_id: str
+    warnings: list[str] = Field(default_factory=list)
+    """What a person should look at, such as a policy file that cannot be used."""
 
 
 class Persist(Model):
