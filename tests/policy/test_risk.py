@@ -9,6 +9,27 @@ from wsh.policy.shell import TooComplicated
 from wsh.policy.verdict import Risk
 
 DESTRUCTIVE = (
+    "env --split='rm x'",
+    "env --s 'rm x'",
+    'taskset -c 0 rm x',
+    "bash +x -c 'rm x'",
+    "bash +O extglob -c 'rm x'",
+    "bash -c +e 'rm x'",
+    "su - bob -c 'rm x'",
+    "su bob -- -c 'rm x'",
+    'runuser -u bob -- rm x',
+    'unshare -r rm x',
+    'unshare -Ur -- rm x',
+    'nsenter -t 1 -a rm x',
+    'setpriv --reuid 1000 rm x',
+    'sed -Ei s/a/b/ x',
+    "sed -E 's/a/b/w f' x",
+    "psql -c 'DROP/**/TABLE x'",
+    """psql -c 'update "x" set y=1'""",
+    """psql -c 'UPDATE a."b" SET c=1'""",
+    "mysql --exec='drop table x'",
+    "tar --checkpoint-ac='exec=rm y' -cf x z",
+    'apt-get install x-',
     'rm -- -f',
     'rm --recurs x',
     'git checkout -- .',
@@ -345,6 +366,13 @@ IRRECOVERABLE = (
 )  # fmt: skip
 
 HARMLESS = (
+    "psql -c 'select 1 -- drop table x'",
+    "psql -c 'select 1 /* drop table x */'",
+    "sed -E 's/rm/ls/' x",
+    'taskset -c 0 echo rm x',
+    "su - bob -c 'ls'",
+    'apt-get install x',
+    'apt-get -s install x-',
     "grep 'rm -rf' x",
     'grep -r "rm -rf /" .',
     "git commit -m 'drop table x'",

@@ -48,23 +48,22 @@ class Arguments:
 
     def find(self, *names: str) -> tuple[str, str | None] | None:
         """The first option that is, or abbreviates, one of `names`."""
-        for given, value in self.options:
-            for name in names:
-                if given == name or (len(given) > 2 and given.startswith("--") and name.startswith(given)):
-                    return given, value
-        return None
+        return next((option for option in self.options if _means(option[0], names)), None)
 
     def value(self, *names: str) -> str | None:
         """The value of the last option that is, or abbreviates, one of `names`."""
-        found = None
-        for given, value in self.options:
-            for name in names:
-                if given == name or (len(given) > 2 and given.startswith("--") and name.startswith(given)):
-                    found = value if value is not None else found
-        return found
+        values = self.values(*names)
+        return values[-1] if values else None
 
     def values(self, *names: str) -> list[str]:
-        return [value for given, value in self.options if given in names and value is not None]
+        """The values of all options that are, or abbreviate, one of `names`."""
+        return [value for given, value in self.options if value is not None and _means(given, names)]
+
+
+def _means(given: str, names: Sequence[str]) -> bool:
+    return given in names or (
+        len(given) > 2 and given.startswith("--") and any(name.startswith(given) for name in names)
+    )
 
 
 def scan(arguments: Sequence[str], spec: Arity) -> Arguments:
@@ -114,4 +113,4 @@ def _takes_value(name: str, spec: Arity) -> bool:
         return True
     if spec.single_dash:
         return f"-{name}" in spec.long or (len(name) == 2 and name[1] in spec.short)
-    return len(name) > 3 and sum(known.startswith(name) for known in spec.long) == 1
+    return len(name) > 2 and sum(known.startswith(name) for known in spec.long) == 1

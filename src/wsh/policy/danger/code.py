@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from wsh.policy.danger.model import Check, Program, Scene, program
-from wsh.policy.option import Arguments
+from wsh.policy.option import Arguments, scan
 from wsh.policy.verdict import Kind, Risk, RiskReason
 from wsh.policy.word import UNKNOWN
 
@@ -48,6 +48,8 @@ def look_at_code(text: str, scene: Scene) -> Iterable[RiskReason]:
 
 
 def _shell(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    if arguments.operands and arguments.operands[0].startswith("+"):  # `bash +x -c TEXT`: an option too
+        arguments = scan([re.sub(r"^\+", "-", word) for word in scene.words[1:]], _SHELL.arity)
     given = arguments.find("-c", "--command")
     if given is not None:
         # `bash -lc TEXT` and `bash -c -l TEXT`: the text is the first operand.

@@ -34,7 +34,8 @@ _DOCUMENT_DESTROYS = re.compile(
 
 
 def is_destructive_sql(text: str) -> bool:
-    return bool(_DESTROYS.search(_NOISE.sub(" ' ' ", text).replace("/*!", " ")))
+    plain = _NOISE.sub(lambda noise: " " if noise[0].startswith(("--", "/*")) else "'_'", text)
+    return bool(_DESTROYS.search(plain.replace("/*!", " ")))
 
 
 def _sql(options: str, operands_from: int | None) -> Program:

@@ -231,7 +231,7 @@ PROGRAMS: Mapping[str, Program] = {
         check=_output_option,
         values="-o -k -t -S -T --output --key --field-separator --buffer-size --temporary-directory",
     ),
-    "sed gsed": program(check=_sed, values="-e -f -l -E --expression --file --line-length"),
+    "sed gsed": program(check=_sed, values="-e -f -l --expression --file --line-length"),
     "yq": program(
         danger(Kind.OVERWRITE, "edits files in place", "-i --inplace --in-place"), values="-o -p --output-format"
     ),

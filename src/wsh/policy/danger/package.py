@@ -91,6 +91,9 @@ PROGRAMS: Mapping[str, Program] = {
             "remove purge autoremove autopurge full-upgrade dist-upgrade": program(
                 danger(Kind.PACKAGE, "removes packages", unless="-s --simulate --dry-run --just-print --help")
             ),
+            "install": program(  # `apt install NAME-` removes NAME
+                danger(Kind.PACKAGE, "removes packages", operand=r"\w-$", unless="-s --simulate --dry-run --just-print")
+            ),
         },
     ),
     "dpkg": program(danger(Kind.PACKAGE, "removes packages", "-r -P --remove --purge")),

@@ -58,6 +58,25 @@ def _text_option(options: str, values: str, joined: bool, skip: int = 0) -> Prog
     return program(check=check, values=f"{values} {options}", permute=False)
 
 
+def _su(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """`su - NAME -c TEXT`, `su NAME -- -c TEXT`, `runuser -u NAME -- PROGRAM ARGS`."""
+    operands = arguments.operands
+    text = arguments.value("-c", "--command", "--session-command")
+    if text is None and "-c" in operands[:-1]:
+        text = operands[operands.index("-c") + 1]
+    if text is not None:
+        yield from scene.look_text(text)
+    elif operands and arguments.has("-u", "--user"):
+        yield from scene.look(operands, scene.stdin)
+
+
+def _somewhere(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """Options take one, two or three values here, so each word may be the one where the program begins."""
+    for start, word in enumerate(scene.words[1:64], 1):
+        if not word.startswith("-"):
+            yield from scene.look(scene.words[start:], scene.stdin)
+
+
 def _xargs(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     inner = list(arguments.rest)
     if not inner:
@@ -157,17 +176,24 @@ PROGRAMS: Mapping[str, Program] = {
     "nice": _wraps("-n --adjustment"),
     "ionice": _wraps("-c -n -p -P -u --class --classdata"),
     "chrt": _wraps("-T -P -D -p", 1),
-    "taskset": _wraps("-c -p", 1),
+    "taskset": _wraps("", 1),  # -c says how the mask is written, and takes no value
     "stdbuf": _wraps("-i -o -e --input --output --error"),
     "choom": _wraps("-n -p"),
     "prlimit": _wraps("-p --pid -o --output"),
     "cpulimit": _wraps("-l -p -e --limit --pid --exe"),
     "chroot": _wraps("--userspec --groups", 1),
     "gosu su-exec setuidgid chpst faketime setarch softlimit": _wraps("-u -U -n -m", 1),
-    "unshare nsenter setpriv bwrap proot tini": _wraps(
-        "-t -S -G -R -r -w --target --setuid --setgid --root --wd --reuid --regid --bind --ro-bind --dev --proc "
-        "--tmpfs --chdir"
+    "unshare": _wraps(
+        "-S -G -R -w --setuid --setgid --root --wd --map-user --map-group --map-users --map-groups --propagation "
+        "--setgroups --boottime --monotonic"
     ),
+    "nsenter": _wraps("-t -S -G -W --target --setuid --setgid --wdns"),
+    "setpriv": _wraps(
+        "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label "
+        "--apparmor-profile"
+    ),
+    "tini": _wraps("-p -e"),
+    "bwrap proot": program(check=_somewhere),
     "strace perf": _wraps("-e -o -p -s -u -E -P -a -O -S -b -I --trace --output --attach"),
     "systemd-run": _wraps(
         "-p -u -H -M -E --property --unit --description --slice --uid --gid --nice --working-directory --setenv "
@@ -189,7 +215,11 @@ PROGRAMS: Mapping[str, Program] = {
     "watch gwatch": _text_option("", "-n -q --interval --equexit", True),
     "hyperfine": _text_option("-p -c -s --prepare --cleanup --setup", "-w -r -m -M -L --warmup --runs", True),
     "script": _text_option("-c --command", "-a -t -o -O -I -B -T -m -E", False, 1),
-    "su runuser": _text_option("-c --command", "-g -G -s -w -u --group --shell --user", False, 1),
+    "su runuser": program(
+        check=_su,
+        values="-c -g -G -s -w -u --command --session-command --group --supp-group --shell --whitelist-environment "
+        "--user",
+    ),
     "sg": _text_option("-c", "", True, 1),
     "ssh autossh mosh": _text_option("", "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B -M", True, 1),
     "nix-shell nix": _text_option("--run --command -c", "-p -I -A --packages", False, 99),
