@@ -28,7 +28,7 @@ def virtual_screen(size: str = "1280x800x24") -> Iterator[str]:
     """An X server of its own; gives the value for DISPLAY."""
     reader, writer = os.pipe()
     process = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp"],
+        ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp", "-noreset"],
         pass_fds=(writer,),
         stderr=subprocess.DEVNULL,
     )

@@ -30,7 +30,7 @@ def _drawing(window: Desk) -> list[psutil.Process]:
 @contextmanager
 def _screen(number: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        ["Xvfb", number, "-screen", "0", "1280x800x24", "-nolisten", "tcp"], stderr=subprocess.DEVNULL
+        ["Xvfb", number, "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"], stderr=subprocess.DEVNULL
     )
     try:
         wait_until(lambda: Path(f"/tmp/.X11-unix/X{number[1:]}").exists(), "the screen")

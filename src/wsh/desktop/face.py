@@ -37,34 +37,47 @@ _CRASH_SPAN_S = 60.0
 
 def can_show(environ: Mapping[str, str]) -> bool:
     """Whether a display answers. Platforms that need none always do."""
+    probe = find_display(environ)
+    if probe is not None:
+        probe.close()
+    return probe is not None
+
+
+def find_display(environ: Mapping[str, str]) -> socket.socket | None:
+    """A connection to the display that a window would be shown on, or None. The caller closes it.
+
+    An X server that loses its last client starts over and turns away who comes meanwhile, so it is closed when the window is there.
+    """
     platform = environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
     if platform and platform not in ("xcb", "wayland", "wayland-egl"):
-        return True
+        return socket.socket(socket.AF_UNIX)
     wayland, display = environ.get("WAYLAND_DISPLAY"), environ.get("DISPLAY")
     if wayland and platform != "xcb":
         path = Path(environ.get("XDG_RUNTIME_DIR", "/run")) / wayland
-        if _answers(socket.AF_UNIX, str(path)):
-            return True
+        found = _connect(socket.AF_UNIX, str(path))
+        if found is not None:
+            return found
     if not display or platform.startswith("wayland"):
-        return False
+        return None
     host, _, number = display.rpartition(":")
     number = number.partition(".")[0]
     if not number.isdigit():
-        return False
+        return None
     if host and host != "unix":
-        return _answers(socket.AF_INET, (host, 6000 + int(number)))
+        return _connect(socket.AF_INET, (host, 6000 + int(number)))
     path = Path(f"/tmp/.X11-unix/X{number}")
-    return _answers(socket.AF_UNIX, str(path)) or _answers(socket.AF_UNIX, f"\0{path}")
+    return _connect(socket.AF_UNIX, str(path)) or _connect(socket.AF_UNIX, f"\0{path}")
 
 
-def _answers(family: socket.AddressFamily, address: str | tuple[str, int]) -> bool:
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(address)
-        except OSError:
-            return False
-        return True
+def _connect(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket | None:
+    probe = socket.socket(family, socket.SOCK_STREAM)
+    probe.settimeout(1)
+    try:
+        probe.connect(address)
+    except OSError:
+        probe.close()
+        return None
+    return probe
 
 
 class NoDisplay(Exception):
@@ -83,6 +96,7 @@ class Face:
         self._environ = dict(os.environ)
         self._process: subprocess.Popen[bytes] | None = None
         self._end: socket.socket | None = None
+        self._probe: socket.socket | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._moved = asyncio.Event()
         self._ending = False
@@ -104,7 +118,9 @@ class Face:
 
     def spawn(self) -> None:
         """Start the process; it says when it is ready. Raises NoDisplay."""
-        if not can_show(self._environ):
+        self._let_go()
+        self._probe = find_display(self._environ)
+        if self._probe is None:
             raise NoDisplay
         ours, theirs = socket.socketpair()
         with theirs:
@@ -112,6 +128,11 @@ class Face:
             self._process = subprocess.Popen(words, env=self._environ, pass_fds=(theirs.fileno(),))
         ours.setblocking(False)
         self._end = ours
+
+    def _let_go(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
 
     async def run(self) -> None:
         """Until the person closes the window for good. Raises NoDisplay if the very first window cannot be shown."""
@@ -125,7 +146,7 @@ class Face:
             status = await self._reap()
             if self._ending or status == 0:
                 return
-            if not self.shown_before:
+            if not self.shown_before and (crashes or not can_show(self._environ)):
                 raise NoDisplay
             log.warning("the window ended with %d; requests and terminals go on without it", status)
             now = time.monotonic()
@@ -158,6 +179,7 @@ class Face:
                 for verb, arguments in unpacker.feed(data):
                     if verb == "ready":
                         self.up = self.shown_before = True
+                        self._let_go()
                         self._on_up()
                     else:
                         self._hear(verb, arguments)
@@ -165,6 +187,7 @@ class Face:
             pass
         finally:
             self.up = False
+            self._let_go()
             self._writer.close()
             self._writer = self._end = None
 
