@@ -83,6 +83,7 @@ class Sandbox:
     def run(self, command: str) -> list[tuple[str, ...]]:
         """Every argv executed, recorded programs only; the program by its base name."""
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
+        self._tidy()
         self._process.stdin.write(command.encode() + b"\0")
         self._process.stdin.flush()
         ready, _, _ = select.select([self._process.stdout], [], [], 30)
@@ -90,6 +91,15 @@ class Sandbox:
         line = self._process.stdout.readline()
         assert line == b"done\n", (line, command)
         return self._read()
+
+    def _tidy(self) -> None:
+        """Nothing of the command before is left for a pattern of this one to find."""
+        with os.scandir(self.root / "work") as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
 
     def _read(self) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
