@@ -206,6 +206,10 @@ def _crude_commands(text: str, cwd: str | None) -> list[Command]:
         words = [word for part in plain.split()[:64] for word in expand(mark_unquoted(part, True))]
         if words:
             found.append(Command(tuple(words), cwd=cwd))
+    # Where commands begin and end is the very thing that is not known: any word may be a program, and all behind it its words.
+    plain = re.sub(r"[\\'\"]", "", text[:4096])
+    every = plain.split()[:64]
+    found += [Command(tuple(every[at:]), cwd=cwd) for at in range(len(every))]
     return found
 
 
