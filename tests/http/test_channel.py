@@ -222,6 +222,16 @@ def test_waits_run_beside_other_requests_and_a_newer_one_replaces_an_older(
         assert answers[second]["error"]["code"] == "idle_timeout"
 
 
+def test_a_wait_that_is_replaced_before_it_began_is_answered_too(server: RunningServer, open_session: Open) -> None:
+    name = open_session()
+    with talk(server, f"/sessions/{name}/ws/json") as client:
+        sent = [client.send("await_idle", {"timeout_ms": 60000, "fresh": True}) for _ in range(20)]
+        sent.append(client.send("await_idle", {"timeout_ms": 1}))
+        answers = {(answer := client.receive())["id"]: answer for _ in sent}
+        codes = [answers[number].get("error", {}).get("code") for number in sent]
+        assert codes == ["idle_superseded"] * 20 + [None]
+
+
 # events
 
 

@@ -125,7 +125,7 @@ def test_a_setting_that_cannot_be_is_said_and_nothing_is_left(places: Places, ar
     done = subprocess.run(
         [sys.executable, "-m", "wsh.cli.main", "server", *args], capture_output=True, text=True, timeout=30
     )
-    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
     assert not places.socket.exists() and not places.runtime_info.exists()
 
 

@@ -208,6 +208,18 @@ def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
     run_with_registry(places, work)
 
 
+def test_input_restarts_the_silence_that_a_wait_counts(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        for number in range(10):
+            await session.wait_until_quiet(150)
+            await session.send_input(b"echo so-$((%d+100))\r" % number, AGENT)
+            await session.wait_until_quiet(150)
+            assert f"so-{number + 100}" in plain(session), "the screen from before the input"
+
+    run_with_registry(places, work)
+
+
 def test_text_is_found_in_new_output_only_across_colours_and_cursor_movement(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)

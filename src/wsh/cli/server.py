@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from wsh.cli.output import json_option
-from wsh.wire.error import WshError
 from wsh.wire.name import check_session_name
 from wsh.wire.place import find_places
 from wsh.wire.setting import SettingError, load
@@ -47,26 +46,23 @@ def server(
     """
     from wsh.app import ServerOptions, run_server
 
-    try:
-        if name is not None:
-            check_session_name(name)
-        places = find_places(server=name)
-        if config is not None and not Path(config).is_file():
-            raise SettingError(f"there is no file {config}")
-        flags = {
-            "server.bind": bind,
-            "server.max_sessions": max_sessions,
-            "server.tls_cert": tls_cert,
-            "server.tls_key": tls_key,
-            "server.base_prefix": base_prefix,
-            "server.cors_origins": list(cors_origin) or None,
-            "mcp.toolsets": toolsets,
-        }
-        settings = load(Path(config) if config else places.config_file, flags=flags)
-        options = ServerOptions(ephemeral=ephemeral, token=token, announce=_say, as_json=as_json)
-        status = run_server(places, settings, options)
-    except (SettingError, WshError) as problem:
-        raise click.ClickException(str(problem)) from None
+    if name is not None:
+        check_session_name(name)
+    places = find_places(server=name)
+    if config is not None and not Path(config).is_file():
+        raise SettingError(f"there is no file {config}")
+    flags = {
+        "server.bind": bind,
+        "server.max_sessions": max_sessions,
+        "server.tls_cert": tls_cert,
+        "server.tls_key": tls_key,
+        "server.base_prefix": base_prefix,
+        "server.cors_origins": list(cors_origin) or None,
+        "mcp.toolsets": toolsets,
+    }
+    settings = load(Path(config) if config else places.config_file, flags=flags)
+    options = ServerOptions(ephemeral=ephemeral, token=token, announce=_say, as_json=as_json)
+    status = run_server(places, settings, options)
     sys.exit(status)
 
 

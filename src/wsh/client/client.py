@@ -24,6 +24,8 @@ from wsh.wire.error import from_wire as error_from_wire
 from wsh.wire.place import find_places
 
 Format: TypeAlias = Literal["styled", "plain"]
+_INPUT_PIECE_BYTES = 512 * 1024
+"""Below what a server takes as one body by default."""
 
 
 @asynccontextmanager
@@ -131,9 +133,10 @@ class Session:
         return from_wire(SessionInfo, await self._server.call("GET", self.path()))
 
     async def send(self, data: str | bytes) -> None:
-        """Type `data` as it is; nothing is added."""
+        """Type `data` as it is; nothing is added. What is longer than a body may be goes in pieces, one after the other."""
         raw = data.encode() if isinstance(data, str) else data
-        await self._server.call("POST", self.path("/input"), body=raw)
+        for at in range(0, len(raw) or 1, _INPUT_PIECE_BYTES):
+            await self._server.call("POST", self.path("/input"), body=raw[at : at + _INPUT_PIECE_BYTES])
 
     async def keys(self, *keys: str) -> None:
         """Press keys by name: "ctrl+c", "enter", "f5"."""

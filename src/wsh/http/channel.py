@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,6 +34,13 @@ MOST_WAITS = 64
 _FIELDS = frozenset({"id", "method", "params", "session"})
 
 
+@dataclass(frozen=True)
+class _Wait:
+    task: asyncio.Task[None]
+    answer: dict[str, Any]
+    """What its answer begins with: id, method, session."""
+
+
 class Channel:
     def __init__(
         self, rooms: Rooms, feeds: Feeds, caller: Caller, websocket: WebSocket, session: Session | None = None
@@ -47,7 +55,7 @@ class Channel:
         self._outlet = Outlet(websocket)
         self._most = rooms.settings.get_int("server.client_buffer_bytes")
         self._subscriptions: dict[str, Subscription] = {}
-        self._waits: dict[str, asyncio.Task[None]] = {}
+        self._waits: dict[str, _Wait] = {}
         self._stops: list[Callable[[], None]] = []
 
     async def run(self) -> None:
@@ -79,7 +87,7 @@ class Channel:
         for subscription in self._subscriptions.values():
             subscription.close()
         self._subscriptions.clear()
-        waits = list(self._waits.values())
+        waits = [wait.task for wait in self._waits.values()]
         for task in waits:
             task.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
@@ -166,26 +174,24 @@ class Channel:
         key = session.sid if method.replaces else secrets.token_hex(8)
         older = self._waits.pop(key, None)
         if older is not None:
-            older.cancel()
+            # Answered here: a task that is cancelled before its first step never runs a line of its own.
+            older.task.cancel()
+            self._write({**older.answer, "error": failure.to_wire(IdleSuperseded())[1]["error"]})
         if len(self._waits) >= MOST_WAITS:
             raise InvalidRequest(f"More than {MOST_WAITS} waits on one connection.", hint="Open another connection.")
 
         async def wait() -> None:
             assert method.handle is not None
+            ended: dict[str, Any] = {}
             try:
-                answer["result"] = await method.handle(self, session, params)
-            except asyncio.CancelledError:
-                if self._waits.get(key) is task:
-                    raise
-                answer["error"] = failure.to_wire(IdleSuperseded())[1]["error"]
+                ended["result"] = await method.handle(self, session, params)
             except Exception as problem:
-                answer["error"] = failure.to_wire(problem)[1]["error"]
-            if self._waits.get(key) is task:
+                ended["error"] = failure.to_wire(problem)[1]["error"]
+            if self._waits.get(key) is mine:
                 del self._waits[key]
-            self._write(answer)
+                self._write({**answer, **ended})
 
-        task = asyncio.ensure_future(wait())
-        self._waits[key] = task
+        mine = self._waits[key] = _Wait(asyncio.ensure_future(wait()), answer)
 
     # subscriptions
 

@@ -309,6 +309,7 @@ class Session:
                 generation = child.ring.head
                 self._note_input(data, actor)
                 await self._write(child, memoryview(data))
+                self.last_input = (actor, time.monotonic())  # the write may have waited for the child
         finally:
             self._waiting_bytes -= len(data)
         self.listeners.tell(ev.Input(actor, len(data), generation))

@@ -1,7 +1,7 @@
 """Waiting on a session, exactly.
 
 A wait names one or more conditions; the first that holds ends it and is named in the result. Quiet is judged by a timer that looks
-at the time of the last activity, never by polling the screen. A child's exit ends every wait at once.
+at the time of the last output and input, never by polling the screen. A child's exit ends every wait at once.
 """
 
 from __future__ import annotations
@@ -154,7 +154,10 @@ def _until_quiet(session: Session, spec: WaitSpec, started: float, now: float) -
         return float("inf")
     if not _is_new(session, spec):
         return float("inf")
-    since = max(session.last_activity, started) if spec.fresh else session.last_activity
+    # Input counts as activity: else a wait right after it would end on the silence, and the screen, from before it.
+    since = max(session.last_activity, session.last_input[1] if session.last_input is not None else 0.0)
+    if spec.fresh:
+        since = max(since, started)
     if session.backlog():
         since = now
     return since + spec.quiet_ms / 1000 - now
