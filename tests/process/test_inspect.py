@@ -77,8 +77,11 @@ def test_the_foreground_program_its_folder_and_the_jobs_behind_it_are_named(run:
         child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", ENV))
         await said(child, b"ready>")
         await child.write_all(f"cd {tmp_path}; sleep 301 & sleep 302\n".encode())
-        state = await inspect_until(
-            keeper, child, lambda s: s.foreground is not None and s.foreground.comm == "sleep", jobs=True
+        state = await inspect_until(  # both have been executed: until then they go by the shell's name
+            keeper,
+            child,
+            lambda s: s.foreground is not None and [p.comm for p in (s.foreground, *s.jobs)] == ["sleep", "sleep"],
+            jobs=True,
         )
         assert state.foreground is not None and state.foreground.argv == ("sleep", "302")
         assert state.foreground_group == state.foreground.pid != child.pid

@@ -45,7 +45,11 @@ def run_plain(shell: str, text: str, rows: int, cols: int, env: dict[str, str]) 
     if pid == 0:  # pragma: no cover
         try:
             os.chdir("/")
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and children would too
+            for number in (
+                signal.SIGPIPE,
+                signal.SIGHUP,
+            ):  # Python ignores the one, nohup the other, and children would too
+                signal.signal(number, signal.SIG_DFL)
             os.execvpe(PLAIN[shell][0], [*PLAIN[shell], text], env)
         finally:
             os._exit(126)

@@ -35,6 +35,7 @@ FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 _TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
 _HANDOVER_S = 0.001
+_FORK_LOOKS, _FORK_PAUSE_S = 4, 0.003
 # What fish itself writes when a command begins.
 _FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
 
@@ -377,17 +378,24 @@ class _Run:
 
     async def _jobs(self) -> tuple[ProcessInfo, ...]:
         session = self._session
-        if not session.running:
-            return ()
-        orphans = session.list_orphans()
-        if not _has_children(session.pid):
-            return orphans
-        try:
-            jobs = (await session.inspect(jobs=True)).jobs
-        except SessionExited:
-            return orphans
-        known = {job.pid for job in jobs}
-        return (*jobs, *(orphan for orphan in orphans if orphan.pid not in known))
+        jobs: tuple[ProcessInfo, ...] = ()
+        for _ in range(_FORK_LOOKS):
+            if not session.running:
+                return ()
+            orphans = session.list_orphans()
+            jobs = orphans
+            if _has_children(session.pid):
+                try:
+                    state = await session.inspect(jobs=True)
+                except SessionExited:
+                    return orphans
+                known = {job.pid for job in state.jobs}
+                jobs = (*state.jobs, *(orphan for orphan in orphans if orphan.pid not in known))
+            # A moment after the fork a job still goes by the shell's own name.
+            if not any(_is_copy_of(job.pid, session.pid) for job in jobs):
+                break
+            await asyncio.sleep(_FORK_PAUSE_S)
+        return jobs
 
     async def _timeout(self) -> WaitTimeout:
         session, log = self._session, self._log
@@ -419,6 +427,15 @@ class _Run:
             ),
             **facts,
         )
+
+
+def _is_copy_of(pid: int, shell: int) -> bool:
+    """Whether `pid` runs with the very words of the shell, as a fork does that has executed nothing yet."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as job, open(f"/proc/{shell}/cmdline", "rb") as own:
+            return job.read(4096) == own.read(4096)
+    except OSError:
+        return False
 
 
 def _has_children(pid: int) -> bool:
