@@ -66,6 +66,34 @@ def test_a_long_literal_text_is_understood_and_quick() -> None:
     assert run.risk == "irrecoverable"
 
 
+# Inside quotes the shell's grammar sees one word; what a model makes of that word must be bounded too.
+QUOTED = (
+    "[", "$a$ ", "a|update x /*", "alter ", "update x as ", "drop a ", '""', "`{ ", "\\! a\n", "/*a", "open(", 'system("', "run [", "w ", "> \"",
+)  # fmt: skip
+PROGRAMS = ("mysql -e", "psql -c", "python3 -c", "ruby -e", "awk", "sed", "bash -c", "mongosh --eval")
+
+
+@pytest.mark.parametrize("piece", QUOTED)
+def test_64_kib_in_quotes_take_less_than_50_ms(piece: str) -> None:
+    for program in PROGRAMS:
+        room = MAX_COMMAND_BYTES - len(program) - 3
+        assert cpu_ms(f"{program} '{piece * (room // len(piece))}'") < 50, program
+
+
+@pytest.mark.parametrize(
+    "segment", ["a b c d e (", "python3 -c '`a`';", "bwrap --bind a b ", "psql -c 'a';", "su -c 'a';", "bash +x "]
+)
+def test_many_commands_in_64_kib_take_less_than_50_ms(segment: str) -> None:
+    for size in (MAX_COMMAND_BYTES, 20_000, 5_500):
+        assert cpu_ms(segment * (size // len(segment))) < 50, size
+
+
+def test_code_that_starts_too_many_commands_is_destructive_and_still_asked() -> None:
+    code = "`ls`; " * 100
+    verdict = decide(Request(command=f"ruby -e '{code}'", mode=Mode.INTERACTIVE), EVERYTHING)
+    assert verdict.risk == "destructive" and "more commands than can be looked at" in verdict.message
+
+
 def test_beyond_64_kib_nothing_is_tried() -> None:
     verdict = decide(Request(command="ls " + "x" * MAX_COMMAND_BYTES), EVERYTHING)
     assert verdict.reason == "parse_error" and "longer" in verdict.message

@@ -23,6 +23,7 @@ from wsh.policy.word import GLOB, UNKNOWN, show
 _MAX_DEPTH = 12
 _MAX_LOOKS = 2_000
 _MAX_NESTED_BYTES = 24 * 1024
+_MAX_NESTED_TEXTS = 200
 _RUNS_ITS_VALUE = frozenset(
     "PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF "
     "GIT_ASKPASS SSH_ASKPASS LESSOPEN PROMPT_COMMAND BROWSER GIT_PROXY_COMMAND".split()
@@ -74,6 +75,7 @@ class _Looker:
         self.out = Assessment()
         self.looks = 0
         self.nested_bytes = 0
+        self.nested_texts = 0
 
     def finish(self) -> Assessment:
         unique = list(dict.fromkeys(self.out.reasons))
@@ -82,8 +84,14 @@ class _Looker:
         return self.out
 
     def text(self, text: str, cwd: str | None, depth: int, tree: Tree | None = None) -> None:
-        self.nested_bytes += len(text) if depth else 0
-        if depth > _MAX_DEPTH or self.nested_bytes > _MAX_NESTED_BYTES:
+        if depth:
+            self.nested_bytes += len(text)
+            self.nested_texts += 1
+        if (
+            depth > _MAX_DEPTH
+            or self.nested_bytes > _MAX_NESTED_BYTES
+            or self.nested_texts > _MAX_NESTED_TEXTS  # however short, each has to be parsed
+        ):
             raise TooComplicated("commands are nested too deeply")
         if is_fork_bomb(text):
             self.add(RiskReason(Risk.IRRECOVERABLE, Kind.PROCESS, "starts itself without end", text[:80]))
@@ -205,10 +213,12 @@ class _Scene:
     def _inner(self) -> _Looker:
         inner = _Looker(self.looker.setting)
         inner.looks, inner.nested_bytes = self.looker.looks, self.looker.nested_bytes
+        inner.nested_texts = self.looker.nested_texts
         return inner
 
     def _merge(self, inner: _Looker) -> list[RiskReason]:
         self.looker.looks, self.looker.nested_bytes = inner.looks, inner.nested_bytes
+        self.looker.nested_texts = inner.nested_texts
         self.looker.out.commands += inner.out.commands
         return inner.out.reasons
 

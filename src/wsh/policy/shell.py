@@ -26,6 +26,8 @@ _MAX_STRUCTURE = 500
 _LINEAR = re.compile(r"[ \t]+|['\"\\#*?~]")
 _MAX_LINEAR = 6_000
 _MAX_HEREDOCS = 24
+# The grammar tries to make sense of each one again and again.
+_MAX_OPEN = 64
 _MAX_NODES = 6_000
 _MAX_COMMANDS = 1_000
 _MAX_DEPTH = 200
@@ -105,6 +107,8 @@ def parse(text: str) -> Tree:
     shown = folded.text
     if len(_STRUCTURE.findall(shown)) > _MAX_STRUCTURE:
         raise TooComplicated(f"it has more than {_MAX_STRUCTURE} brackets, operators and lines")
+    if shown.count("(") - shown.count(")") > _MAX_OPEN:
+        raise TooComplicated(f"it has more than {_MAX_OPEN} brackets that are not closed")
     if shown.count("<<") > _MAX_HEREDOCS:
         raise TooComplicated(f"it has more than {_MAX_HEREDOCS} here-documents")
     if len(_LINEAR.findall(shown)) > _MAX_LINEAR:

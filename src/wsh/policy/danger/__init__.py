@@ -16,7 +16,7 @@ def _collect() -> dict[str, tuple[Program, ...]]:
     tables: list[Mapping[str, Program]] = [
         module.PROGRAMS for module in (file, service, package, system, database, code, wrapper)
     ]
-    tables.append({name: wrapper.runner(verbs) for name, verbs in wrapper.RUNNERS.items()})
+    tables.append({name: wrapper.runner(verbs, wrapper.SKIPS.get(name, 0)) for name, verbs in wrapper.RUNNERS.items()})
     for table in tables:
         for names, model in table.items():
             for name in names.split():

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
 
 from wsh.policy.danger.model import Check, Program, Scene, program
 from wsh.policy.option import Arguments, scan
@@ -16,6 +18,7 @@ from wsh.policy.word import UNKNOWN
 
 _DELETES = re.compile(
     r"shutil\s*\.\s*(?:rmtree|move)|\bos\s*\.\s*(?:remove|unlink|rmdir|removedirs|truncate|kill)\b|\.unlink\s*\(|\.rmtree\s*\(|"
+    r"__import__\s*\(\s*['\"]os['\"]\s*\)\s*\.\s*(?:remove|rmdir|truncate|kill)\b|Deno\s*\.\s*remove|"
     r"\brmtree\b|\bunlink\b|FileUtils\s*\.\s*rm|File\s*\.\s*(?:delete|unlink)|Dir\s*\.\s*(?:delete|rmdir)|"
     r"\.(?:rm|rmdir|unlink|truncate)(?:Sync)?\s*\(|\brmdir\s*\(|remove_dir_all|os\.RemoveAll|open\s*\([^)]{0,200}['\"]w"
 )
@@ -23,11 +26,12 @@ _FORKS = re.compile(
     r"fork\s+while\s+fork|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork|loop\s*\{\s*fork|fork\s*;\s*while"
 )
 _CALLS = re.compile(
-    r"(?:system|popen|exec|execSync|spawnSync|shell_exec|passthru|getoutput|check_output|check_call|run|call|Popen|qx|backtick)"
+    r"(?:system|popen|os\.execute|exec|execSync|spawnSync|shell_exec|passthru|getoutput|check_output|check_call|run|call|Popen|qx|backtick)"
     r"\s*[({\[ ]\s*(\[?)\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'(?:\s*,\s*'(?:[^'\\]|\\.)*')*)"
 )
 _AWK_PIPES = re.compile(r"\|\s*\"((?:[^\"\\]|\\.)*)\"|\"((?:[^\"\\]|\\.)*)\"\s*\|\s*getline")
 _AWK_WRITES = re.compile(r">\s*\"((?:[^\"\\]|\\.)*)\"")
+_MAX_CALLS = 64
 _BACKTICKS = re.compile(r"`([^`]*)`")
 
 
@@ -36,20 +40,27 @@ def look_at_code(text: str, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(Kind.PROCESS, "starts itself without end", Risk.IRRECOVERABLE)
     if _DELETES.search(text):
         yield scene.found(Kind.DELETE, "calls a function that deletes or overwrites")
-    for match in _CALLS.finditer(text):
+    calls = list(islice(_CALLS.finditer(text), _MAX_CALLS + 1))
+    backticks = list(islice(_BACKTICKS.finditer(text), _MAX_CALLS + 1))
+    if len(calls) + len(backticks) > _MAX_CALLS:
+        yield scene.found(Kind.UNKNOWN, "starts more commands than can be looked at")
+        return
+    for match in calls:
         quoted = match[2]
         if match[1] or "," in quoted and quoted.count("'") > 2:
             words = [part[1:-1] for part in re.findall(r"\"[^\"]*\"|'[^']*'", text[match.start(2) :].split("]")[0])]
             yield from scene.look(words)
         else:
             yield from scene.look_text(quoted[1:-1].replace('\\"', '"').replace("\\'", "'"))
-    for match in _BACKTICKS.finditer(text):
+    for match in backticks:
         yield from scene.look_text(match[1])
 
 
 def _shell(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     if arguments.operands and arguments.operands[0].startswith("+"):  # `bash +x -c TEXT`: an option too
         arguments = scan([re.sub(r"^\+", "-", word) for word in scene.words[1:]], _SHELL.arity)
+    if arguments.operands[:1] == ["-"]:  # `sh -` is `sh --`
+        arguments = replace(arguments, operands=arguments.operands[1:])
     given = arguments.find("-c", "--command")
     if given is not None:
         # `bash -lc TEXT` and `bash -c -l TEXT`: the text is the first operand.
@@ -60,7 +71,12 @@ def _shell(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
             yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
         elif scene.stdin:
             yield from scene.look_text(scene.stdin)
-    elif arguments.operands[0].startswith("/dev/fd/") or arguments.operands[0] == "/dev/stdin":
+    else:
+        yield from _source(arguments, scene)
+
+
+def _source(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    if arguments.operands[:1] == ["/dev/stdin"] or "".join(arguments.operands[:1]).startswith("/dev/fd/"):
         yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
 
 
@@ -122,6 +138,12 @@ def _php(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     yield from _inline("-r")(arguments, scene)
 
 
+def _deno(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    if arguments.operands[:1] == ["eval"]:
+        for text in arguments.operands[1:]:
+            yield from look_at_code(text, scene)
+
+
 def _awk(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     if arguments.value("-i", "--include") == "inplace":
         yield scene.found(Kind.OVERWRITE, "edits files in place")
@@ -148,12 +170,14 @@ _INTERPRETED = "-e -E -I -M -m -r -C -x -n0"
 PROGRAMS: Mapping[str, Program] = {
     "sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh nu elvish xonsh pwsh": _SHELL,
     "eval": program(check=_eval),
+    ". source": program(check=_source, permute=False),
     "trap": program(check=_trap, permute=False),
     "alias": program(check=_alias),
     "python python2 python3 pypy pypy3 ipython": program(check=_python, values="-c -m -W -X", permute=False),
     "perl": program(check=_inline("-e -E"), values="-e -E -I -M -m -C -x", permute=False),
     "ruby": program(check=_inline("-e"), values="-e -I -r -C -E", permute=False),
-    "node nodejs deno bun.js tsx ts-node": program(
+    "deno": program(check=_deno),
+    "node nodejs bun.js tsx ts-node": program(
         check=_inline("-e -p --eval --print"), values="-e -p -r --eval --print --require --import", permute=False
     ),
     "php": program(check=_php, values="-r -d -c -B -R -E -f", permute=False),

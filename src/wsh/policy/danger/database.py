@@ -10,16 +10,19 @@ from wsh.policy.option import Arguments
 from wsh.policy.verdict import Kind, RiskReason
 from wsh.policy.word import UNKNOWN
 
-# Strings and quoted names say nothing; comments say nothing, except MySQL's executable ones.
-_NOISE = re.compile(
-    r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*(?!!).{0,2000}?\*/|\$(\w{0,32})\$.{0,2000}?\$\1\$",
-    re.DOTALL,
-)
+_OPENS = re.compile(r"--|/\*(?!!)|['\"`\[]|\$\w{0,32}\$")
+_QUOTED = {
+    "'": re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL),
+    '"': re.compile(r"\"(?:[^\"\\]|\"\"|\\.)*\"", re.DOTALL),
+}
+_CLOSES = {"--": "\n", "/*": "*/", "`": "`", "[": "]"}
+_MAX_TAGS = 32
+_MAX_NOISE = 4000
 _DESTROYS = re.compile(
     r"\b(?:drop\s+(?:\w+\s+){0,2}(?:database|schema|table|index|view|column|role|user|function|procedure|trigger|type|"
     r"sequence|extension|tablespace|keyspace|collection|owned|partition|constraint|publication|subscription|policy|"
     r"materialized|server|domain|rule|event|package|login|domain)|truncate\b|delete\s+(?:\w+\s+)?from|"
-    r"update\s+(?:only\s+)?\S{1,200}\s+(?:as\s+\S{1,200}\s+)?set\b|alter\s+[^;]{0,500}?\bdrop\b|"
+    r"update\s+(?:only\s+)?\S{1,200}\s+(?:as\s+\S{1,200}\s+)?set\b|"
     r"replace\s+into|flush\s+(?:tables|privileges|logs)|reset\s+(?:master|slave|all)|purge\s+(?:binary|master)|"
     r"detach\s+database|revoke\b|shutdown\b|pg_terminate_backend|kill\s+\d)",
     re.IGNORECASE | re.DOTALL,
@@ -33,9 +36,46 @@ _DOCUMENT_DESTROYS = re.compile(
 )
 
 
+_ALTERS, _DROPS = re.compile(r"\balter\b", re.IGNORECASE), re.compile(r"\bdrop\b", re.IGNORECASE)
+
+
 def is_destructive_sql(text: str) -> bool:
-    plain = _NOISE.sub(lambda noise: " " if noise[0].startswith(("--", "/*")) else "'_'", text)
-    return bool(_DESTROYS.search(plain.replace("/*!", " ")))
+    plain = _without_noise(text).replace("/*!", " ")
+    if _DESTROYS.search(plain):
+        return True
+    alters = (_ALTERS.search(statement) for statement in plain.split(";"))
+    return any(_DROPS.search(found.string, found.end()) for found in alters if found is not None)
+
+
+def _without_noise(text: str) -> str:
+    """`text` without what strings, quoted names and comments say (MySQL's executable comments apart).
+
+    In time that grows with the text, whatever it is: once something was not closed, its kind is not looked for again,
+    and after many pieces no more are taken out. What stays in can only make the text look worse.
+    """
+    out: list[str] = []
+    never_closed: set[str] = set()
+    position = 0
+    while len(out) < _MAX_NOISE and (found := _OPENS.search(text, position)):
+        sign, start = found[0], found.start()
+        if sign in never_closed or (sign[0] == "$" and len(never_closed) > _MAX_TAGS):
+            end = -1
+        elif sign in _QUOTED:
+            quoted = _QUOTED[sign].match(text, start)
+            end = -1 if quoted is None else quoted.end()
+        else:
+            closing = _CLOSES.get(sign, sign)
+            end = text.find(closing, found.end())
+            end = len(text) if end < 0 and sign == "--" else end + len(closing) if end >= 0 else -1
+        if end < 0:
+            never_closed.add(sign)
+            out.append(text[position : found.end()])
+            position = found.end()
+            continue
+        out += (text[position:start], " " if sign in ("--", "/*") else "'_'")
+        position = end
+    out.append(text[position:])
+    return "".join(out)
 
 
 def _sql(options: str, operands_from: int | None) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wsh.policy.danger.model import Program, Scene, always, danger, program
+from wsh.policy.danger.model import Check, Program, Scene, always, danger, program
 from wsh.policy.option import Arguments
 from wsh.policy.verdict import Kind, RiskReason
 
@@ -32,6 +32,20 @@ def _global(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
 def _rebase(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     for command in arguments.values("-x", "--exec"):
         yield from scene.look_text(command)
+
+
+def _runs_option(options: str) -> Check:
+    """Options whose value is a command."""
+    names = tuple(options.split())
+
+    def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+        for command in arguments.values(*names):
+            yield from scene.look_text(command)
+
+    return check
+
+
+_PACK = "--upload-pack --receive-pack --exec -u"
 
 
 def _checkout(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
@@ -66,7 +80,10 @@ def _clean(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
 
 def _submodule(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     if arguments.operands[:1] == ["foreach"]:
-        yield from scene.look_text(" ".join(arguments.operands[1:]))
+        words = arguments.operands[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+        yield from scene.look_text(" ".join(words))
     elif arguments.operands[:1] == ["deinit"]:
         yield scene.found(_KIND, "removes the files of a submodule")
 
@@ -111,6 +128,7 @@ GIT = program(
             ),
             danger(_KIND, "overwrites or removes history on the remote", operand=r"^[+:]", unless="-n --dry-run"),
             values="-o --push-option --repo --receive-pack --exec --recurse-submodules",
+            check=_runs_option("--receive-pack --exec"),
         ),
         "reset": program(danger(_KIND, "throws local changes away", "--hard --merge --keep")),
         "clean": program(check=_clean, values="-e --exclude"),
@@ -142,6 +160,12 @@ GIT = program(
         "read-tree": program(danger(_KIND, "overwrites local changes", "--reset -u")),
         "checkout-index": program(danger(_KIND, "overwrites files", "-f --force")),
         "rebase": program(check=_rebase, values="-x -s -X --exec --strategy --onto --strategy-option -C"),
+        "clone ls-remote fetch pull fetch-pack archive": program(
+            check=_runs_option(_PACK),
+            values=f"{_PACK} -o -b -c --origin --branch --config --depth --reference --remote",
+        ),
+        "difftool mergetool": program(check=_runs_option("-x --extcmd"), values="-x -t --extcmd --tool"),
+        "grep": program(check=_runs_option("-O --open-files-in-pager"), values="-O -e -f -A -B -C -m"),
         "submodule": program(check=_submodule, permute=False),
         "bisect": program(check=_bisect, permute=False),
         "config": program(check=_config, values="-f --file --blob --type --default --comment", permute=False),

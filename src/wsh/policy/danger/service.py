@@ -90,6 +90,15 @@ def _kubectl_scale(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(_INFRA, "scales a workload down to nothing")
 
 
+def _kubectl_exec(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """Options may follow the pod's name; the command follows `--`, or in the old way of writing the name."""
+    words = scene.words
+    if "--" in words[:-1]:
+        yield from scene.look(words[words.index("--") + 1 :])
+    else:
+        yield from _exec_inside(_KUBE_VALUES, 1, False)(arguments, scene)
+
+
 _KUBECTL = program(
     values=_KUBE_VALUES,
     permute=False,
@@ -105,7 +114,7 @@ _KUBECTL = program(
         "config": program(
             subcommands={"delete-context delete-cluster delete-user unset": always(_INFRA, "removes access settings")}
         ),
-        "exec": program(check=_exec_inside(_KUBE_VALUES, 1, False)),
+        "exec": program(check=_kubectl_exec),
     },
 )
 

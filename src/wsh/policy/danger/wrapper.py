@@ -31,9 +31,9 @@ def _wraps(values: str = "", skip: int = 0) -> Program:
 
 
 def _env(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
-    for text in arguments.values("-S", "--split-string"):
-        yield from scene.look_text(" ".join([text, *arguments.rest]))
-    inner = inner_argv(arguments.rest, 0)
+    for text in arguments.values("-S", "--split-string"):  # what is split may begin with more options
+        yield from scene.look_text(" ".join(["env", text, *arguments.rest]))
+    inner = inner_argv(arguments.rest, 1 if arguments.rest[:1] == ["-"] else 0)  # `env -` is `env -i`
     if inner and not arguments.has("-S", "--split-string"):
         yield from scene.look(inner, scene.stdin)
 
@@ -70,18 +70,85 @@ def _su(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield from scene.look(operands, scene.stdin)
 
 
-def _somewhere(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
-    """Options take one, two or three values here, so each word may be the one where the program begins."""
-    for start, word in enumerate(scene.words[1:64], 1):
-        if not word.startswith("-"):
-            yield from scene.look(scene.words[start:], scene.stdin)
+_BWRAP_VALUES = {
+    **dict.fromkeys(
+        "bind bind-try dev-bind dev-bind-try ro-bind ro-bind-try symlink setenv file bind-data ro-bind-data chmod "
+        "bind-fd ro-bind-fd".split(),
+        2,
+    ),
+    **dict.fromkeys(
+        "share-net die-with-parent new-session as-pid-1 clearenv disable-userns assert-userns-disabled level-prefix "
+        "unshare-all unshare-user unshare-user-try unshare-ipc unshare-pid unshare-net unshare-uts unshare-cgroup "
+        "unshare-cgroup-try".split(),
+        0,
+    ),
+    "overlay": 3,
+}
+
+
+def _bwrap(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """Its options take none, one, two or three values."""
+    start = 1
+    while start < len(scene.words) and scene.words[start].startswith("--"):
+        if scene.words[start] == "--":
+            start += 1
+            break
+        start += 1 + _BWRAP_VALUES.get(scene.words[start][2:], 1)
+    if start < len(scene.words):
+        yield from scene.look(scene.words[start:], scene.stdin)
+
+
+_SSH_COMMAND = re.compile(r"\s*(?:proxy|local|remote|knownhosts)command\s*[=\s]\s*(.+)", re.IGNORECASE | re.DOTALL)
+
+
+def _ssh(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    for setting in arguments.values("-o"):
+        if match := _SSH_COMMAND.match(setting):
+            yield from scene.look_text(match[1])
+    inner = inner_argv(arguments.rest, 1)
+    if inner:
+        yield from scene.look_text(" ".join(inner))
+
+
+def _gdb(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    for option in ("--args", "-args"):
+        if option in scene.words[:-1]:
+            yield from scene.look(scene.words[scene.words.index(option) + 1 :])
+    for text in arguments.values("-ex", "--ex", "--eval-command", "-eval-command"):
+        if match := re.match(r"\s*(?:shell\s|!)(.*)", text, re.DOTALL):
+            yield from scene.look_text(match[1])
+
+
+def _ansible(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    text = arguments.value("-a", "--args")
+    module = (arguments.value("-m", "--module-name") or "command").rpartition(".")[2]
+    if text is not None and module in ("command", "shell", "raw"):
+        yield from scene.look_text(text)
+
+
+def _later(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    if scene.stdin == UNKNOWN:
+        yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
+    elif scene.stdin:
+        yield from scene.look_text(scene.stdin)
+
+
+def _pager(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    for text in arguments.values("-P", "--pager"):
+        yield from scene.look_text(text)
+
+
+def _preprocessed(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
+    """`rg --pre PROGRAM` runs it with every file it would search."""
+    for name in (*arguments.values("--pre"), *arguments.values("--hostname-bin")):
+        yield from scene.look([name, UNKNOWN])
 
 
 def _xargs(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
     inner = list(arguments.rest)
     if not inner:
         return
-    replaced = arguments.value("-I", "--replace") or ("{}" if arguments.has("-i") else None)
+    replaced = arguments.value("-I", "--replace") or ("{}" if arguments.has("-i", "--replace") else None)
     if replaced:
         inner = [word.replace(replaced, UNKNOWN) for word in inner]
         yield from scene.look(inner)
@@ -133,7 +200,7 @@ def _fd(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
             yield from scene.look([*(word.replace("{}", UNKNOWN) for word in inner), UNKNOWN])
 
 
-def runner(subcommands: str) -> Program:
+def runner(subcommands: str, skip: int = 0) -> Program:
     """`poetry run CMD`, `npm exec -- CMD`."""
 
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
@@ -142,12 +209,22 @@ def runner(subcommands: str) -> Program:
         if start is None:
             return
         inner = words[start + 1 :]
-        while inner and inner[0].startswith("-"):
-            inner.pop(0)
+        left = skip
+        while inner and (left or inner[0].startswith("-")):
+            if not inner[0].startswith("-"):
+                left -= 1
+            elif inner[0] in _RUNNER_VALUES:
+                del inner[:1]
+            del inner[:1]
         if inner:
             yield from scene.look(inner, scene.stdin)
 
     return program(check=check)
+
+
+_RUNNER_VALUES = frozenset("-n -p --name --prefix --cwd --env-file --package --project --directory --with".split())
+# Before the command stands a folder, a profile or a version.
+SKIPS: Mapping[str, int] = {"direnv": 1, "aws-vault": 1, "rustup": 1, "nvm": 1}
 
 
 RUNNERS: Mapping[str, str] = {
@@ -166,10 +243,12 @@ PROGRAMS: Mapping[str, Program] = {
     "doas": _wraps("-u -C -a"),
     "pkexec run0": _wraps("--user -u"),
     "timeout gtimeout": _wraps("-s -k --signal --kill-after", 1),
-    "nohup setsid coproc exec command builtin time nocache caffeinate ltrace valgrind fakeroot catchsegv rlwrap "
-    "unbuffer eatmydata "
-    "dbus-run-session dumb-init xvfb-run proxychains proxychains4 torsocks torify linux32 linux64 gdb-args "
-    "noglob nocorrect "
+    "nohup setsid coproc command builtin nocache catchsegv unbuffer eatmydata dumb-init torsocks torify linux32 linux64 "
+    "noglob nocorrect": _wraps(),
+    "exec": _wraps("-a"),
+    "time gtime": _wraps("-f -o --format --output"),
+    "ltrace": _wraps("-a -A -D -e -F -l -n -o -p -s -u -w -x --output"),
+    "caffeinate valgrind fakeroot rlwrap dbus-run-session xvfb-run proxychains proxychains4 gdb-args "
     "busctl-run systemd-inhibit firejail stdoutisatty winpty gosu-self": _wraps(
         "-a -f -o -n -e -s --what --who --why --mode"
     ),
@@ -193,8 +272,19 @@ PROGRAMS: Mapping[str, Program] = {
         "--apparmor-profile"
     ),
     "tini": _wraps("-p -e"),
-    "bwrap proot": program(check=_somewhere),
-    "strace perf": _wraps("-e -o -p -s -u -E -P -a -O -S -b -I --trace --output --attach"),
+    "bwrap": program(check=_bwrap, permute=False),
+    "numactl": _wraps("-C -N -m -i -p -P --physcpubind --cpunodebind --membind --interleave --preferred"),
+    "cgexec": _wraps("-g"),
+    "perf": program(
+        permute=False, subcommands={"stat record trace mem c2c": _wraps("-e -o -p -t -C -F -c -r -I -x -D -G -m -k -j")}
+    ),
+    "gdb": program(check=_gdb, values="-ex --eval-command -x -p", single_dash=True),
+    "ansible": program(check=_ansible, values="-m -a -i -u -l -e -f -M -c -T --module-name --args --inventory --user"),
+    "at batch": program(check=_later, values="-f -q -t"),
+    "man": program(check=_pager, values="-P --pager -S -s -e -M -L -m"),
+    "rg": program(check=_preprocessed, values="--pre --pre-glob --hostname-bin -e -f -g -t -T -A -B -C -m"),
+    "proot": _wraps("-r -b -w -R -S -q -k -i --rootfs --bind --cwd --pwd --qemu"),
+    "strace": _wraps("-e -o -p -s -u -E -P -a -O -S -b -I --trace --output --attach"),
     "systemd-run": _wraps(
         "-p -u -H -M -E --property --unit --description --slice --uid --gid --nice --working-directory --setenv "
         "--on-active "
@@ -202,8 +292,7 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "xargs gxargs": program(
         check=_xargs,
-        values="-I -n -P -L -d -E -s -a --replace --max-args --max-procs --max-lines --delimiter --eof "
-        "--arg-file --max-chars",
+        values="-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file --max-chars --process-slot-var",
         permute=False,
     ),
     "parallel sem": program(
@@ -221,7 +310,9 @@ PROGRAMS: Mapping[str, Program] = {
         "--user",
     ),
     "sg": _text_option("-c", "", True, 1),
-    "ssh autossh mosh": _text_option("", "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B -M", True, 1),
+    "ssh autossh mosh": program(
+        check=_ssh, values="-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B -M", permute=False
+    ),
     "nix-shell nix": _text_option("--run --command -c", "-p -I -A --packages", False, 99),
     "npx": _text_option("-c --call", "-p --package -w", False, 0),
     "entr": _wraps("-E"),
