@@ -209,6 +209,7 @@ class App:
             self.late.workspace,
         )
         self.gateway.rooms = self.rooms
+        self.facts.list_damage = registry.list_warnings
         self.lifetime.sessions = self._holding
         self._closers.append(registry.lifecycle.add(self._on_lifecycle))
         for session in registry.list_sessions():

@@ -1,22 +1,26 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.session import printer
 from tests.session.printer import KINDS
-from tests.session.running import open_quiet, run, settings_of, whole_text
+from tests.session.running import open_quiet, plain, run, settings_of, whole_text
 from wsh.session.event import Actor
 from wsh.session.journal import Journal
 from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.session.spec import SessionSpec
 from wsh.terminal.terminal import Terminal
+from wsh.wire.error import SessionExited
 from wsh.wire.place import Places
 
 AGENT = Actor("agent", "test")
@@ -94,6 +98,56 @@ def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) 
             await second.stop()
 
     run(work())
+
+
+def test_output_that_no_disk_has_comes_back_from_the_ring_and_the_loss_is_told(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of(journal__segment_bytes=65536))
+        session = await open_quiet(first, name="unkept")
+        assert first.list_warnings() == []
+        shutil.rmtree(session.folder.path)
+        await session.send_input(b"seq 400000; echo al''l\r", AGENT)
+        await session.wait_until_text("all")
+        await session.wait_until_quiet(100)
+        assert any("unkept" in line and "disk" in line for line in first.list_warnings())
+        expected = plain(session)
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            await second.get_session("unkept").wait_until_quiet(50)
+            assert plain(second.get_session("unkept")) == expected
+            assert any("could not be restored" in line for line in second.list_warnings())
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_when_the_keeper_dies_its_sessions_have_ended_and_new_ones_can_be_opened(places: Places) -> None:
+    async def work() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        try:
+            session = await open_quiet(registry, name="lost")
+            ended = await open_quiet(registry, name="ended")
+            await ended.send_input(b"exit 3\r", AGENT)
+            await ended.wait_until_exit()
+            shell = psutil.Process(session.pid)
+            os.kill(registry.keeper.pid, signal.SIGKILL)
+            assert (await session.wait_until_exit()).ended_by == "exit"
+            assert (session.running, session.exit_code, ended.exit_code) == (False, None, 3)
+            assert plain(session)[0].startswith("$")
+            with pytest.raises(SessionExited):
+                await session.send_input(b"x", AGENT)
+            again = await open_quiet(registry, name="again")
+            assert again.running and not session.running
+            assert any("lost" in line and "keeper died" in line for line in registry.list_warnings())
+            await asyncio.to_thread(shell.wait, 10)  # its terminal hung up
+            await registry.kill("lost")
+        finally:
+            await registry.stop()
+
+    run(work())
+    assert not places.keeper_socket.exists()
 
 
 SERVER = """

@@ -251,7 +251,7 @@ class WindowEnd:
             session.listeners.add(hear)
         else:
             sink.exited(session.exit_code)
-            self._ended(order.terminal_id, session.exit_code or 0, time.monotonic() - started, session.sid)
+            self._ended(order.terminal_id, session.exit_code, time.monotonic() - started, session.sid)
         self._on_session(session)
 
     def _running(self, terminal_id: str, sid: str) -> None:
@@ -259,7 +259,7 @@ class WindowEnd:
         if row is not None:
             self._remember(replace(row, sid=sid))
 
-    def _ended(self, terminal_id: str, exit_code: int, duration_s: float, sid: str) -> None:
+    def _ended(self, terminal_id: str, exit_code: int | None, duration_s: float, sid: str) -> None:
         row = self.history.get(self._asked_by.pop(terminal_id, ""))
         if row is not None:
             self._remember(replace(row, exit_code=exit_code, duration_s=duration_s, sid=sid))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -45,6 +46,8 @@ class ServerFacts:
     lifetime: Lifetime
     table: Table
     policy_file: Path
+    list_damage: Callable[[], list[str]] = list
+    """What the sessions' room has to warn of, once it is open."""
     secure: bool = False
     home: str = "ui/"
     """Where a signed-in browser is sent to, below the base prefix."""
@@ -139,11 +142,12 @@ async def get_docs_style(call: Call[Any]) -> Answer:
 
 async def get_info(call: Call[Any]) -> ServerInfo:
     facts: ServerFacts = call.rooms.server
+    warnings = await asyncio.to_thread(_list_warnings, facts.policy_file)
     return ServerInfo(
         hostname=facts.hostname,
         version=VERSION,
         server_id=facts.server_id,
-        warnings=await asyncio.to_thread(_list_warnings, facts.policy_file),
+        warnings=[*warnings, *facts.list_damage()],
     )
 
 

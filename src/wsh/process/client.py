@@ -48,11 +48,13 @@ class Keeper:
     """A connection to the one keeper of a place. Only the newest connection counts; an older one is displaced.
 
     `on_dirty` is called on the event loop with the children whose rings have news (output, end of file, pause).
-    `on_lost` is called once if the keeper dies or another server displaces us; from then on every call raises
-    KeeperGone.
+    `on_lost` is called if the keeper dies or another server displaces us; from then on every call raises KeeperGone,
+    until `reopen`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, places: Places, options: KeeperOptions) -> None:
+        self._places = places
+        self._options = options
         self.children: dict[int, Child] = {}
         self.pid = 0
         self.mark_base = 0
@@ -60,7 +62,7 @@ class Keeper:
         self.on_lost: Callable[[KeeperGone], None] = lambda error: None
         self._slots: dict[int, Child] = {}
         self._slot_end = 0
-        self._displaced = False
+        self.displaced = False
         self._stopping = False
         self._gone = asyncio.Event()
         self._link: Link
@@ -71,21 +73,35 @@ class Keeper:
     @classmethod
     async def open(cls, places: Places, options: KeeperOptions | None = None) -> Keeper:
         """Connect to the keeper of `places`, starting it if need be, and take over its children."""
-        options = options or KeeperOptions()
         _raise_descriptor_limit()
-        sock = await _in_thread(launch.connect, places, options)
-        keeper = cls()
-        keeper._link = Link(sock, keeper._event, keeper._lost)
+        keeper = cls(places, options or KeeperOptions())
+        await keeper._connect()
+        return keeper
+
+    async def reopen(self) -> None:
+        """Start a new keeper in the place of one that died. The children it had are given up, their terminals hung up."""
+        for child in list(self.children.values()):
+            self._remove(child)
+        self._slot_end = 0
+        if self._board is not None:
+            self._board.close()
+            self._board = None
+        self._gone.clear()
+        self._taken = asyncio.get_running_loop().create_future()
+        await self._connect()
+
+    async def _connect(self) -> None:
+        sock = await _in_thread(launch.connect, self._places, self._options)
+        self._link = Link(sock, self._event, self._lost)
         try:
-            async with asyncio.timeout(options.connect_timeout_s):
-                await asyncio.shield(keeper._taken)
+            async with asyncio.timeout(self._options.connect_timeout_s):
+                await asyncio.shield(self._taken)
         except TimeoutError:
-            await keeper.aclose()
+            await self.aclose()
             raise KeeperGone("it does not answer") from None
         except BaseException:
-            await keeper.aclose()
+            await self.aclose()
             raise
-        return keeper
 
     # asking
 
@@ -208,7 +224,7 @@ class Keeper:
             if child is not None:
                 child.set_exit(message["status"])
         elif event == "displaced":
-            self._displaced = True
+            self.displaced = True
         elif "child" in message:  # the answer to a spawn
             self._adopt(message["child"], fds)
         for fd in fds:
@@ -253,7 +269,7 @@ class Keeper:
     def _lost(self, problem: str) -> None:
         if self._board is not None:
             asyncio.get_running_loop().remove_reader(self._board.bell_in)
-        if self._displaced:
+        if self.displaced:
             problem = "another server took over its terminals"
             self._link.problem = problem
         error = KeeperGone(problem)

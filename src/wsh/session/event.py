@@ -58,7 +58,8 @@ class Resized:
 
 @dataclass(frozen=True)
 class Exited:
-    exit_code: int
+    exit_code: int | None
+    """None if nobody can know it any more: the keeper died."""
     signal: int | None
 
 

@@ -25,7 +25,14 @@ from wsh.session.shell import NONCE_FD, Injection, ShellName, plan_injection
 from wsh.session.spec import Launch, SessionSpec, add_login_path, prepare
 from wsh.session.store import SessionFolder
 from wsh.terminal import Terminal, TerminalLimits
-from wsh.wire.error import MaxSessionsReached, SessionNameTaken, SessionNotFound, ShuttingDown
+from wsh.wire.error import (
+    KeeperGone,
+    MaxSessionsReached,
+    SessionNameTaken,
+    SessionNotFound,
+    ShuttingDown,
+    WshError,
+)
 from wsh.wire.name import check_session_name, make_session_name
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import Settings
@@ -76,7 +83,8 @@ class SessionRegistry:
         self.lifecycle: Listeners[LifecycleEvent] = Listeners()
         self.pump = Pump(asyncio.get_running_loop())
         self.restored: list[str] = []
-        """What the restore had to say about damage, for `wsh status`."""
+        """What was damaged or lost, at the restore or since, for `wsh status`."""
+        self._renewal: asyncio.Task[None] | None = None
         self._by_name: dict[str, Session] = {}
         self._by_child: dict[int, Session] = {}
         self._reserved: set[str] = set()
@@ -96,6 +104,7 @@ class SessionRegistry:
         try:
             registry.restored = await restore_all(registry)
             keeper.on_dirty = registry._on_dirty
+            keeper.on_lost = registry._on_keeper_lost
             for session in registry.list_sessions():
                 registry._watch(session)
             registry.pump.wake(registry._by_name.values())
@@ -124,12 +133,23 @@ class SessionRegistry:
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def list_warnings(self) -> list[str]:
+        """What a person should look at: damage of the past, and journals that the disk refuses."""
+        stopped = [
+            f"session {session.name}: what it prints is not kept on disk any more, because the disk refused it; make room"
+            for session in self._by_name.values()
+            if session.journal_state == "full"
+        ]
+        return [*self.restored, *stopped]
+
     # making
 
     async def open_session(self, spec: SessionSpec) -> Session:
         """Start a session. Raises before anything exists if the spec cannot be; nothing is left half-made."""
         if self._closing:
             raise ShuttingDown
+        if self._renewal is not None:
+            await asyncio.shield(self._renewal)
         spec = await add_login_path(spec, self.settings, self._login_path)
         launch = prepare(spec, self.settings)
         marks = self._plan_marks(spec, launch)
@@ -272,24 +292,59 @@ class SessionRegistry:
 
         child.exited.add_done_callback(ended)
 
-    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _end(self, session: Session, status: ExitStatus) -> None:
         """Parse what is left, tell everyone, write it down, and let the keeper forget."""
-        while session.backlog() and session.child is not None:
-            session.pump(1 << 18)
-            await asyncio.sleep(0)
+        await self._drain(session)
         session.finish(status.shell_code, status.signal)
         session.remember()
         await self._housekeeping.settle(session)
+
+    async def _drain(self, session: Session) -> None:
+        while session.backlog() and session.child is not None:
+            session.pump(1 << 18)
+            await asyncio.sleep(0)
 
     async def release_ended(self, session: Session) -> None:
         """Nothing can print any more (end of file on the pty): give ring and descriptor back."""
         if not session.running:
             await self._let_go(session)
+
+    # when the keeper dies
+
+    def _on_keeper_lost(self, error: KeeperGone) -> None:
+        if not self._closing and not self.keeper.displaced:
+            self._renewal = self._start(self._renew_keeper())
+
+    async def _renew_keeper(self) -> None:
+        """What ran under the keeper has lost its terminal. Say that it ended, keep what it printed, start a new keeper."""
+        ended = [session for session in self._by_name.values() if session.child is not None]
+        for session in ended:
+            await self._drain(session)
+            assert session.child is not None
+            self.pump.forget(session)
+            self._by_child.pop(session.child.id, None)
+            session.release_child()
+        lost = [session for session in ended if session.running]
+        for session in lost:
+            session.finish(None, None)
+        try:
+            await self.keeper.reopen()
+        except WshError as problem:
+            log.error("no new keeper: %s", problem)
+            self.restored.append(f"the keeper died and cannot be started again: {problem}")
+            return
+        names = ", ".join(session.name for session in lost) or "none"
+        said = f"the keeper died, and with it the programs of these sessions: {names}; what they printed is kept"
+        log.error("%s; a new keeper runs", said)
+        self.restored.append(said)
+        for session in lost:
+            await self._housekeeping.settle(session)
 
     # closing
 

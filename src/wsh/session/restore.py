@@ -154,7 +154,7 @@ async def _catch_up(session: Session, journal: Journal, child: Child | None) -> 
         if child is None:
             break
         if session.generation == before:  # nobody has these bytes any more
-            session.skip_lost(max(child.ring.oldest, child.ring.tail) - session.generation)
+            session.skip_lost(child.ring.oldest - session.generation)
     for _, rows, cols in resizes:
         session.terminal.resize(rows, cols)
 

@@ -546,7 +546,7 @@ class Session:
 
     # the end
 
-    def finish(self, exit_code: int, signal: int | None) -> None:
+    def finish(self, exit_code: int | None, signal: int | None) -> None:
         """The child ended and everything it printed has been parsed."""
         if not self.running:
             return
@@ -554,7 +554,7 @@ class Session:
         self.exit_code, self.exit_signal = exit_code, signal
         self.ended = time.time()
         self.taken_by = None
-        if self.commands is not None:
+        if self.commands is not None and exit_code is not None:
             for event in self.commands.shell_exited(exit_code, self._offset):
                 self.listeners.tell(event)
         self.listeners.tell(ev.Exited(exit_code, signal))
