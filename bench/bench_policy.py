@@ -22,7 +22,7 @@ PIECES = (
 
 # In quotes the grammar sees one word; the models of programs still look into it.
 PROGRAMS = ("mysql -e", "python3 -c", "ruby -e", "awk", "sed", "bash -c")
-QUOTED = ("drop a ", "[", '""', "/*a", "alter ", "open(", "`a", "w ", "a;")
+QUOTED = ("drop a ", "\n", "[", '""', "/*a", "alter ", "open(", "`a", "w ", "a;")
 
 
 def run() -> list[Row]:

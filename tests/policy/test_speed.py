@@ -68,7 +68,7 @@ def test_a_long_literal_text_is_understood_and_quick() -> None:
 
 # Inside quotes the shell's grammar sees one word; what a model makes of that word must be bounded too.
 QUOTED = (
-    "[", "$a$ ", "a|update x /*", "alter ", "update x as ", "drop a ", '""', "`{ ", "\\! a\n", "/*a", "open(", 'system("', "run [", "w ", "> \"",
+    "[", "\n", " ", ";\t", "$a$ ", "a|update x /*", "alter ", "update x as ", "drop a ", '""', "`{ ", "\\! a\n", "/*a", "open(", 'system("', "run [", "w ", "> \"",
 )  # fmt: skip
 PROGRAMS = ("mysql -e", "psql -c", "python3 -c", "ruby -e", "awk", "sed", "bash -c", "mongosh --eval")
 
@@ -78,6 +78,26 @@ def test_64_kib_in_quotes_take_less_than_50_ms(piece: str) -> None:
     for program in PROGRAMS:
         room = MAX_COMMAND_BYTES - len(program) - 3
         assert cpu_ms(f"{program} '{piece * (room // len(piece))}'") < 50, program
+
+
+# A word and then nothing but blanks: where runs of blanks meet in an expression, time grows with a power of their number.
+BEFORE_BLANKS = (
+    "", "while 1", "run", "system (", "os", "open", "drop", "delete", "update x", "alter x", "e", "1w", "f()f|", "fork", "loop", "shutil", "|", ">", "to program", "x=1; run [",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", BEFORE_BLANKS)
+def test_a_word_and_64_kib_of_blanks_take_less_than_50_ms(word: str) -> None:
+    for program in PROGRAMS:
+        for blank in (" ", "\n", "\t ", " \n"):
+            times = (MAX_COMMAND_BYTES - len(program) - len(word) - 3) // len(blank)
+            assert cpu_ms(f"{program} '{word}{blank * times}'") < 50, (program, blank)
+
+
+@pytest.mark.parametrize("command", ["git -c 'tool.{}=x' log", "parallel 'a{{{}' ::: b", "ssh -o 'ProxyCommand{} a' h"])
+def test_a_long_word_that_a_model_takes_apart_takes_less_than_50_ms(command: str) -> None:
+    for filling in ("tool.", "{", " ", "\n", "x"):
+        assert cpu_ms(command.format(filling * (65_000 // len(filling)))) < 50, filling
 
 
 @pytest.mark.parametrize(

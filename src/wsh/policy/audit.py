@@ -324,7 +324,7 @@ def _last_record(path: Path) -> dict[str, Any] | None:
 # entries
 
 _ASSIGNED = re.compile(
-    r"""(?:^|(?<=[;&|(\n])|\b(?:env|export|declare|sudo)\s)\s*(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"])*\s*)+"""
+    r"""(?:^|(?<=[;&|(\n])|\b(?:env|export|declare|sudo)\s)[^\S\n]*(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"])*\s*)+"""
 )
 _VALUE = re.compile(r"""([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'"])*""")
 

@@ -238,6 +238,6 @@ def is_fork_bomb(text: str) -> bool:
             continue
         name = re.escape(before[1])
         body = text[match.end() : match.end() + 400]
-        if re.search(rf"(?<![\w:]){name}\s*[|&]\s*&?\s*{name}(?![\w:])", body):
+        if re.search(rf"(?<![\w:]){name}\s{{0,8}}[|&]\s{{0,8}}&?\s{{0,8}}{name}(?![\w:])", body):
             return True
     return False

@@ -20,14 +20,16 @@ _DELETES = re.compile(
     r"shutil\s*\.\s*(?:rmtree|move)|\bos\s*\.\s*(?:remove|unlink|rmdir|removedirs|truncate|kill)\b|\.unlink\s*\(|\.rmtree\s*\(|"
     r"__import__\s*\(\s*['\"]os['\"]\s*\)\s*\.\s*(?:remove|rmdir|truncate|kill)\b|Deno\s*\.\s*remove|"
     r"\brmtree\b|\bunlink\b|FileUtils\s*\.\s*rm|File\s*\.\s*(?:delete|unlink)|Dir\s*\.\s*(?:delete|rmdir)|"
-    r"\.(?:rm|rmdir|unlink|truncate)(?:Sync)?\s*\(|\brmdir\s*\(|remove_dir_all|os\.RemoveAll|open\s*\([^)]{0,200}['\"]w"
+    r"\.(?:rm|rmdir|unlink|truncate)(?:Sync)?\s*\(|\brmdir\s*\(|remove_dir_all|os\.RemoveAll|open\s{0,8}\([^)]{0,120}['\"]w"
 )
 _FORKS = re.compile(
-    r"fork\s+while\s+fork|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork|loop\s*\{\s*fork|fork\s*;\s*while"
+    # Adjacent runs of blanks are bounded: each more of them is one more power of their length.
+    r"fork\s+while\s+fork|while\s{0,8}\(?\s{0,8}(?:1|True|true)\s{0,8}\)?\s{0,8}[:{]?\s{0,8}(?:os\.)?fork|"
+    r"loop\s*\{\s*fork|fork\s*;\s*while"
 )
 _CALLS = re.compile(
     r"(?:system|popen|os\.execute|exec|execSync|spawnSync|shell_exec|passthru|getoutput|check_output|check_call|run|call|Popen|qx|backtick)"
-    r"\s*[({\[ ]\s*(\[?)\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'(?:\s*,\s*'(?:[^'\\]|\\.)*')*)"
+    r"\s{0,4}[({\[ ]\s{0,4}(\[?)\s{0,4}(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'(?:\s*,\s*'(?:[^'\\]|\\.)*')*)"
 )
 _AWK_PIPES = re.compile(r"\|\s*\"((?:[^\"\\]|\\.)*)\"|\"((?:[^\"\\]|\\.)*)\"\s*\|\s*getline")
 _AWK_WRITES = re.compile(r">\s*\"((?:[^\"\\]|\\.)*)\"")

@@ -28,7 +28,7 @@ _DESTROYS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SHELLS_OUT = re.compile(
-    r"(?:^|[;\n])\s*(?:\\!|\.shell|\.system|system)\s+([^\n]+)|\bto\s+program\s+'([^']*)'", re.IGNORECASE
+    r"(?:^|[;\n])[^\S\n]*(?:\\!|\.shell|\.system|system)\s+([^\n]+)|\bto\s+program\s+'([^']*)'", re.IGNORECASE
 )
 _DOCUMENT_DESTROYS = re.compile(
     r"\.(?:drop(?:Database|Index|Indexes|User|Role)?|deleteOne|deleteMany|remove|findOneAndDelete|bulkWrite|"
@@ -82,9 +82,7 @@ def _sql(options: str, operands_from: int | None) -> Program:
     names = tuple(options.split())
 
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
-        texts = [value for name in names for value in arguments.values(name)]
-        abbreviated = arguments.value(*names) if names else None
-        texts += [abbreviated] if abbreviated is not None else []
+        texts = arguments.values(*names)
         if operands_from is not None:
             texts += arguments.operands[operands_from:]
         if scene.stdin not in (None, UNKNOWN):

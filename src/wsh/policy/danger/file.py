@@ -108,8 +108,9 @@ def _output_option(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield from writes(target, scene)
 
 
-_SED_EXECUTES = re.compile(r"(?:^|[;{}\n0-9$/!])\s*e\s+([^;}\n]+)|/[gIpM0-9]*e[gIpM0-9]*(?:$|[;}\n ])")
-_SED_WRITES = re.compile(r"(?:^|[;{}\n0-9$/!])\s*[wW]\s+(\S+)|/[gIpM0-9]*w\s+(\S+)")
+# Blanks only where a newline could also begin the match: otherwise a text of newlines takes quadratic time.
+_SED_EXECUTES = re.compile(r"(?:^|[;{}\n0-9$/!])[^\S\n]*e\s+([^;}\n]+)|/[gIpM0-9]*e[gIpM0-9]*(?:$|[;}\n ])")
+_SED_WRITES = re.compile(r"(?:^|[;{}\n0-9$/!])[^\S\n]*[wW]\s+(\S+)|/[gIpM0-9]*w\s+(\S+)")
 
 
 def _sed(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:

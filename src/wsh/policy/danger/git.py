@@ -10,6 +10,7 @@ from wsh.policy.option import Arguments
 from wsh.policy.verdict import Kind, RiskReason
 
 _KIND = Kind.REPOSITORY
+_MAX_KEY = 500
 _RUNS = re.compile(
     r"^(core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|pager\.\w+|diff\.external|"
     r"diff\..*\.(command|textconv)|filter\..*\.(clean|smudge|process)|merge\..*\.driver|gpg(\..*)?\.program|"
@@ -25,7 +26,7 @@ def _global(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         key, _, command = value.partition("=")
         if key.lower().startswith("alias."):
             yield from scene.look_text(command[1:] if command.startswith("!") else f"git {command}")
-        elif _RUNS.match(key.lower()):
+        elif _RUNS.match(key[:_MAX_KEY].lower()):
             yield from scene.look_text(command.lstrip("!"))
 
 
@@ -106,7 +107,7 @@ def _config(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         key, value = operands
         if key.lower().startswith("alias.") and value.startswith("!"):
             yield from scene.look_text(value[1:])
-        elif _RUNS.match(key.lower()):
+        elif _RUNS.match(key[:_MAX_KEY].lower()):
             yield from scene.look_text(value.lstrip("!"))
 
 

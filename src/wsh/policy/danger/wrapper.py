@@ -175,7 +175,7 @@ def _parallel(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         return
     for value in values or [UNKNOWN]:
         if any("{" in word for word in inner):
-            words = [value.join(re.split(r"\{[^}]*\}", word)) for word in inner]
+            words = [value.join(re.split(r"\{[^{}]*\}", word)) for word in inner]
         else:
             words = [*inner, value]
         yield from scene.look(words) if len(inner) > 1 or " " not in inner[0] else scene.look_text(" ".join(words))
