@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -144,3 +145,25 @@ def test_the_end_is_bounded_whatever_clients_do() -> None:
                 writer.close()
 
     asyncio.run(main())
+
+
+def test_a_handshake_that_is_none_is_refused_in_the_shape_of_all_errors() -> None:
+    async def work() -> None:
+        async with listening(Limits()) as (port, *_):
+            for broken in (
+                UPGRADE.replace(b"Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n", b""),
+                UPGRADE.replace(b"MDAwMDAwMDAwMDAwMDAwMA==", b"%%%"),
+                UPGRADE.replace(b"Version: 13", b"Version: 7"),
+            ):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(broken)
+                head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 400 ") and b"application/json" in head
+                assert json.loads(body)["error"]["code"] == "invalid_request"
+                writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(UPGRADE)
+            assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 101")
+            writer.close()
+
+    asyncio.run(work())

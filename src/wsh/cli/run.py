@@ -8,20 +8,25 @@ import click
 from wsh.cli.output import json_option, print_json
 from wsh.cli.remote import ask
 
+# A pipe wants all of it; the server's own default is for readers that pay for every word.
+_MOST_BYTES = 64 * 1024 * 1024
+
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @click.option(
     "--timeout-ms", default=2000, show_default=True, help="Silence that ends a command the shell says nothing about."
 )
 @click.option("--max-wait-ms", default=30_000, show_default=True, help="Overall deadline.")
-@click.option("--max-output-bytes", type=int, help="Leave out the middle of longer output.")
+@click.option(
+    "--max-output-bytes", default=_MOST_BYTES, help="Leave out the middle of longer output; default: the most, 64 MiB."
+)
 @json_option
 @click.argument("session")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
     timeout_ms: int,
     max_wait_ms: int,
-    max_output_bytes: int | None,
+    max_output_bytes: int,
     as_json: bool,
     session: str,
     command: tuple[str, ...],

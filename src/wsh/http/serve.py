@@ -24,6 +24,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
+from websockets.exceptions import InvalidHandshake
 
 log = logging.getLogger("wsh.http")
 
@@ -227,6 +228,13 @@ class _WebSocket(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def handle_connect(self, event: Any) -> None:
+        try:
+            self.conn.process_request(event)
+        except InvalidHandshake as problem:  # before the library answers it in words of its own
+            self.handshake_initiated = self.handshake_complete = self.close_sent = True
+            self.transport.write(plain_error(400, "invalid_request", f"This is no WebSocket handshake: {problem}."))
+            self.transport.close()
+            return
         super().handle_connect(event)
         if not self.close_sent:
             # The application's task has not run yet: it finds the way below ASGI here.
