@@ -94,9 +94,11 @@ def test_a_word_and_64_kib_of_blanks_take_less_than_50_ms(word: str) -> None:
             assert cpu_ms(f"{program} '{word}{blank * times}'") < 50, (program, blank)
 
 
-@pytest.mark.parametrize("command", ["git -c 'tool.{}=x' log", "parallel 'a{{{}' ::: b", "ssh -o 'ProxyCommand{} a' h"])
+@pytest.mark.parametrize(
+    "command", ["git -c 'tool.{}=x' log", "parallel 'a{{{}' ::: b", "rm '{}'", "ssh -o 'ProxyCommand{} a' h"]
+)
 def test_a_long_word_that_a_model_takes_apart_takes_less_than_50_ms(command: str) -> None:
-    for filling in ("tool.", "{", " ", "\n", "x"):
+    for filling in ("tool.", "{", " ", "\n", "x", "/"):
         assert cpu_ms(command.format(filling * (65_000 // len(filling)))) < 50, filling
 
 

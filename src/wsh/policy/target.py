@@ -47,8 +47,8 @@ def resolve(word: str, cwd: str | None, home: str | None) -> str | None:
         if rest is not None:
             return HOME if rest == "/" else HOME + rest
         path = (home or "/home/user") + "/" + path[1:]
-    while path.startswith("//"):
-        path = path[1:]
+    if path.startswith("//"):  # POSIX lets exactly two slashes mean something else; here they mean the root
+        path = "/" + path.lstrip("/")
     path = posixpath.normpath(path)
     if home and home != "/" and (path == home or path.startswith(home + "/")):
         return HOME + path[len(home) :]

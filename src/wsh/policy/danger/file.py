@@ -118,8 +118,8 @@ def _sed(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(Kind.OVERWRITE, "edits files in place")
     scripts = arguments.values("-e", "--expression") or arguments.operands[:1]
     for script in scripts:
-        for match in _SED_WRITES.finditer(script):
-            yield from writes(match[1] or match[2], scene)
+        for target in dict.fromkeys(match[1] or match[2] for match in _SED_WRITES.finditer(script)):
+            yield from writes(target, scene)
         for match in _SED_EXECUTES.finditer(script):
             if match[1]:
                 yield from scene.look_text(match[1])
