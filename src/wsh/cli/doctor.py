@@ -54,6 +54,8 @@ def _folder(path: Path) -> Finding:
         info = path.lstat()
     except FileNotFoundError:
         return Finding("ok", f"{path} will be made when it is needed")
+    except OSError as problem:
+        return Finding("wrong", f"{path} cannot be looked at: {problem.strerror}", "make its parent a folder of yours")
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
         return Finding("wrong", f"{path} is not a folder of this user", "remove it")
     free = shutil.disk_usage(path).free

@@ -83,6 +83,7 @@ def cli(ctx: click.Context) -> None:
 def main() -> None:
     """Run the command line; errors of ours become one line on stderr and a status scripts can use."""
     from wsh.wire.error import InvalidRequest, WshError
+    from wsh.wire.place import FolderUnusable
     from wsh.wire.setting import SettingError
 
     try:
@@ -95,10 +96,15 @@ def main() -> None:
         from wsh.cli.output import report_error
 
         sys.exit(report_error(error))
-    except SettingError as error:
+    except (SettingError, FolderUnusable) as error:
         from wsh.cli.output import report_error
 
         sys.exit(report_error(InvalidRequest(str(error))))
+    except OSError as error:
+        # A full disk, a file where a folder should be, a missing right: the user's to mend, and a trace would not say how.
+        from wsh.cli.output import report_system_error
+
+        sys.exit(report_system_error(error))
 
 
 if __name__ == "__main__":

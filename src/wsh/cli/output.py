@@ -43,6 +43,16 @@ def report_error(error: WshError) -> int:
     return exit_status(error)
 
 
+def report_system_error(error: OSError) -> int:
+    """Print what the system refused; returns the exit status."""
+    message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if "--json" in sys.argv:
+        click.echo(json.dumps({"error": {"code": "failed", "message": message}}), err=True)
+    else:
+        click.echo(f"wsh: {message}", err=True)
+    return FAILED
+
+
 def run_for_program(cli: click.Command) -> int:
     """Run the command line for a caller that reads JSON: wrong use is told in the shape of every other error."""
     try:

@@ -107,17 +107,25 @@ def _short_enough(runtime: Path, server: str) -> Path:
     return Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}-{digest}"
 
 
+class FolderUnusable(PermissionError):
+    """A folder of ours cannot be had; the text says which and why."""
+
+
 def ensure_private(folder: Path) -> Path:
-    """Make `folder` with mode 0700, or check that it is ours and make it so. Raises PermissionError otherwise."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """Make `folder` with mode 0700, or check that it is ours and make it so. Raises FolderUnusable otherwise."""
     try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        info = os.lstat(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
+        info = folder.lstat()
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise PermissionError(f"{folder} is not a folder of this user; remove it and try again") from None
+            raise FileExistsError
         if stat.S_IMODE(info.st_mode) != 0o700:
-            os.chmod(folder, 0o700)
+            folder.chmod(0o700)
+    except FileExistsError as problem:
+        what = problem.filename or folder
+        raise FolderUnusable(f"{what} is not a folder of this user; remove it and try again") from None
+    except OSError as problem:
+        raise FolderUnusable(f"the folder {folder} cannot be used: {problem.strerror}") from None
     return folder
 
 

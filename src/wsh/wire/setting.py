@@ -276,6 +276,8 @@ def read_file(path: Path) -> dict[str, Value]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise SettingError(f"{path}: {problem}") from None
+    except OSError as problem:
+        raise SettingError(f"{path} cannot be read: {problem.strerror}") from None
     found: dict[str, Value] = {}
     for group, entries in document.items():
         if not isinstance(entries, dict):
