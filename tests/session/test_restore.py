@@ -234,4 +234,4 @@ def test_nothing_of_a_stopped_registry_is_left(places: Places) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert list(places.sessions.iterdir()) == []
-    assert not places.keeper_socket.exists()
+    assert list(places.runtime.iterdir()) == []

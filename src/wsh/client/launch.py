@@ -7,7 +7,6 @@ server is detached from us; what it has to say goes to its log.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 from wsh.wire.error import ServerGone
+from wsh.wire.lock import drop_lock, take_lock
 from wsh.wire.place import Places, ensure_private, find_places
 
 START_TIMEOUT_S = 15.0
@@ -30,18 +30,18 @@ async def ensure_server(places: Places | None = None, timeout_s: float = START_T
     ensure_private(places.runtime)
     ensure_private(places.state)
     deadline = time.monotonic() + timeout_s
-    lock = os.open(places.runtime / f"{places.server}.start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = places.runtime / f"{places.server}.start.lock"
+    while (lock := take_lock(path, wait=False)) is None:
+        if await _answers(places.socket):
+            return places
+        if time.monotonic() >= deadline:
+            raise ServerGone("another program is starting it and does not get on")
+        await asyncio.sleep(0.01)
     try:
-        while not _try_lock(lock):
-            if await _answers(places.socket):
-                return places
-            if time.monotonic() >= deadline:
-                raise ServerGone("another program is starting it and does not get on")
-            await asyncio.sleep(0.01)
         if not await _answers(places.socket):
             await _start(places, deadline)
     finally:
-        os.close(lock)
+        drop_lock(path, lock)
     return places
 
 
@@ -81,12 +81,4 @@ async def _answers(socket: Path) -> bool:
     except OSError:
         return False
     writer.close()
-    return True
-
-
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
     return True

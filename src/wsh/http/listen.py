@@ -7,7 +7,6 @@ waits in the backlog instead of being refused. What is said on the sockets is no
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -16,6 +15,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import Any
 
+from wsh.wire.lock import drop_lock, take_lock
 from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import SettingError
 
@@ -75,7 +75,7 @@ class Doors:
                     os.unlink(path)
                 except FileNotFoundError:
                     pass
-            os.close(self.lock_fd)
+            drop_lock(self.places.lock, self.lock_fd)
             self.lock_fd = -1
 
 
@@ -83,7 +83,9 @@ def open_doors(places: Places, bind: str, tls: ssl.SSLContext | None = None) -> 
     """Take the lock of this server's name and listen. Raises ServerRuns, SettingError or OSError."""
     host, port = parse_bind(bind)
     ensure_private(places.runtime)
-    lock_fd = take_lock(places)
+    lock_fd = take_lock(places.lock, wait=False)
+    if lock_fd is None:
+        raise ServerRuns(f"a server named {places.server!r} runs already")
     tcp: list[socket.socket] = []
     try:
         tcp, bound = _listen_tcp(host, port)
@@ -91,7 +93,7 @@ def open_doors(places: Places, bind: str, tls: ssl.SSLContext | None = None) -> 
     except BaseException:
         for sock in tcp:
             sock.close()
-        os.close(lock_fd)
+        drop_lock(places.lock, lock_fd)
         raise
     moved = port if port and bound != port else None
     addresses = [str(sock.getsockname()[0]) for sock in tcp]
@@ -107,17 +109,6 @@ def parse_bind(bind: str) -> tuple[str, int]:
     if not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host and "[" not in bind):
         raise SettingError(f"server.bind must be HOST:PORT, not {bind!r}")
     return host or "127.0.0.1", int(port)
-
-
-def take_lock(places: Places) -> int:
-    """The lock of this server's name; the kernel releases it when the process ends, however it ends."""
-    fd = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise ServerRuns(f"a server named {places.server!r} runs already") from None
-    return fd
 
 
 def load_tls(cert: str, key: str) -> ssl.SSLContext | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import prove
 from wsh.process.spec import KeeperOptions
 from wsh.wire.error import KeeperGone, KeeperIncompatible
+from wsh.wire.lock import drop_lock, take_lock
 from wsh.wire.place import Places, ensure_private
 
 _MAIN = Path(__file__).parent / "keeper" / "main.py"
@@ -24,9 +24,10 @@ def connect(places: Places, options: KeeperOptions) -> socket.socket:
     """A proven connection, its first frame not yet read. Blocks; run it in a thread. Raises KeeperGone."""
     deadline = time.monotonic() + options.connect_timeout_s
     ensure_private(places.runtime)
-    lock = os.open(places.runtime / f"{places.server}.keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = places.runtime / f"{places.server}.keeper.lock"
+    lock = take_lock(path, wait=True)
+    assert lock is not None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         sock = _try_connect(places, deadline)
         if sock is None:
             if not options.start:
@@ -37,7 +38,7 @@ def connect(places: Places, options: KeeperOptions) -> socket.socket:
             raise KeeperGone(f"it started but does not listen on {places.keeper_socket}")
         return sock
     finally:
-        os.close(lock)
+        drop_lock(path, lock)
 
 
 def _start(places: Places, options: KeeperOptions) -> None:
