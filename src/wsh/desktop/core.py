@@ -38,6 +38,7 @@ from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import Settings
 
 log = logging.getLogger(__name__)
+_GIVE_WAY = 5
 
 _OUTPUT_BYTES = 256 * 1024
 _RING, _RING_BYTES = "session.ring_bytes", 256 * 1024
@@ -138,6 +139,8 @@ class Core:
                 raise PortTaken(problem) from None
             self.endpoint = dataclasses.replace(endpoint, pid=os.getpid())
             write_endpoint(self._places.desktop_info, self.endpoint)
+            # Whoever draws goes before whoever reads a flood. The keeper and the window run already and are not slowed down.
+            os.nice(_GIVE_WAY)
             self._listening()
             store.subscribe(self.rulebook.heard)
             self.rulebook.heard(store.current())

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
-_LOAD = 40.0
+_LOAD = 60.0
 """Making frames takes at most one part in so many of the time."""
 _FRAME_S = 0.001
 """About how long making one frame may take, when many lines scrolled off."""
