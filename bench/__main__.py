@@ -1,7 +1,7 @@
 """`python -m bench [NAME…] [--record]`: run benchmarks and print one table of ratios.
 
 Every module `bench/bench_*.py` has `run() -> list[Row]`. With `--record` the table is also written to docs/benchmarks.md, with date
-and machine. The exit status is 1 if a target is missed.
+and machine; of a run of some benchmarks only their groups are written anew. The exit status is 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> int:
     text = table(rows)
     print(text)
     if options.record:
-        RECORD.write_text(record(text), encoding="utf-8")
+        RECORD.write_text(record(merge(rows) if options.names else text), encoding="utf-8")
     return 0 if all(row.ok for row in rows) else 1
 
 
@@ -55,6 +55,15 @@ def table(rows: list[Row]) -> str:
             f"| {row.group} | {row.title}{note} | {row.value:.3g} {row.unit} | {peer} | {score} | {row.target} | {verdict} |"
         )
     return "\n".join(lines)
+
+
+def merge(rows: list[Row]) -> str:
+    """The table of the page with the groups of `rows` in it as they are now."""
+    fresh = {row.group for row in rows}
+    old = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    kept = [line for line in old[1:] if line.split("|")[1].strip() not in fresh]
+    head, rule, *new = table(rows).splitlines()
+    return "\n".join([head, rule, *sorted([*kept, *new], key=lambda line: line.split("|")[1])])
 
 
 def record(text: str) -> str:

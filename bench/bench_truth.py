@@ -43,7 +43,7 @@ def run() -> list[Row]:
 
 def _with_registry(work: Callable[[SessionRegistry, str], Awaitable[Result]]) -> Result:
     async def main() -> Result:
-        with tempfile.TemporaryDirectory() as home:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
             registry = await SessionRegistry.open(find_places({"HOME": home, "XDG_RUNTIME_DIR": home}), load(None, {}))
             try:
                 return await work(registry, home)
@@ -119,7 +119,7 @@ def _time_tmux() -> list[float]:
 
 def _over_mcp() -> list[Row]:
     """The whole way of an agent: a line on stdin of `wsh mcp`, the server, the keeper, the shell, and back."""
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         env = {**os.environ, "HOME": home}
         for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME"):
             folder = Path(home) / name
@@ -177,7 +177,7 @@ def _call_mcp(process: subprocess.Popen[bytes]) -> list[float]:
 
 def _starts() -> list[Row]:
     rows = []
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         (Path(home) / ".bashrc").write_text("PS1='@''@ '\n")
         (Path(home) / ".zshrc").write_text("PS1='@''@ '\n")
         (Path(home) / "fish").mkdir()
