@@ -71,7 +71,7 @@ def record(text: str) -> str:
     cores = os.cpu_count()
     return (
         "# Benchmarks\n\n"
-        "Made by `make bench`; both sides of every ratio were measured in the same run, taking turns, and the medians compared.\n\n"
+        "Made by `make bench` (or `python -m bench NAME --record` for one group); both sides of every ratio were measured in the same run, taking turns, and the medians compared.\n\n"
         f"{today}, {cores} cores, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}.\n\n"
         f"{text}\n"
     )
