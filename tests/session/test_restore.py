@@ -164,6 +164,13 @@ with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
 """
 
 
+def _until_written(journal: Journal, end: int) -> None:
+    """The keeper puts on disk a moment later what it has handed over."""
+    deadline = time.monotonic() + 20
+    while journal.end < end and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 @pytest.mark.torture
 def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Places, torture: bool) -> None:
     rounds = 500 if torture else 6
@@ -189,6 +196,7 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Pl
                 await session.wait_until_exit(300_000)
                 expected = printer.printed(kind, count)
                 journal = Journal(session.folder.path)
+                await asyncio.to_thread(_until_written, journal, session.generation)
                 assert journal.oldest == 0, kind
                 recorded, _ = journal.read_bytes(0, journal.end)
                 tail = recorded[len(expected) :] if kind == "queries" else b""

@@ -144,7 +144,7 @@ class Front:
         self._timer = None
         self._last = time.monotonic()
         session = self.shown()
-        if session is None or session.closed:
+        if session is None or (isinstance(session, Session) and session.closed):
             return
         self._out, self._owed = True, False
         terminal = session.terminal

@@ -28,6 +28,7 @@ PREFIX = "server:"
 _AGAIN_S = 2.0
 _REFRESH_S = 3.0
 _AFAR_S = 10.0
+_SELDOM_S = 30.0
 """Longer than an ephemeral server without sessions waits for somebody."""
 _SCROLLBACK = 2000
 _LOST = (OSError, WebSocketException, WshError, TimeoutError)
@@ -43,7 +44,8 @@ class RemoteSessions:
         self.sessions: list[SessionInfo] = []
         self.moods: dict[str, str] = {}
         """What each waits for, by its name: waiting, hidden or running."""
-        self._active: dict[str, int] = {}
+        self._active: dict[str, tuple[int, float, float]] = {}
+        """When each last printed, when it is due to be asked again, and how long to wait after that."""
 
     async def run(self) -> None:
         while True:
@@ -81,18 +83,21 @@ class RemoteSessions:
                         await events.recv()
 
     async def _look(self, server: Server, sessions: list[SessionInfo]) -> bool:
-        """Ask what those wait for that printed something since they were asked; whether a mood changed."""
+        """Ask what they wait for, those that are silent less and less often; whether a mood changed."""
         moods: dict[str, str] = {}
         for info in sessions:
             if not info.running:
                 continue
-            # Of a session that is silent since the last look nothing can have changed but by somebody typing unseen.
-            printed_at = round(time.monotonic() - info.last_activity_ms / 1000)
-            known = self.moods.get(info.name)
-            if known == "running" and abs(self._active.get(info.name, -9) - printed_at) <= 1:
-                moods[info.name] = known
+            # A program may begin to wait long after its last word, so a silent one is asked too, but ever less often.
+            now = time.monotonic()
+            printed_at = round(now - info.last_activity_ms / 1000)
+            before, due, step = self._active.get(info.name, (-9, 0.0, _REFRESH_S))
+            silent = abs(before - printed_at) <= 1
+            if self.moods.get(info.name) == "running" and silent and now < due:
+                moods[info.name] = "running"
                 continue
-            self._active[info.name] = printed_at
+            step = min(step * 2, _SELDOM_S) if silent else _REFRESH_S
+            self._active[info.name] = (printed_at, now + step, step)
             try:
                 state = await server.call("GET", f"/sessions/{quote(info.name, safe='')}/state")
             except WshError:
