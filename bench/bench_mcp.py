@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tests.serving import RunningServer, running_server
 
+from bench.private import private_places
 from bench.row import Row, at_most, at_most_ratio, median
-from wsh.wire.place import Places, find_places
+from wsh.wire.place import Places
 
 READS = 150
 STARTS = 7
@@ -37,22 +33,8 @@ HELLO = {
 
 
 def run() -> list[Row]:
-    with _places() as places:
+    with private_places() as places:
         return [*_reads(places), *_first_answers(places)]
-
-
-@contextmanager
-def _places() -> Iterator[Places]:
-    with tempfile.TemporaryDirectory() as home:
-        before = dict(os.environ)
-        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-            (Path(home) / name).mkdir(mode=0o700)
-            os.environ[variable] = str(Path(home) / name)
-        try:
-            yield find_places()
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
 
 
 class _Client:

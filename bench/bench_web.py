@@ -12,7 +12,7 @@ from playwright.sync_api import CDPSession, Page
 from tests.serving import RunningServer, running_server
 from tests.web.browser import chromium, open_page
 
-from bench.bench_http import _places
+from bench.private import private_places
 from bench.row import Row, at_most, percentile
 
 GROUP = "page"
@@ -46,7 +46,7 @@ TIME_KEYS = """() => {
 
 def run() -> list[Row]:
     weight = _first_load()
-    with _places() as places, running_server(places, check_left=False) as server, chromium() as browser:
+    with private_places() as places, running_server(places, check_left=False) as server, chromium() as browser:
         with open_page(browser, viewport={"width": 1280, "height": 1440}) as watched:
             rows = [weight, _frames(server, watched.page), _echo(server, watched.page)]
             return [*rows, _memory(server, watched.page)]

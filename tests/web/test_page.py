@@ -54,7 +54,7 @@ def test_a_person_signs_in_types_renames_and_kills(server: RunningServer, browse
         expect(page.locator(".session .name")).to_have_text(re.compile("work"))
         assert "code=" not in page.url
         until(watched, lambda t: "$" in t, "the prompt")
-        focus_terminal(page)
+        page.locator(".session").first.click()  # it is shown already: a click puts the keyboard into it
         page.keyboard.type("echo sum $((20+22))\n")
         until(watched, lambda t: "sum 42" in t, "what was typed")
         expect(page.locator(".timeline code").first).to_have_text("echo sum $((20+22))")

@@ -1,6 +1,7 @@
 import { waitingApprovals } from "./approvals";
 import { StateMark } from "./state";
 import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
+import { focusTerminal } from "./terminal";
 import { Thumbnail } from "./thumbnail";
 
 function Place(props: { to: View; label: string; keys: string; count?: number }) {
@@ -51,7 +52,10 @@ export function Sidebar() {
             <button
               class={`session ${visible(entry)}${entry.info.name === selected.value ? " on" : ""}`}
               aria-current={entry.info.name === selected.value ? "true" : undefined}
-              onClick={() => choose(entry.info.name)}
+              onClick={() => {
+                choose(entry.info.name);
+                focusTerminal(entry.info.name); // one that was shown already does not come anew
+              }}
             >
               <Thumbnail name={entry.info.name} />
               <span class="about">

@@ -63,6 +63,11 @@ export function typeKey(name: string, key: string): void {
   terminal.focus();
 }
 
+/** Put the keyboard into that terminal, if it is on the page. */
+export function focusTerminal(name: string): void {
+  emulators.get(name)?.focus();
+}
+
 /** Type a command and Enter. Not by a request that waits for it: browsers repeat one that is answered with 408. */
 export function enter(name: string, command: string): void {
   const terminal = emulators.get(name);
