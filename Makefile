@@ -51,7 +51,7 @@ bench: debian setup-dev page
 	$(BIN)/python -m bench --record
 
 pictures: debian setup-dev page
-	$(BIN)/python -m tests.pictures
+	$(BIN)/python -m tests.support.pictures
 
 torture: debian setup-dev
 	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600

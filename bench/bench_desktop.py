@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import psutil
-from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen, wait_until
-from tests.serving import running_server
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen, wait_until
+from tests.support.serving import running_server
 
 from bench.row import Row, at_most, median, percentile
 from wsh.wire.place import Places, find_places

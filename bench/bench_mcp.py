@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 
 from bench.private import private_places
 from bench.row import Row, at_most, at_most_ratio, median

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import uvloop
-from tests.session.randoms import compare
+from tests.support.session.randoms import compare
 
 from bench.row import Row, at_most, at_most_ratio, percentile
 from wsh.session.event import Actor

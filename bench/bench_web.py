@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import CDPSession, Page
-from tests.serving import RunningServer, running_server
-from tests.web.browser import chromium, open_page
+from tests.support.serving import RunningServer, running_server
+from tests.support.web.browser import chromium, open_page
 
 from bench.private import private_places
 from bench.row import Row, at_most, percentile

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
-from tests.bridge.talk import RawPeer, ask, connected
+from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
+from tests.support.bridge.talk import RawPeer, ask, connected
 from wsh.bridge.client import Mirror
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.fault import Dropped, PeerError

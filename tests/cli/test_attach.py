@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import Places
 
 WSH = f"{sys.executable} -m wsh.cli.main"

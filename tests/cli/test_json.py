@@ -16,8 +16,8 @@ from typing import Any
 import click
 import pytest
 
-from tests.serving import RunningServer, running_server
-from tests.waiting import wait_until
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.cli.main import cli
 from wsh.wire.place import Places
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import find_processes
+from tests.support.serving import find_processes
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]

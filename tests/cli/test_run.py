@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.serving import running_server
+from tests.support.serving import running_server
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]

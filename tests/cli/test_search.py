@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.conftest import FILES, write_tree
+from tests.support.workspace.tools import FILES, write_tree
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from tests.serving import running_server, wait_for
+from tests.support.serving import running_server, wait_for
 from wsh.wire.place import Places
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.bridge.scripted import ScriptedDesktop, listening, until
-from tests.contract.harness import World, opened
+from tests.support.bridge.scripted import ScriptedDesktop, listening, until
+from tests.support.contract.world import World, opened
 from wsh.bridge.endpoint import Endpoint, find_endpoint, write_endpoint
 from wsh.bridge.listener import ListenerOptions
 
@@ -33,7 +33,7 @@ def desktop_program(folder: Path, before: str = "", options: str = "") -> str:
     info = folder / "desktop" / "interactive-terminal.json"
     return script(
         folder / "desktop-program",
-        f'{before}\ncd {REPOSITORY} && exec "{sys.executable}" -m tests.bridge.scripted --info {info} {options}',
+        f'{before}\ncd {REPOSITORY} && exec "{sys.executable}" -m tests.support.bridge.scripted --info {info} {options}',
     )
 
 

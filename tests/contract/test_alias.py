@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import opened
+from tests.support.contract.world import opened
 from wsh.contract.alias import ALIASES, FLAT_FIELDS, STAGES, TRUE_ALIASES, Stage, parse_stage, resolve, to_canonical
 from wsh.contract.caller import Caller
 from wsh.contract.fault import ContractFault

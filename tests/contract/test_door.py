@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.bridge.scripted import ScriptedDesktop, approve, decline, ignore, listening
-from tests.contract.harness import HEADLESS, INTERACTIVE
 from tests.contract.test_adapter import gone
-from tests.mcp.host import StdioHost
-from tests.mcp.live import live_server
-from tests.serving import RunningServer
+from tests.support.bridge.scripted import ScriptedDesktop, approve, decline, ignore, listening
+from tests.support.contract.world import HEADLESS, INTERACTIVE
+from tests.support.mcp.host import StdioHost
+from tests.support.mcp.live import live_server
+from tests.support.serving import RunningServer
 from wsh.bridge.desktop import Pending
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 

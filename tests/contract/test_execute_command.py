@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
-from tests.contract.harness import with_keeper
+from tests.support.contract.world import with_keeper
 from wsh.contract.execute_command import DESCRIPTION, ENOENT_HINT, ExecuteCommand
 from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.contract.guide import BLOCK, DOCS, PAGES, fill, make_blocks
+from tests.support.contract.guide import BLOCK, DOCS, PAGES, fill, make_blocks
 from wsh.bridge.frame import FRAME_TYPES
 from wsh.contract.adapters import inputs, mode
 from wsh.contract.taxonomy import TAXONOMY
@@ -18,7 +18,7 @@ def test_payloads_and_tables_in_the_guides_are_what_the_contract_really_gives() 
     for page in PAGES:
         text = (DOCS / page).read_text()
         used |= {match["name"] for match in BLOCK.finditer(text)}
-        assert fill(text, blocks) == text, f"docs/{page} is stale: python -m tests.contract.guide"
+        assert fill(text, blocks) == text, f"docs/{page} is stale: python -m tests.support.contract.guide"
     assert used == set(blocks)
 
 

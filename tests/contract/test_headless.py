@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import HEADLESS, World, make_policy, opened, with_keeper
+from tests.support.contract.world import HEADLESS, World, make_policy, opened, with_keeper
 from wsh.contract.caller import Caller
 from wsh.contract.headless import HeadlessOptions
 from wsh.policy import Policy

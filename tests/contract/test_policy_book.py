@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.bridge.scripted import ScriptedDesktop, listening, until
-from tests.contract.harness import make_policy, opened, with_keeper
 from tests.contract.test_adapter import bridge_environ
+from tests.support.bridge.scripted import ScriptedDesktop, listening, until
+from tests.support.contract.world import make_policy, opened, with_keeper
 from wsh.contract.caller import Caller
 from wsh.wire.place import Places
 

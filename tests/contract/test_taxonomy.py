@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import HEADLESS, opened
+from tests.support.contract.world import HEADLESS, opened
 from wsh.contract.alias import Resolution
 from wsh.contract.correlation import Correlated, correlate, make_id
 from wsh.contract.endpoint import STATUS

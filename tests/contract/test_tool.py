@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.bridge.scripted import ScriptedDesktop, listening
-from tests.contract.harness import HEADLESS, INTERACTIVE, World, opened, with_keeper
 from tests.contract.test_alias import LEGACY
 from tests.contract.test_validate import ACCEPTED
+from tests.support.bridge.scripted import ScriptedDesktop, listening
+from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, with_keeper
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import STAGES, Stage
 from wsh.contract.endpoint import STATUS, handle_terminal

@@ -15,7 +15,7 @@ from tests.contract.test_adapter import REPOSITORY
 def test_a_server_in_another_network_reaches_the_desktop_by_its_alias_and_survives_its_losses(tmp_path: Path) -> None:
     as_root = [] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--net", "--mount"]
     done = subprocess.run(
-        [*as_root, sys.executable, "-m", "tests.contract.topology", str(tmp_path)],
+        [*as_root, sys.executable, "-m", "tests.support.contract.topology", str(tmp_path)],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import INTERACTIVE, opened
 from tests.contract.test_adapter import desktop_program, ended_afterwards, gone
+from tests.support.contract.world import INTERACTIVE, opened
 from wsh.bridge.endpoint import find_endpoint
 from wsh.contract.caller import Caller
 from wsh.contract.taxonomy import BY_CODE

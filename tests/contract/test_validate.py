@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.harness import HEADLESS, INTERACTIVE, opened
+from tests.support.contract.world import HEADLESS, INTERACTIVE, opened
 from wsh.contract.alias import Resolution, resolve, to_canonical
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import Request

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.desktop.stage import QUEUE, Desk, desk, virtual_screen
-from tests.serving import RunningServer, running_server
+from tests.support.desktop.window import QUEUE, Desk, desk, virtual_screen
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import Places, find_places
 
 

@@ -16,7 +16,7 @@ def test_what_a_server_in_another_network_asks_is_answered_in_the_window_and_run
 ) -> None:
     as_root = [] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--net", "--mount"]
     done = subprocess.run(
-        [*as_root, sys.executable, "-m", "tests.desktop.across", str(tmp_path)],
+        [*as_root, sys.executable, "-m", "tests.support.desktop.across", str(tmp_path)],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

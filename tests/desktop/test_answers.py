@@ -6,9 +6,9 @@ import http.client
 import json
 from pathlib import Path
 
-from tests.desktop.stage import QUEUE, Asking, Desk, audit, execute, wait_until
-from tests.mcp.host import StdioHost
-from tests.serving import RunningServer
+from tests.support.desktop.window import QUEUE, Asking, Desk, audit, execute, wait_until
+from tests.support.mcp.host import StdioHost
+from tests.support.serving import RunningServer
 from wsh.wire.place import Places
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.desktop.stage import Asking, Desk, audit, desk, execute, virtual_screen, wait_until
-from tests.serving import RunningServer, running_server
+from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen, wait_until
+from tests.support.serving import RunningServer, running_server
 from wsh.look import load
 from wsh.wire.place import Places
 

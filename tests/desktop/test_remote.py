@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from tests.desktop.stage import Desk, wait_until
-from tests.serving import RunningServer
+from tests.support.desktop.window import Desk, wait_until
+from tests.support.serving import RunningServer
 from wsh.look import load
 
 

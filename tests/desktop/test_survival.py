@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen, wait_until
-from tests.serving import RunningServer, running_server
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen, wait_until
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import Places
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.desktop.stage import Desk, desk, virtual_screen, wait_until
+from tests.support.desktop.window import Desk, desk, virtual_screen, wait_until
 from wsh.wire.place import Places
 
 
@@ -56,7 +56,7 @@ def test_with_a_tray_closing_hides_the_window_and_the_icon_brings_it_back(places
     assert bus.stdout is not None
     environ = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus.stdout.readline().strip()}
     icons = tmp_path / "icons"
-    panel = subprocess.Popen([sys.executable, "-m", "tests.desktop.panel", str(icons)], env=environ)
+    panel = subprocess.Popen([sys.executable, "-m", "tests.support.desktop.panel", str(icons)], env=environ)
     try:
         wait_until(icons.exists, "the panel")
         with virtual_screen() as display, desk(places, display, environ=environ) as window:

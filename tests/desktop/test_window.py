@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.desktop.stage import Asking, Desk, audit, execute, wait_until
-from tests.serving import RunningServer
+from tests.support.desktop.window import Asking, Desk, audit, execute, wait_until
+from tests.support.serving import RunningServer
 from wsh.look import load
 from wsh.wire.place import Places
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import find_places
 
 _numbers = itertools.count(1)

@@ -9,9 +9,9 @@ from typing import Any
 
 from websockets.sync.client import connect, unix_connect
 
-from tests.bridge.program import running_desktop
-from tests.mcp.host import StdioHost
-from tests.serving import RunningServer, wait_for
+from tests.support.bridge.program import running_desktop
+from tests.support.mcp.host import StdioHost
+from tests.support.serving import RunningServer, wait_for
 
 ASK: dict[str, Any] = {
     "action": "execute",

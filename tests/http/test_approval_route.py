@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.bridge.program import running_desktop
-from tests.serving import Reply, RunningServer, running_server, wait_for
+from tests.support.bridge.program import running_desktop
+from tests.support.serving import Reply, RunningServer, running_server, wait_for
 from wsh.wire.place import find_places
 
 

@@ -15,10 +15,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from tests.http.talk import Mirror, Talk, talk
 from tests.http.test_element_route import OVERLAY, PANEL
 from tests.http.test_session_route import settle, type_in
-from tests.serving import RunningServer, running_server, wait_for
+from tests.support.http.talk import Mirror, Talk, talk
+from tests.support.serving import RunningServer, running_server, wait_for
 from wsh.http.method import METHODS
 from wsh.terminal.terminal import Terminal
 from wsh.wire.place import Places

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.serving import running_server
+from tests.support.serving import running_server
 from wsh.wire.place import Places
 
 DOCS = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text()

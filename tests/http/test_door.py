@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 from wsh.http.auth import Authority, Brake, OneUse
 from wsh.http.error import AuthInvalid, TooManyAttempts
 from wsh.http.serve import admits, find_peer

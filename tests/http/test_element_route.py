@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.http.test_session_route import settle, type_in, wait_for_text
-from tests.serving import RunningServer
+from tests.support.serving import RunningServer
 from wsh.wire.element import Overlay, Panel
 from wsh.wire.token import TokenFile
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.http.talk import Mirror
+from tests.support.http.talk import Mirror
 from wsh.http.feed import LINES_PER_TICK, Feed, Feeds
 from wsh.http.outlet import make_frame
 from wsh.http.rooms import Rooms

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.serving import RunningServer, find_processes, running_server, wait_for
+from tests.support.serving import RunningServer, find_processes, running_server, wait_for
 from wsh.wire.place import Places
 
 

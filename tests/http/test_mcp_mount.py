@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from tests.serving import Reply, RunningServer
+from tests.support.serving import Reply, RunningServer
 from wsh.wire.token import TokenFile
 
 INITIALIZE = {

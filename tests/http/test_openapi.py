@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import wsh.http
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 from wsh.http.error import STATUS
 from wsh.http.method import METHODS
 from wsh.http.route import Route

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.http.test_session_route import settle, type_in
-from tests.serving import RunningServer
+from tests.support.serving import RunningServer
 from wsh.terminal.terminal import Terminal
 
 Open = Callable[..., str]

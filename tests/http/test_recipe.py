@@ -15,7 +15,7 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.http.test_openapi import ROUTES
-from tests.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server
 from wsh.http.method import METHODS
 from wsh.http.page_route import load_page
 from wsh.wire.place import Places

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.http.talk import talk
-from tests.serving import RunningServer, running_server
+from tests.support.http.talk import talk
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import Places
 
 SECRET = "correct-horse-41"

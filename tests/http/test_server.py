@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import find_processes, read_answer, running_server, start_server, wait_for
+from tests.support.serving import find_processes, read_answer, running_server, start_server, wait_for
 from wsh.http.listen import parse_bind
 from wsh.wire.place import Places
 from wsh.wire.setting import SettingError

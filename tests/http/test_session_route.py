@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import Reply, RunningServer, running_server, wait_for
+from tests.support.serving import Reply, RunningServer, running_server, wait_for
 from wsh.wire.place import Places
 from wsh.wire.screen import IdleAnswer, Screen, Scrollback
 from wsh.wire.session import SessionInfo

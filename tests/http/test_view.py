@@ -10,7 +10,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from tests.http.test_session_route import settle
-from tests.serving import RunningServer
+from tests.support.serving import RunningServer
 from wsh.terminal.terminal import Terminal
 
 Open = Callable[..., str]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mcp.door import RunningDoor, serve
-from tests.mcp.host import HttpHost, StdioHost
+from tests.support.mcp.door import RunningDoor, serve
+from tests.support.mcp.host import HttpHost, StdioHost
 from wsh.wire.place import Places
 
 KINDS = ("stdio", "http", "http-modern")

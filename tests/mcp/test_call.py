@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.mcp.door import RunningDoor, serve
-from tests.mcp.host import HttpHost, StdioHost, envelope, failure, structured
-from tests.waiting import wait_until
+from tests.support.mcp.door import RunningDoor, serve
+from tests.support.mcp.host import HttpHost, StdioHost, envelope, failure, structured
+from tests.support.waiting import wait_until
 from wsh.mcp.server import to_result
 from wsh.wire.place import Places
 from wsh.wire.tool import ToolOutcome

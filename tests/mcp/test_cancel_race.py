@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.door import RunningDoor
-from tests.mcp.host import HttpHost, StdioHost, envelope
-from tests.waiting import wait_until
+from tests.support.mcp.door import RunningDoor
+from tests.support.mcp.host import HttpHost, StdioHost, envelope
+from tests.support.waiting import wait_until
 
 WORK_MS = 40
 SPREAD_MS = 10

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from tests.mcp.host import HttpHost, StdioHost, structured
-from tests.mcp.live import KINDS, live_server, open_host
-from tests.serving import RunningServer
-from tests.waiting import wait_until
+from tests.support.mcp.host import HttpHost, StdioHost, structured
+from tests.support.mcp.live import KINDS, live_server, open_host
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 
 Host = HttpHost | StdioHost
 

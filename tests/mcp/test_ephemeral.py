@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mcp.host import StdioHost, structured
-from tests.serving import find_processes
-from tests.waiting import wait_until
+from tests.support.mcp.host import StdioHost, structured
+from tests.support.serving import find_processes
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.host import StdioHost
-from tests.mcp.live import live_server
+from tests.support.mcp.host import StdioHost
+from tests.support.mcp.live import live_server
 
 Json = dict[str, Any]
 TOOLS: dict[str, Json] = json.loads((Path(__file__).parent / "snapshot.json").read_text())["tools"]

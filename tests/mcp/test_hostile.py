@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.mcp.host import StdioHost, failure, structured
-from tests.mcp.live import set_folders
-from tests.waiting import wait_until
+from tests.support.mcp.host import StdioHost, failure, structured
+from tests.support.mcp.live import set_folders
+from tests.support.waiting import wait_until
 from wsh.wire.place import find_places
 
 

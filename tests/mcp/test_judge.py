@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.mcp import judge
-from tests.mcp.live import live_server
-from tests.serving import RunningServer
+from tests.support.mcp import judge
+from tests.support.mcp.live import live_server
+from tests.support.serving import RunningServer
 
 WSH_MCP = [sys.executable, "-m", "wsh.cli.main", "mcp"]
 SUITE = f"{judge.MODULES}/conformance/dist/index.js"

@@ -6,9 +6,9 @@ import copy
 import json
 from pathlib import Path
 
-from tests.mcp import snapshot
-from tests.mcp.host import HttpHost
-from tests.mcp.live import live_server
+from tests.support.mcp import snapshot
+from tests.support.mcp.host import HttpHost
+from tests.support.mcp.live import live_server
 
 
 def test_the_surface_is_the_committed_one(tmp_path: Path) -> None:
@@ -18,8 +18,8 @@ def test_the_surface_is_the_committed_one(tmp_path: Path) -> None:
     committed = json.loads(snapshot.FILE.read_text())
     unraised = snapshot.list_unraised(committed, now)
     assert not unraised, f"these changed while their schemaVersion did not rise: {unraised}"
-    assert now == committed, "run `python -m tests.mcp.snapshot`"
-    assert snapshot.PAGE.read_text() == snapshot.render(now), "run `python -m tests.mcp.snapshot`"
+    assert now == committed, "run `python -m tests.support.mcp.snapshot`"
+    assert snapshot.PAGE.read_text() == snapshot.render(now), "run `python -m tests.support.mcp.snapshot`"
 
 
 def test_a_change_without_a_rise_is_noticed_and_a_clearer_text_is_none() -> None:

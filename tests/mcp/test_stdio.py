@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.mcp.door import RunningDoor, serve
-from tests.mcp.host import StdioHost, envelope, structured
-from tests.waiting import wait_until
+from tests.support.mcp.door import RunningDoor, serve
+from tests.support.mcp.host import StdioHost, envelope, structured
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.host import HttpHost, StdioHost, failure, structured
-from tests.mcp.live import KINDS, live_server, open_host
-from tests.serving import RunningServer
-from tests.waiting import wait_until
+from tests.support.mcp.host import HttpHost, StdioHost, failure, structured
+from tests.support.mcp.live import KINDS, live_server, open_host
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 
 Host = HttpHost | StdioHost
 Json = dict[str, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mcp.host import StdioHost
-from tests.mcp.live import live_server
-from tests.mcp.transcript import PAGE, Agent, work
+from tests.support.mcp.host import StdioHost
+from tests.support.mcp.live import live_server
+from tests.support.mcp.transcript import PAGE, Agent, work
 
 
 def test_an_agent_with_nothing_but_mcp_does_its_days_work(tmp_path: Path) -> None:

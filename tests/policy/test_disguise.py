@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.policy.generator import Disguised, disguised, mixtures, spaced_mixtures
-from tests.policy.sandbox import LAUNCHERS, RECORDED, Sandbox
+from tests.support.policy.generator import Disguised, disguised, mixtures, spaced_mixtures
+from tests.support.policy.sandbox import LAUNCHERS, RECORDED, Sandbox
 from wsh.policy import Effect, Mode, Policy, Request, Risk, decide
 from wsh.policy.policy import allow_rules
 from wsh.policy.risk import Setting, assess_argv

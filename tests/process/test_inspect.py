@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.process.conftest import said, shell
+from tests.support.process.keeper import said, shell
 from wsh.process import Child, Keeper, ProcessState, SpawnSpec
 
 Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]

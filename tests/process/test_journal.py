@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.process.conftest import journal_in, opened, read_journal, said, shell, until
+from tests.support.process.keeper import journal_in, opened, read_journal, said, shell, until
 from wsh.process import Child, Keeper
 from wsh.process.keeper import layout
 from wsh.wire.place import Places

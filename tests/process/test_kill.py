@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.process.conftest import opened, said, shell, until
+from tests.support.process.keeper import opened, said, shell, until
 from wsh.process import Child, Keeper, SpawnSpec
 from wsh.process.keeper import cgroup, taskkill
 from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.process.conftest import journal_in, read_journal, said, shell, until
+from tests.support.process.keeper import journal_in, read_journal, said, shell, until
 from wsh.process import Keeper, SpawnSpec
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.conftest import OPTIONS, journal_in, opened, read_journal, said, shell, until
+from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell, until
 from wsh.process import Child, Keeper, KeeperOptions
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import Door
@@ -58,7 +58,8 @@ def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
 
     def serve(command: dict[str, list[str]]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.process.server", json.dumps(command), str(tmp_path)], stdout=subprocess.PIPE
+            [sys.executable, "-m", "tests.support.process.consumer", json.dumps(command), str(tmp_path)],
+            stdout=subprocess.PIPE,
         )
 
     def kill(server: subprocess.Popen[bytes], delay_s: float) -> None:

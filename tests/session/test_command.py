@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tests.session.running import run as run_loop
-from tests.session.running import run_with_registry, settings_of
-from tests.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.running import run as run_loop
+from tests.support.session.running import run_with_registry, settings_of
+from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry

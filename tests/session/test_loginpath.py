@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.session.running import run_with_registry
-from tests.session.shells import AGENT, make_home, run, text_of
+from tests.support.session.running import run_with_registry
+from tests.support.session.shells import AGENT, make_home, run, text_of
 from wsh.session.loginpath import merge
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.running import run_with_registry
+from tests.support.session.running import run_with_registry
 from tests.terminal.test_peer import COLS, ROWS, Tmux, visible
 from wsh.session.event import Actor
 from wsh.session.journal import Journal

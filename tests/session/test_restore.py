@@ -12,9 +12,9 @@ import time
 import psutil
 import pytest
 
-from tests.session import printer
-from tests.session.printer import KINDS
-from tests.session.running import open_quiet, plain, run, settings_of, whole_text
+from tests.support.session import printer
+from tests.support.session.printer import KINDS
+from tests.support.session.running import open_quiet, plain, run, settings_of, whole_text
 from wsh.session.event import Actor
 from wsh.session.journal import Journal
 from wsh.session.registry import SessionRegistry, terminal_limits

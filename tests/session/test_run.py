@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.session.running import run_with_registry
-from tests.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.running import run_with_registry
+from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.session.running import open_quiet, run_with_registry
+from tests.support.session.running import open_quiet, run_with_registry
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.running import open_quiet, plain, run_with_registry, whole_text
+from tests.support.session.running import open_quiet, plain, run_with_registry, whole_text
 from wsh.session.event import Actor, Exited, Output, Resized, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRegistry, SessionRenamed
 from wsh.session.spec import SessionSpec

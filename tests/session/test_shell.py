@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.running import run_with_registry
-from tests.session.shells import SHELLS, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.running import run_with_registry
+from tests.support.session.shells import SHELLS, each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.shell import plan_injection

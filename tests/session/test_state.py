@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.running import run as run_loop
-from tests.session.running import settings_of
-from tests.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.running import run as run_loop
+from tests.support.session.running import settings_of
+from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from tests.session.randoms import compare
-from tests.session.shells import each_shell, make_home, run, with_shell
+from tests.support.session.randoms import compare
+from tests.support.session.shells import each_shell, make_home, run, with_shell
 from wsh.session.session import Session
 from wsh.wire.place import Places
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.terminal.fragment import STREAM, state_of
+from tests.support.terminal.fragment import STREAM, state_of
 from wsh.terminal import Terminal, TerminalLimits
 
 SIZES = st.tuples(st.integers(1, 8), st.integers(1, 24))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.terminal.hostile import KINDS
+from tests.support.terminal.hostile import KINDS
 from wsh.terminal import Terminal
 
 MIB = 1024 * 1024
@@ -19,7 +19,10 @@ SLOW = {"repetitions"}
 def test_hostile_output_leaves_the_terminal_sane_and_bounded_in_memory(kind: str, torture: bool) -> None:
     total = (MIB // 16 if kind in SLOW else 4 * MIB) if not torture else (MIB if kind in SLOW else 100 * MIB)
     run = subprocess.run(
-        [sys.executable, "-m", "tests.terminal.hostile", kind, str(total)], check=True, capture_output=True, text=True
+        [sys.executable, "-m", "tests.support.terminal.hostile", kind, str(total)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     outcome = json.loads(run.stdout)
     assert outcome["first"] == "still here"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal.recorder import Recorder
+from tests.support.terminal.recorder import Recorder
 from wsh.terminal import Line, Terminal
 
 ROWS, COLS = 24, 80

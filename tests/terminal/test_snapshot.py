@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.terminal.fragment import state_of
+from tests.support.terminal.fragment import state_of
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import SnapshotCorrupt, SnapshotNotPossible
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.session.running import run_with_registry
+from tests.support.session.running import run_with_registry
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.session.running import open_quiet, run, run_with_registry, settings_of
+from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.serving import RunningServer, running_server
-from tests.web.browser import chromium
+from tests.support.serving import RunningServer, running_server
+from tests.support.web.browser import chromium
 from wsh.wire.place import find_places
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.serving import RunningServer
-from tests.web.browser import open_page
+from tests.support.serving import RunningServer
+from tests.support.web.browser import open_page
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -7,8 +7,8 @@ import time
 import pytest
 from playwright.sync_api import Browser, CDPSession
 
-from tests.serving import RunningServer
-from tests.web.browser import open_page
+from tests.support.serving import RunningServer
+from tests.support.web.browser import open_page
 
 FLOOD = "sh -c 'while :; do seq 1 5000; sleep 0.02; done'"
 SCROLLBACK = 5000

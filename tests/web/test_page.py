@@ -12,9 +12,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.bridge.program import running_desktop
-from tests.serving import RunningServer, running_server, start_server
-from tests.web.browser import Watched, open_page
+from tests.support.bridge.program import running_desktop
+from tests.support.serving import RunningServer, running_server, start_server
+from tests.support.web.browser import Watched, open_page
 from wsh.look import css
 from wsh.wire.place import Places
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.serving import RunningServer
-from tests.web.browser import open_page
+from tests.support.serving import RunningServer
+from tests.support.web.browser import open_page
 
 
 def look_for(page: Page, text: str) -> None:

@@ -7,8 +7,8 @@ import time
 
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from tests.serving import RunningServer, running_server, wait_for
-from tests.web.browser import open_page
+from tests.support.serving import RunningServer, running_server, wait_for
+from tests.support.web.browser import open_page
 from tests.web.test_page import focus_terminal, link, make, until
 from wsh.wire.place import Places
 from wsh.wire.token import TokenFile

@@ -3,136 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.wire.place import Places
 from wsh.wire.setting import load
-from wsh.workspace.error import ToolError
 from wsh.workspace.service import WorkspaceService
-from wsh.workspace.surroundings import Surroundings, ToolContext, TranscriptSource
-from wsh.workspace.tool import call_tool
-
-FILES = {
-    "app/server.py": '''"""Serves things."""
-
-import socket
-
-DEFAULT_PORT = 8080
-
-
-class HttpServer:
-    """Listens on a port and answers requests."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    def accept_connection(self) -> str:
-        return "accepted"
-
-    def closeAll(self) -> None:
-        """Close every connection gracefully."""
-
-
-def parse_arguments(argv: list[str]) -> dict[str, str]:
-    result = {}
-    for item in argv:
-        key, _, value = item.partition("=")
-        result[key] = value
-    return result
-''',
-    "app/client.js": """// Talks to the server.
-export class HttpClient {
-  fetchPage(url) {
-    return request(url);
-  }
-}
-
-export const retryLimit = 5;
-
-export const makeClient = (options) => {
-  return new HttpClient(options);
-};
-""",
-    "lib/store.go": """package store
-
-// Store keeps values by key.
-type Store struct {
-	values map[string]string
-}
-
-func (s *Store) Lookup(key string) (string, bool) {
-	value, ok := s.values[key]
-	return value, ok
-}
-""",
-    "docs/guide.md": """# Guide
-
-How to begin.
-
-## Installation
-
-Run the installer and wait for the zebra to appear.
-
-## Troubleshooting
-
-When the server refuses connections, look at the quokka log.
-
-```
-# not a heading
-```
-""",
-    "notes.txt": "Plain notes about the wombat.\nSecond line.\n",
-}
-
-
-def write_tree(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-    return root
+from wsh.workspace.surroundings import Surroundings, TranscriptSource
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     return write_tree(tmp_path / "tree", FILES)
-
-
-class Tools:
-    """Calls tools as a door would, each test on one event loop."""
-
-    def __init__(self, service: WorkspaceService, cwd: Path, runner: asyncio.Runner) -> None:
-        self.service = service
-        self.cwd = cwd
-        self.runner = runner
-        self.progress: list[tuple[str, str]] = []
-
-    def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        return self.runner.run(self.call(tool, arguments))
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        context = ToolContext(str(self.cwd), lambda message, phase: self.progress.append((message, phase)))
-        return await call_tool(self.service, name, arguments, context)
-
-    def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        with pytest.raises(ToolError) as caught:
-            self(tool, **arguments)
-        return caught.value.to_payload()
-
-    def names(self, **arguments: Any) -> list[str | None]:
-        return [hit["name"] for hit in self("search", **arguments)["hits"]]
-
-    def paths(self, **arguments: Any) -> list[str | None]:
-        return [hit["path"] for hit in self("search", **arguments)["hits"]]
-
-
-MakeTools = Callable[..., Tools]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tests.workspace.conftest import MakeTools, Tools
+from tests.support.workspace.tools import MakeTools, Tools
 from wsh.workspace import store
 from wsh.workspace.archive import DATABASE, MANIFEST, TEXTS, export_index, import_index
 from wsh.workspace.error import ToolError

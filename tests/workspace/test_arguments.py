@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.workspace.conftest import FILES, MakeTools, Tools, write_tree
+from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace.schema import TOOLS
 from wsh.workspace.transcript import Transcript
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.workspace.conftest import FILES, MakeTools, Tools, write_tree
+from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace import pool, store
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.plan import Job

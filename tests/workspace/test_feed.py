@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.session.running import open_quiet, run, run_with_registry, settings_of
-from tests.session.shells import AGENT, make_home, open_shell
+from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
+from tests.support.session.shells import AGENT, make_home, open_shell
 from wsh.session.registry import SessionRegistry
 from wsh.wire.place import Places
 from wsh.workspace.feed import SessionTranscripts

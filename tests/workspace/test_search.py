@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.workspace.conftest import Tools
+from tests.support.workspace.tools import Tools
 
 
 def test_without_an_index_a_search_says_how_to_build_one(tools: Tools) -> None:

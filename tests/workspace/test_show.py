@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.conftest import Tools
+from tests.support.workspace.tools import Tools
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside.txt", "app/../../outside.txt", "link-out", "folder-out/x"])

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from tests.workspace.conftest import MakeTools, Tools, write_tree
+from tests.support.workspace.tools import MakeTools, Tools, write_tree
 
 
 async def until_found(tools: Tools, query: str, expected: list[str], deadline_s: float = 20.0) -> None:

@@ -16,13 +16,13 @@ from typing import Literal
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.bridge.program import running_desktop
-from tests.desktop.stage import Asking, Desk, desk, execute, virtual_screen
-from tests.serving import RunningServer, running_server
-from tests.web.browser import chromium, open_page
+from tests.support.bridge.program import running_desktop
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
+from tests.support.serving import RunningServer, running_server
+from tests.support.web.browser import chromium, open_page
 from wsh.wire.place import find_places
 
-OUT = Path(__file__).parents[1] / "docs" / "pictures"
+OUT = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 WATCH = r"""

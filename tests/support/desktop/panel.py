@@ -1,6 +1,6 @@
 """A desktop's panel as far as a tray icon knows it: a watcher on the session bus that somebody looks at.
 
-    python -m tests.desktop.panel FILE
+    python -m tests.support.desktop.panel FILE
 
 Writes the name of each icon that registers to FILE.
 """

@@ -11,7 +11,7 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-from tests.serving import RunningServer
+from tests.support.serving import RunningServer
 
 
 class Talk:

@@ -1,4 +1,4 @@
-"""A scripted agent that has nothing but MCP does a day's work; `python -m tests.mcp.transcript` writes
+"""A scripted agent that has nothing but MCP does a day's work; `python -m tests.support.mcp.transcript` writes
 docs/mcp-transcript.md.
 """
 
@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.mcp.host import StdioHost, structured
-from tests.mcp.live import live_server
+from tests.support.mcp.host import StdioHost, structured
+from tests.support.mcp.live import live_server
 
-PAGE = Path(__file__).parents[2] / "docs" / "mcp-transcript.md"
+PAGE = Path(__file__).parents[3] / "docs" / "mcp-transcript.md"
 HEAD = """# A day's work over MCP
 
-What a scripted agent did with `wsh mcp` and nothing else, made by `python -m tests.mcp.transcript`: every call and, shortened, every answer.
+What a scripted agent did with `wsh mcp` and nothing else, made by `python -m tests.support.mcp.transcript`: every call and, shortened, every answer.
 """
 
 

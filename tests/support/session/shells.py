@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.session.running import run_with_registry
+from tests.support.session.running import run_with_registry
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.run import RunOutcome

@@ -1,4 +1,4 @@
-"""The committed surface: definitions, codes and deadlines, as a client sees them. `python -m tests.mcp.snapshot`
+"""The committed surface: definitions, codes and deadlines, as a client sees them. `python -m tests.support.mcp.snapshot`
 rewrites it.
 
 Rewriting refuses a tool whose contract (everything but its descriptions) changed while its schemaVersion did not
@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.mcp.host import HttpHost
-from tests.mcp.live import live_server
+from tests.support.mcp.host import HttpHost
+from tests.support.mcp.live import live_server
 from wsh.wire.tool import PUBLIC_CODES
 
-FILE = Path(__file__).with_name("snapshot.json")
-PAGE = Path(__file__).parents[2] / "docs" / "mcp-tools.md"
+FILE = Path(__file__).parents[2] / "mcp" / "snapshot.json"
+PAGE = Path(__file__).parents[3] / "docs" / "mcp-tools.md"
 Json = dict[str, Any]
 
 
@@ -64,7 +64,7 @@ def list_unraised(before: Json, after: Json) -> list[str]:
 
 def render(surface: Json) -> str:
     """The reference page."""
-    lines = ["# Tool reference", "", "Made from the registrations by `python -m tests.mcp.snapshot`.", ""]
+    lines = ["# Tool reference", "", "Made from the registrations by `python -m tests.support.mcp.snapshot`.", ""]
     for tool in surface["tools"].values():
         hints = [k.removesuffix("Hint") for k, v in tool["annotations"].items() if v is True]
         lines += [f"## `{tool['name']}`", "", tool["description"], ""]

@@ -1,6 +1,6 @@
 """A window in one network, the server in another, as with a container: somebody approves, somebody declines.
 
-    python -m tests.desktop.across FOLDER
+    python -m tests.support.desktop.across FOLDER
 
 Prints every answer that the caller got as a line of JSON. Needs to be root in its namespace.
 """
@@ -13,8 +13,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.contract.topology import PORT, TOKEN, Wire, post, start_server
-from tests.desktop.stage import desk, execute, virtual_screen
+from tests.support.contract.topology import PORT, TOKEN, Wire, post, start_server
+from tests.support.desktop.window import desk, execute, virtual_screen
 from wsh.wire.place import find_places
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fcntl import ioctl
 
-from tests.session.shells import AGENT
+from tests.support.session.shells import AGENT
 from wsh.session.output import render
 from wsh.session.session import Session
 

@@ -1,6 +1,6 @@
 """A desktop end without a window: the library's own listener on a real socket, real programs on real terminals.
 
-It answers each request by a script. Used in-process by tests, and as a program (`python -m tests.bridge.scripted`)
+It answers each request by a script. Used in-process by tests, and as a program (`python -m tests.support.bridge.scripted`)
 where a test must launch, kill and restart it.
 """
 

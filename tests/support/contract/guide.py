@@ -1,6 +1,6 @@
 """What the guides show is what the contract really answers: payloads and tables, made here and compared by a test.
 
-python -m tests.contract.guide     writes them into docs/ anew
+python -m tests.support.contract.guide     writes them into docs/ anew
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
-from tests.contract.harness import INTERACTIVE, World, make_policy, opened
 from tests.contract.test_adapter import REPOSITORY, bridge_environ
+from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
+from tests.support.contract.world import INTERACTIVE, World, make_policy, opened
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import ALIASES
 from wsh.contract.taxonomy import TAXONOMY

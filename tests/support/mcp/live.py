@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.host import HttpHost, StdioHost
-from tests.serving import RunningServer, running_server
+from tests.support.mcp.host import HttpHost, StdioHost
+from tests.support.serving import RunningServer, running_server
 from wsh.wire.place import find_places
 
 KINDS = ("stdio", "http", "http-modern", "stdio-modern")

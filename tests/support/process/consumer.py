@@ -1,4 +1,4 @@
-"""A server that only consumes, to be killed: `python -m tests.process.server COMMAND_JSON`.
+"""A server that only consumes, to be killed: `python -m tests.support.process.consumer COMMAND_JSON`.
 
 Takes over what the keeper has, starts the children it is told to start, and consumes rings in random portions.
 """
@@ -12,7 +12,7 @@ import random
 import sys
 from pathlib import Path
 
-from tests.process.conftest import OPTIONS, journal_in
+from tests.support.process.keeper import OPTIONS, journal_in
 from wsh.process import Child, Keeper, SpawnSpec
 from wsh.wire.place import find_places
 

@@ -1,6 +1,6 @@
 """Two machines on one: the desktop in one network namespace, the server in another, a cable between them.
 
-    python -m tests.contract.topology FOLDER
+    python -m tests.support.contract.topology FOLDER
 
 Lays the cable, starts a scripted desktop on one side and, through the container's own entrypoint, a whole server on the
 other; pulls the cable, kills the desktop, and prints every answer as a line of JSON. Needs to be root in its namespace;
@@ -24,7 +24,7 @@ from typing import Any
 
 from wsh.wire.place import find_places
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PORT = 45459
 TOKEN = "token-of-the-desk"
 
@@ -78,7 +78,7 @@ class Wire:
 
 
 def start_desktop(wire: Wire) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.bridge.scripted", "--host", "10.213.0.1", "--port", str(PORT)]
+    command = [sys.executable, "-m", "tests.support.bridge.scripted", "--host", "10.213.0.1", "--port", str(PORT)]
     desktop = wire.inside(
         wire.desk,
         *command,

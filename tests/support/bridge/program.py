@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def running_desktop(
     info: Path, script: Literal["approve", "decline", "ignore"], *, page_answers: bool = False
 ) -> Iterator[None]:
     """Announces itself in `info`, and answers by `script` until the end of the block."""
-    command = [sys.executable, "-m", "tests.bridge.scripted", "--script", script, "--info", str(info)]
+    command = [sys.executable, "-m", "tests.support.bridge.scripted", "--script", script, "--info", str(info)]
     if page_answers:
         command.append("--page-answers")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

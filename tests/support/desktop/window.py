@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.serving import RunningServer
+from tests.support.serving import RunningServer
 from wsh.look import load
 from wsh.wire.place import Places
 

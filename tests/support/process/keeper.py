@@ -1,0 +1,58 @@
+"""A keeper that is stopped at the end of a block, and short words for tests of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from wsh.process import Child, JournalSpec, Keeper, KeeperOptions, SpawnSpec
+from wsh.process.keeper.mark import is_alive
+from wsh.wire.place import Places
+
+OPTIONS = KeeperOptions(linger_s=1.0)
+
+
+@contextlib.asynccontextmanager
+async def opened(places: Places) -> AsyncIterator[Keeper]:
+    """A keeper that is stopped, with everything in it, when the block ends."""
+    keeper = await Keeper.open(places, OPTIONS)
+    pid = keeper.pid
+    try:
+        yield keeper
+    finally:
+        await keeper.aclose()
+        last = await Keeper.open(places, OPTIONS)
+        assert last.pid == pid, "the keeper died under the test"
+        assert await last.stop(grace_ms=0) == []
+        await until(lambda: not is_alive(pid))
+
+
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        await asyncio.sleep(0.002)
+
+
+def shell(script: str, **more: Any) -> SpawnSpec:
+    """A terminal that runs a script with sh."""
+    return SpawnSpec(["sh", "-c", script], "/", {"PATH": os.environ["PATH"]}, **more)
+
+
+def journal_in(folder: Path, **more: Any) -> JournalSpec:
+    folder.mkdir(exist_ok=True)
+    return JournalSpec(str(folder), **more)
+
+
+def read_journal(folder: Path) -> dict[int, bytes]:
+    """Segments by their start offset."""
+    return {int(path.name.split(".")[1]): path.read_bytes() for path in sorted(folder.glob("journal.*.raw"))}
+
+
+async def said(child: Child, text: bytes) -> None:
+    await until(lambda: text in child.ring.peek())
