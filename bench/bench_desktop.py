@@ -17,8 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import psutil
-from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen, wait_until
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import running_server
+from tests.support.waiting import wait_until
 
 from bench.row import Row, at_most, median, percentile
 from wsh.wire.place import Places, find_places
@@ -102,7 +103,7 @@ def _flood(places: Places, display: str, frames: Path) -> Seen:
     with running_server(places, check_left=False) as server:
         with desk(places, display, environ=environ) as window:
             asking = [Asking(server, execute("echo", str(n), timeout_ms=90_000)) for n in range(REQUESTS)]
-            window.wait_for_pending(REQUESTS, 60)
+            window.wait_for_pending(REQUESTS)
             _open_terminals(window)
             flag = frames.with_name("flooding")
             window.enter(f"touch {flag}; while :; do seq 100000; done")

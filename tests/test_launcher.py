@@ -8,11 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import wait_for_text
 from wsh.wire.place import Places
 
 ROOT = Path(__file__).parents[1]
@@ -214,11 +214,12 @@ def test_the_installed_wsh_creates_a_session_that_runs(places: Places, tmp_path:
             [str(wsh), "new", "--name", "second", "cat"], capture_output=True, text=True, check=True
         )
         assert second.stdout == "second\n"
-        shown = ""
-        deadline = time.monotonic() + 30
-        while "it runs" not in shown and time.monotonic() < deadline:
-            asked = subprocess.run([str(wsh), "screen", "made"], capture_output=True, text=True, timeout=60, check=True)
-            shown = asked.stdout
+
+        def read() -> str:
+            words = [str(wsh), "screen", "made"]
+            return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+
+        shown = wait_for_text(read, lambda text: "it runs" in text, "the session's first line")
         assert shown.startswith(f"it runs in {tmp_path}"[:79])
     finally:
         subprocess.run([str(wsh), "stop"], capture_output=True, timeout=60, check=False)

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridge.scripted import ScriptedDesktop, ignore, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
+from tests.support.waiting import until
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.endpoint import Endpoint

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridge.scripted import ScriptedDesktop, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.bridge.talk import RawPeer, ask, connected, greeting
+from tests.support.waiting import until
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint, find_endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.fault import Dropped, HandshakeRefused, HandshakeTimeout, Unreachable

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
+from tests.support.waiting import until
 from wsh.bridge.client import Mirror
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.fault import Dropped, PeerError
@@ -368,7 +369,7 @@ def test_a_flood_reaches_a_slow_reader_bounded_with_the_loss_counted() -> None:
             await peer.hello(endpoint)
             request = ask("sh", "-c", "head -c 30000000 /dev/zero | tr '\\0' x")
             peer.say(request.model_dump(exclude_none=True))
-            await until(lambda: desktop.orders and not desktop.running, "the flood to end", 30)
+            await until(lambda: desktop.orders and not desktop.running, "the flood to end")
             seen = dropped = 0
             while (frame := await peer.hear())["type"] != "exit":
                 if frame["type"] == "output":

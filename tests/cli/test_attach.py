@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import pty
 import select
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import HANG_S, wait_for_text, wait_until
 from wsh.wire.place import Places
 
 WSH = f"{sys.executable} -m wsh.cli.main"
@@ -45,12 +47,8 @@ class Pane:
     def resize(self, rows: int, cols: int) -> None:
         self._run("resize-window", "-x", str(cols), "-y", str(rows))
 
-    def wait(self, condition: Callable[[str], bool], what: str, timeout: float = 15.0) -> str:
-        deadline = time.monotonic() + timeout
-        while not condition(text := self.text()):
-            assert time.monotonic() < deadline, f"{what}; the terminal shows:\n{text}"
-            time.sleep(0.02)
-        return text
+    def wait(self, condition: Callable[[str], bool], what: str) -> str:
+        return wait_for_text(self.text, condition, what)
 
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
@@ -179,14 +177,16 @@ def test_the_view_survives_the_death_of_the_server(server: RunningServer, pane: 
     seen.wait(lambda t: "\nbefore" in t, "the first echo")
     server.process.kill()
     server.process.wait()
+
     # The viewer itself brings a new server up, which takes the session over.
-    deadline = time.monotonic() + 20
-    while True:
-        seen.type("echo after $((1+1))", "Enter")
-        time.sleep(0.3)
-        if "after 2" in seen.text():
-            break
-        assert time.monotonic() < deadline, seen.text()
+    looks = itertools.count()
+
+    def is_typed() -> bool:
+        if next(looks) % 50 == 0:
+            seen.type("echo after $((1+1))", "Enter")
+        return "after 2" in seen.text()
+
+    wait_until(is_typed, "typing into the session again", seen=seen.text)
     assert "before" in seen.text()
     subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
     seen.wait(lambda t: "status" in t, "the end")
@@ -251,8 +251,8 @@ def test_modes_of_the_program_reach_the_terminal_and_its_reports_reach_the_progr
         os.waitpid(pid, 0)
 
 
-def read_until(fd: int, condition: Callable[[bytes], bool], seen: bytes, seconds: float = 15.0) -> bytes:
-    deadline = time.monotonic() + seconds
+def read_until(fd: int, condition: Callable[[bytes], bool], seen: bytes) -> bytes:
+    deadline = time.monotonic() + HANG_S
     while not condition(seen):
         assert time.monotonic() < deadline, seen
         if select.select([fd], [], [], 0.1)[0]:

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 
-from tests.support.serving import running_server, wait_for
+from tests.support.serving import running_server
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 
@@ -20,9 +21,9 @@ def test_bytes_piped_into_send_arrive_whole_even_when_one_body_cannot_hold_them(
         def shows(text: str) -> bool:
             return any(text in line for line in server.get("/sessions/big/screen?format=plain")["lines"])
 
-        wait_for(lambda: shows("ready"), "the program reads")
+        wait_until(lambda: shows("ready"), "the program reads")
         done = subprocess.run(
             [sys.executable, "-P", "-m", "wsh.cli.main", "send", "big"], input=data, capture_output=True, timeout=60
         )
         assert (done.returncode, done.stderr) == (0, b"")
-        wait_for(lambda: shows(hashlib.sha256(data).hexdigest()), "all of it arrives as it was")
+        wait_until(lambda: shows(hashlib.sha256(data).hexdigest()), "all of it arrives as it was")

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridge.scripted import ScriptedDesktop, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import World, opened
+from tests.support.waiting import until
 from wsh.bridge.endpoint import Endpoint, find_endpoint, write_endpoint
 from wsh.bridge.listener import ListenerOptions
 

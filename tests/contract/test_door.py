@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.support.contract.world import HEADLESS, INTERACTIVE
 from tests.support.mcp.host import StdioHost
 from tests.support.mcp.live import live_server
 from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 from wsh.bridge.desktop import Pending
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 
@@ -77,13 +77,6 @@ def payload(message: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def until(condition: Callable[[], object], what: str, deadline_s: float = 15.0) -> None:
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"waited for {what}"
-        time.sleep(0.01)
-
-
 def test_one_trace_id_goes_from_the_caller_to_the_window_the_frames_the_audit_and_the_log(
     server: RunningServer, tmp_path: Path
 ) -> None:
@@ -106,11 +99,11 @@ def test_a_request_cancelled_by_its_client_is_withdrawn_and_answered_once(
 ) -> None:
     with desktop(server, ignore) as window, host(tmp_path) as stdio:
         number = stdio.start_request("tools/call", {"name": TOOL, "arguments": execute("true")})
-        until(lambda: window.arrived, "the card")
+        wait_until(lambda: window.arrived, "the card")
         stdio.notify("$/cancelRequest", {"id": str(number)})
         message = stdio.wait_answer(number)
         assert message["result"]["isError"] is True and payload(message)["code"] == "CANCELLED"
-        until(lambda: window.closed, "the card to go")
+        wait_until(lambda: window.closed, "the card to go")
         assert window.closed[0][1] == "withdrawn" and window.arrived[0].approve() is False
         assert payload(stdio.call(TOOL, {"action": "list"}))["result"]["items"] == []
         assert not [message for message in stdio.seen if message.get("id") == number], "one answer"
@@ -120,9 +113,9 @@ def test_a_client_that_vanishes_takes_its_card_along(server: RunningServer, tmp_
     with desktop(server, ignore) as window:
         with host(tmp_path) as stdio:
             stdio.start_request("tools/call", {"name": TOOL, "arguments": execute("true")})
-            until(lambda: window.arrived, "the card")
+            wait_until(lambda: window.arrived, "the card")
             stdio.process.kill()
-            until(lambda: window.closed, "the card to go")
+            wait_until(lambda: window.closed, "the card to go")
         assert window.closed[0][1] == "withdrawn" and window.arrived[0].approve() is False
         assert window.orders == []
 
@@ -136,7 +129,7 @@ def test_a_cancelled_headless_command_dies_with_its_tree(server: RunningServer, 
             arguments = execute("sh", HEADLESS)
             arguments["execution"]["args"] = ["-c", "sleep 1000 & mkdir pid-$! pid-$$; wait"]
             number = stdio.start_request("tools/call", {"name": TOOL, "arguments": arguments})
-            until(lambda: len(list(tmp_path.glob("pid-*"))) == 2, "the command")
+            wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2, "the command")
             stdio.notify("$/cancelRequest", {"id": number})
             assert payload(stdio.wait_answer(number))["code"] == "CANCELLED"
             assert all(gone(int(path.name[4:])) for path in tmp_path.glob("pid-*"))

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.support.contract.world import with_keeper
+from tests.support.waiting import until
 from wsh.contract.execute_command import DESCRIPTION, ENOENT_HINT, ExecuteCommand
 from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
@@ -306,10 +307,7 @@ def numbers_in(file: Path) -> list[int]:
 
 
 async def pids_in(file: Path, count: int) -> list[int]:
-    deadline = time.monotonic() + 15
-    while len(numbers_in(file)) < count:
-        assert time.monotonic() < deadline, "the program did not start"
-        await asyncio.sleep(0.01)
+    await until(lambda: len(numbers_in(file)) >= count, f"{count} programs", seen=lambda: numbers_in(file))
     return numbers_in(file)
 
 

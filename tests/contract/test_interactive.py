@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, make_policy, opened
+from tests.support.waiting import until
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.endpoint import write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 from tests.contract.test_adapter import bridge_environ
-from tests.support.bridge.scripted import ScriptedDesktop, listening, until
+from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import make_policy, opened, with_keeper
+from tests.support.waiting import until
 from wsh.contract.caller import Caller
 from wsh.wire.place import Places
 

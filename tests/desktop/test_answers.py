@@ -6,9 +6,10 @@ import http.client
 import json
 from pathlib import Path
 
-from tests.support.desktop.window import QUEUE, Asking, Desk, audit, execute, wait_until
+from tests.support.desktop.window import QUEUE, Asking, Desk, audit, execute
 from tests.support.mcp.host import StdioHost
 from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 

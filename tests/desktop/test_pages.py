@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen, wait_until
+from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.look import load
 from wsh.wire.place import Places
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from tests.support.desktop.window import Desk, wait_until
+from tests.support.desktop.window import Desk
 from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 from wsh.look import load
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen, wait_until
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 
@@ -92,7 +93,7 @@ def test_a_second_start_on_another_display_brings_the_window_there(places: Place
         )
         assert done.returncode == 3
         moved = Desk(window.process, other, places, window.port)
-        wait_until(moved.title, "the window on the other display", 30)
+        wait_until(moved.title, "the window on the other display")
         wait_until(lambda: not window.title(), "the window to leave the first display")
 
 
@@ -145,5 +146,5 @@ def _type_again(server: RunningServer, window: Desk, proof: Path) -> None:
         window.enter(f"echo after > {proof}")
         return proof.read_text() == "after\n"
 
-    wait_until(is_typed, "typing into it again", 30)
+    wait_until(is_typed, "typing into it again")
     server.request("DELETE", "/sessions/far")

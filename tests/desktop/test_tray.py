@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.desktop.window import Desk, desk, virtual_screen, wait_until
+from tests.support.desktop.window import Desk, desk, virtual_screen
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 

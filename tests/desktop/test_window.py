@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.desktop.window import Asking, Desk, audit, execute, wait_until
+from tests.support.desktop.window import Asking, Desk, audit, execute
 from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 from wsh.look import load
 from wsh.wire.place import Places
 

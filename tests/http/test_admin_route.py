@@ -11,7 +11,8 @@ from websockets.sync.client import connect, unix_connect
 
 from tests.support.bridge.program import running_desktop
 from tests.support.mcp.host import StdioHost
-from tests.support.serving import RunningServer, wait_for
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 
 ASK: dict[str, Any] = {
     "action": "execute",
@@ -30,7 +31,7 @@ def test_a_request_is_shown_while_it_waits_and_afterwards_with_its_end(server: R
     with running_desktop(server.places.desktop_info, "ignore"):
         asking = threading.Thread(target=lambda: answers.append(server.request("POST", "/terminal", ASK).json))
         asking.start()
-        wait_for(lambda: bool(waiting()), "the request waits")
+        wait_until(lambda: bool(waiting()), "the request waits")
         (shown,) = waiting()
         asking.join(20)
     assert (shown["state"], shown["kind"], shown["command"], shown["cwd"]) == (
@@ -88,7 +89,7 @@ def test_everybody_who_is_connected_is_listed_with_their_kind(server: RunningSer
         session = {**MCP, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         assert server.request("POST", "/mcp", ready, headers=session).status == 202
-        wait_for(lambda: len(kinds()) == 6, f"all of them: {kinds().keys()}")
+        wait_until(lambda: len(kinds()) == 6, f"all of them: {kinds().keys()}")
         found = kinds()
         assert set(found) == {"json", "raw", "view", "attach", "mcp-stdio", "mcp-http"}
         assert found["json"]["session"] is None and found["attach"]["session"] == "watched"
@@ -97,7 +98,7 @@ def test_everybody_who_is_connected_is_listed_with_their_kind(server: RunningSer
         assert all(one["since"] <= time.time() for one in found.values())
         assert server.request("DELETE", "/mcp", headers=session).status == 200
     server.request("DELETE", "/sessions/watched")
-    wait_for(lambda: not kinds(), "all of them gone")
+    wait_until(lambda: not kinds(), "all of them gone")
 
 
 MCP = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18"}

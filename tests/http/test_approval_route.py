@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.bridge.program import running_desktop
-from tests.support.serving import Reply, RunningServer, running_server, wait_for
+from tests.support.serving import Reply, RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.wire.place import find_places
 
 
@@ -52,7 +53,7 @@ class Caller:
         self._thread = threading.Thread(target=ask)
         self._thread.start()
         word = argv[-1]
-        wait_for(lambda: bool(self._find(word)), "the request is shown")
+        wait_until(lambda: bool(self._find(word)), "the request is shown")
         self.shown = self._find(word)[0]
 
     def _find(self, word: str) -> list[dict[str, Any]]:
@@ -282,7 +283,7 @@ def test_what_is_typed_into_a_terminal_is_approved_each_time(permitting: Running
         return [one for one in found if one["state"] == "waiting" and one["kind"] == kind and one["digest"]]
 
     def say_yes(kind: str) -> dict[str, Any]:
-        wait_for(lambda: bool(waiting(kind)), f"the request to {kind}")
+        wait_until(lambda: bool(waiting(kind)), f"the request to {kind}")
         (shown,) = waiting(kind)
         body = {"digest": shown["digest"], "decision": "approve"}
         assert permitting.request("POST", f"/approvals/{shown['id']}", {**body, "scope": "session"}).status == 400
@@ -325,10 +326,10 @@ def test_a_request_whose_caller_hung_up_cannot_be_approved(permitting: RunningSe
         found = permitting.get("/approvals")["requests"]
         return next((one for one in found if str(target) in one["command"]), {})
 
-    wait_for(lambda: bool(find().get("digest")), "the request is shown")
+    wait_until(lambda: bool(find().get("digest")), "the request is shown")
     shown = find()
     caller.close()
-    wait_for(lambda: find()["state"] != "waiting", "it is withdrawn")
+    wait_until(lambda: find()["state"] != "waiting", "it is withdrawn")
     late = permitting.request("POST", f"/approvals/{shown['id']}", {"digest": shown["digest"], "decision": "approve"})
     assert (late.status, late.code) == (409, "approval_settled")
     assert not target.exists()

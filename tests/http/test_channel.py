@@ -18,7 +18,8 @@ from websockets.sync.client import connect
 from tests.http.test_element_route import OVERLAY, PANEL
 from tests.http.test_session_route import settle, type_in
 from tests.support.http.talk import Mirror, Talk, talk
-from tests.support.serving import RunningServer, running_server, wait_for
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.http.method import METHODS
 from wsh.terminal.terminal import Terminal
 from wsh.wire.place import Places
@@ -76,7 +77,7 @@ def test_the_most_clients_of_a_session_is_a_setting(places: Places) -> None:
             assert server.get("/sessions/s")["clients"] == 2
             auth = server.auth["Authorization"]
             assert refused(server, "/sessions/s/ws/json", Authorization=auth) == (429, "resource_limit_reached")
-        wait_for(lambda: server.get("/sessions/s")["clients"] == 0, "the clients to be gone")
+        wait_until(lambda: server.get("/sessions/s")["clients"] == 0, "the clients to be gone")
 
 
 # methods
@@ -326,7 +327,7 @@ def test_captured_keys_become_events_and_the_capture_ends_with_its_owner(
             assert keys[0]["viewer"]
             client.ask("send_input", {"data": "agents pass\r"})
         mode = f"/sessions/{name}/input/mode"
-        wait_for(lambda: server.get(mode) == {"mode": "passthrough"}, "the end of the lease")
+        wait_until(lambda: server.get(mode) == {"mode": "passthrough"}, "the end of the lease")
         person.send(b"people too\r")
         lines = settle(server, name)
         assert "agents pass" in lines and "people too" in lines and not any(line.startswith("q") for line in lines)
@@ -472,7 +473,7 @@ def test_a_client_that_does_not_read_costs_bounded_memory_and_is_repaired(
     process = psutil.Process(server.process.pid)
     before = process.memory_info().rss
     type_in(server, name, "\r")
-    wait_for(lambda: server.get(f"/sessions/{name}")["last_activity_ms"] > 300, "the end of the flood", 60)
+    wait_until(lambda: server.get(f"/sessions/{name}")["last_activity_ms"] > 300, "the end of the flood")
     assert process.memory_info().rss - before < 60_000_000
     for connection in slow:
         received = 0

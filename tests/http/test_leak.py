@@ -8,7 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.serving import RunningServer, find_processes, running_server, wait_for
+from tests.support.serving import RunningServer, find_processes, running_server
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 
 
@@ -42,14 +43,14 @@ def test_sessions_that_come_and_go_leave_nothing(places: Places, torture: bool) 
         server.request("POST", "/workspace/check_status", {})
         keeper = next(p for p in find_processes(places) if p.pid != server.process.pid)
         both = [psutil.Process(server.process.pid), keeper]
-        wait_for(lambda: len(find_processes(places)) == 2, "the last children to be gone")
+        wait_until(lambda: len(find_processes(places)) == 2, "the last children to be gone")
         descriptors = [count_descriptors(process.pid) for process in both]
         memory = [process.memory_info().rss for process in both]
         for number in range(warm_up, cycles):
             live_once(server, number)
-        wait_for(lambda: len(find_processes(places)) == 2, "the last children to be gone")
+        wait_until(lambda: len(find_processes(places)) == 2, "the last children to be gone")
         # A pool that grew by one is no leak; one for each session would be.
-        wait_for(
+        wait_until(
             lambda: all(count_descriptors(p.pid) <= d + 3 for p, d in zip(both, descriptors, strict=True)),
             f"descriptors back to {descriptors}",
         )

@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 
 from tests.http.test_openapi import ROUTES
 from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import HANG_S
 from wsh.http.method import METHODS
 from wsh.http.page_route import load_page
 from wsh.wire.place import Places
@@ -121,7 +122,7 @@ def _talk(server: RunningServer, path: str, talk: list[str]) -> None:
             if line[0] == ">":
                 ws.send(json.dumps(_fill(body, known)))
                 continue
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + HANG_S
             while not any(_fits(body, message, known) for message in waiting):
                 left = deadline - time.monotonic()
                 assert left > 0, f"{path}: {line} did not come, but {waiting[-3:]}"

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.support.waiting import until
 from wsh.http.serve import Limits, Listener, Presence
 
 UPGRADE = (
@@ -58,12 +59,6 @@ async def read_until_closed(reader: asyncio.StreamReader, timeout: float = 10.0)
             return b""
 
 
-async def wait_for_count(presence: Presence, count: int) -> None:
-    async with asyncio.timeout(10):
-        while presence.count != count:  # noqa: ASYNC110 - what is counted has one listener already
-            await asyncio.sleep(0.01)
-
-
 def test_a_client_that_misses_two_pings_is_closed_and_one_that_answers_is_not() -> None:
     async def main() -> None:
         async with listening(Limits(ping_s=0.2)) as (port, presence, _):
@@ -101,8 +96,8 @@ def test_a_reader_that_stalls_is_cut_off() -> None:
         async with listening(Limits(stalled_write_s=0.3)) as (port, presence, _):
             with socket.create_connection(("127.0.0.1", port)) as sock:
                 sock.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
-                await wait_for_count(presence, 1)
-                await wait_for_count(presence, 0)
+                await until(lambda: presence.count == 1, "1 connections")
+                await until(lambda: presence.count == 0, "0 connections")
 
     asyncio.run(main())
 
@@ -117,7 +112,7 @@ def test_presence_counts_each_client_once_also_across_an_upgrade() -> None:
             await reader.readuntil(b"\r\n\r\n")
             assert presence.count == 1
             writer.close()
-            await wait_for_count(presence, 0)
+            await until(lambda: presence.count == 0, "0 connections")
             assert seen == [1, 0]
 
     asyncio.run(main())
@@ -140,7 +135,7 @@ def test_the_end_is_bounded_whatever_clients_do() -> None:
             began = asyncio.get_running_loop().time()
             await listener.aclose(0.3)
             assert asyncio.get_running_loop().time() - began < 3
-            await wait_for_count(presence, 0)
+            await until(lambda: presence.count == 0, "0 connections")
             for writer in writers:
                 writer.close()
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serving import find_processes, read_answer, running_server, start_server, wait_for
+from tests.support.serving import find_processes, read_answer, running_server, start_server
+from tests.support.waiting import wait_until
 from wsh.http.listen import parse_bind
 from wsh.wire.place import Places
 from wsh.wire.setting import SettingError
@@ -42,7 +43,7 @@ def test_a_taken_port_moves_on_to_the_next_free_one(places: Places) -> None:
         port = taken.getsockname()[1]
         with running_server(places, bind=f"127.0.0.1:{port}") as server:
             assert port < server.port <= port + 200
-            wait_for(lambda: f"Port {port} is taken" in server.output.read_text(), "the announcement")
+            wait_until(lambda: f"Port {port} is taken" in server.output.read_text(), "the announcement")
 
 
 def test_a_port_taken_on_ipv6_alone_is_taken(places: Places) -> None:
@@ -180,8 +181,8 @@ def test_sessions_of_agents_hold_an_ephemeral_server_for_a_while_and_end_with_it
         time.sleep(1)
         assert server.process.poll() is None
         assert server.process.wait(15) == 0
-        wait_for(lambda: not os.path.exists(f"/proc/{made.json['pid']}"), "the end of the agent's program")
-        wait_for(lambda: find_processes(places) == [], "the end of the keeper")
+        wait_until(lambda: not os.path.exists(f"/proc/{made.json['pid']}"), "the end of the agent's program")
+        wait_until(lambda: find_processes(places) == [], "the end of the keeper")
 
 
 def test_sigterm_keeps_the_sessions_for_the_next_server_and_stop_ends_them(places: Places) -> None:
@@ -202,7 +203,7 @@ def test_sigterm_keeps_the_sessions_for_the_next_server_and_stop_ends_them(place
             assert last.get("/sessions/s")["pid"] == pid
             assert last.request("POST", "/server/stop").status == 202
             assert last.process.wait(15) == 0
-            wait_for(lambda: find_processes(places) == [], "the end of everything")
+            wait_until(lambda: find_processes(places) == [], "the end of everything")
 
 
 def test_a_screen_that_cannot_be_stored_does_not_get_in_the_way_of_a_restart(places: Places) -> None:
@@ -226,7 +227,7 @@ def test_a_screen_that_cannot_be_stored_does_not_get_in_the_way_of_a_restart(pla
 
 def test_make_run_says_where_to_look_and_what_to_paste(places: Places) -> None:
     with running_server(places) as server:
-        wait_for(lambda: "Ctrl+C" in server.output.read_text(), "the announcement")
+        wait_until(lambda: "Ctrl+C" in server.output.read_text(), "the announcement")
         said = server.output.read_text()
         assert f"{server.url}/auth/open?code=" in said
         entry = next(line for line in said.splitlines() if '"command"' in line)
@@ -324,7 +325,7 @@ def test_a_client_that_hangs_up_half_way_harms_nobody(places: Places) -> None:
         assert server.request("GET", "/health").status == 200
         fds = Path(f"/proc/{server.process.pid}/fd")
         before = len(list(fds.iterdir()))
-        wait_for(lambda: len(os.listdir(fds)) <= before, "closed sockets")
+        wait_until(lambda: len(os.listdir(fds)) <= before, "closed sockets")
         server.stop()
         assert "Traceback" not in server.output.read_text()
 

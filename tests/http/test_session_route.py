@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.serving import Reply, RunningServer, running_server, wait_for
+from tests.support.serving import Reply, RunningServer, running_server
+from tests.support.waiting import wait_until
 from wsh.wire.place import Places
 from wsh.wire.screen import IdleAnswer, Screen, Scrollback
 from wsh.wire.session import SessionInfo
@@ -34,7 +35,7 @@ def wait_for_text(server: RunningServer, name: str, text: str) -> None:
     def there() -> bool:
         return text in "\n".join(server.get(f"/sessions/{name}/screen?format=plain")["lines"])
 
-    wait_for(there, f"{text!r} on the screen")
+    wait_until(there, f"{text!r} on the screen")
 
 
 # life
@@ -114,7 +115,7 @@ def test_the_most_sessions_is_a_setting(places: Places) -> None:
 
 def test_an_exited_session_stays_readable_and_refuses_input(server: RunningServer, open_session: Open) -> None:
     name = open_session("sh -c 'echo last words; exit 7'")
-    wait_for(lambda: not server.get(f"/sessions/{name}")["running"], "the exit")
+    wait_until(lambda: not server.get(f"/sessions/{name}")["running"], "the exit")
     assert server.get(f"/sessions/{name}")["exit_code"] == 7
     assert server.get(f"/sessions/{name}/screen?format=plain")["lines"][0] == "last words"
     refused = server.request("POST", f"/sessions/{name}/input", b"x")
@@ -217,7 +218,7 @@ def test_keys_are_pressed_by_name(server: RunningServer, open_session: Open) -> 
         front = server.get(f"/sessions/{name}/state")["foreground"]
         return front is not None and front["name"] == "sleep"
 
-    wait_for(sleeps, "the program in front")
+    wait_until(sleeps, "the program in front")
     assert server.request("POST", f"/sessions/{name}/keys", {"keys": ["ctrl+c", "h", "i", "enter"]}).status == 204
     wait_for_text(server, name, "^C")
     wait_for_text(server, name, "hi: command not found")

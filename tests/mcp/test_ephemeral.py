@@ -38,7 +38,7 @@ def test_a_server_is_started_used_and_gone_with_its_last_client(alone: Places) -
             second.initialize()
             listed = structured(second.call("wsh_list_sessions"))["sessions"]
             assert [entry["name"] for entry in listed] == [name], "the second joins the same server"
-    wait_until(lambda: not find_processes(alone), timeout_s=30, what="the end of server, keeper and shell")
+    wait_until(lambda: not find_processes(alone), what="the end of server, keeper and shell")
 
 
 def test_killing_the_pump_ends_the_server_too(alone: Places) -> None:
@@ -47,7 +47,7 @@ def test_killing_the_pump_ends_the_server_too(alone: Places) -> None:
         structured(host.call("wsh_list_sessions"))
         host.process.kill()
         host.process.wait()
-    wait_until(lambda: not find_processes(alone), timeout_s=30, what="the end of the server")
+    wait_until(lambda: not find_processes(alone), what="the end of the server")
 
 
 def test_a_server_killed_under_the_pump_is_replaced_and_its_sessions_are_still_there(alone: Places) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.process.keeper import said, shell
+from tests.support.waiting import until
 from wsh.process import Child, Keeper, ProcessState, SpawnSpec
 
 Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
@@ -22,12 +22,13 @@ ENV = {"PATH": os.environ["PATH"], "TERM": "xterm", "PS1": "ready> "}
 async def inspect_until(
     keeper: Keeper, child: Child, wanted: Callable[[ProcessState], bool], *, jobs: bool = False
 ) -> ProcessState:
-    deadline = time.monotonic() + 10
-    while True:
-        state = await keeper.inspect(child, jobs=jobs)
-        if wanted(state) or time.monotonic() > deadline:
-            return state
-        await asyncio.sleep(0.01)
+    async def look() -> ProcessState | None:
+        states.append(await keeper.inspect(child, jobs=jobs))
+        return states[-1] if wanted(states[-1]) else None
+
+    states: list[ProcessState] = []
+    await until(look, "the wanted state", seen=lambda: states[-1])
+    return states[-1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.support.process.keeper import journal_in, opened, read_journal, said, shell, until
+from tests.support.process.keeper import journal_in, opened, read_journal, said, shell
+from tests.support.waiting import until
 from wsh.process import Child, Keeper
 from wsh.process.keeper import layout
 from wsh.wire.place import Places
@@ -106,7 +107,7 @@ def test_a_disk_that_refuses_stops_the_journal_and_not_the_terminal(places: Plac
             consume_all(keeper)
             script = "stty raw; head -c 26000000 /dev/zero; read x; echo again; exit 4"
             child = await keeper.spawn(shell(script, journal=journal_in(tmp_path / "j", segment_bytes=64 << 20)))
-            await until(lambda: child.ring.head == 26_000_000 and child.ring.journaled == 26_000_000, 30)
+            await until(lambda: child.ring.head == 26_000_000 and child.ring.journaled == 26_000_000)
             assert child.ring.journal_state == "full"
             assert child.ring.journal_dropped == 26_000_000 - limit
             await asyncio.sleep(2.1)  # after a while the keeper tries again

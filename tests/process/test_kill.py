@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.process.keeper import opened, said, shell, until
+from tests.support.process.keeper import opened, said, shell
+from tests.support.waiting import until
 from wsh.process import Child, Keeper, SpawnSpec
 from wsh.process.keeper import cgroup, taskkill
 from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark
@@ -47,7 +48,7 @@ def write_pids(note: Path, count: int) -> list[int]:
 
 async def spawn_hider(keeper: Keeper, kind: str, note: Path) -> tuple[Child, list[int]]:
     child = await keeper.spawn(shell(_HIDERS[kind].format(note) + "\nwhile :; do sleep 1; done"))
-    await until(lambda: write_pids(note, _COUNT.get(kind, 1)), 20)
+    await until(lambda: write_pids(note, _COUNT.get(kind, 1)))
     return child, write_pids(note, 1)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.support.process.keeper import journal_in, said, shell, until
+from tests.support.process.keeper import journal_in, said, shell
+from tests.support.waiting import until
 from wsh.process import Child, Keeper, SpawnSpec
 
 Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.process.keeper import until
+from tests.support.waiting import until
 from wsh.process import Keeper, RunResult, start
 from wsh.process import run as execute
 from wsh.process.keeper.mark import is_alive

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.process.keeper import journal_in, read_journal, said, shell, until
+from tests.support.process.keeper import journal_in, read_journal, said, shell
+from tests.support.waiting import until
 from wsh.process import Keeper, SpawnSpec
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound
 

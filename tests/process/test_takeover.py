@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell, until
+from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell
+from tests.support.waiting import until
 from wsh.process import Child, Keeper, KeeperOptions
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import Door

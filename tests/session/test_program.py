@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.session.running import run_with_registry
+from tests.support.waiting import wait_until
 from tests.terminal.test_peer import COLS, ROWS, Tmux, visible
 from wsh.session.event import Actor
 from wsh.session.journal import Journal
@@ -77,9 +77,7 @@ async def drive(session: Session, steps: list[Step]) -> None:
 def printed(folder: Path, end: int) -> bytes:
     """Every byte up to `end`, once the keeper has put it on disk."""
     journal = Journal(folder)
-    deadline = time.monotonic() + 10
-    while journal.end < end and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: journal.end >= end, f"{end} bytes in the journal", seen=lambda: journal.end)
     return journal.read_bytes(0, end)[0]
 
 
@@ -101,11 +99,8 @@ def test_a_program_driven_through_a_session_looks_as_in_tmux(
     plain, styled, kept, data = run_with_registry(places, show)
     subprocess.run(["tmux", "-S", str(work / "inner"), "kill-server"], check=False, capture_output=True)
     tmux.show(data)
-    deadline = time.monotonic() + 20
-    while (shown := tmux.capture()) != plain.lines and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert plain.lines == shown
-    assert any(shown)
+    wait_until(lambda: tmux.capture() == plain.lines, f"tmux to show {plain.lines}", seen=tmux.capture)
+    assert any(plain.lines)
     assert [visible(line) for line in styled.lines] == [visible(line) for line in tmux.capture_styled()]
     assert (plain.cursor.row, plain.cursor.col) == tmux.cursor()
     if name == "seq":

@@ -15,6 +15,7 @@ import pytest
 from tests.support.session import printer
 from tests.support.session.printer import KINDS
 from tests.support.session.running import open_quiet, plain, run, settings_of, whole_text
+from tests.support.waiting import wait_until
 from wsh.session.event import Actor
 from wsh.session.journal import Journal
 from wsh.session.registry import SessionRegistry, terminal_limits
@@ -166,9 +167,7 @@ with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
 
 def _until_written(journal: Journal, end: int) -> None:
     """The keeper puts on disk a moment later what it has handed over."""
-    deadline = time.monotonic() + 20
-    while journal.end < end and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: journal.end >= end, f"{end} bytes in the journal", seen=lambda: journal.end)
 
 
 @pytest.mark.torture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.session.running import open_quiet, plain, run_with_registry, whole_text
+from tests.support.waiting import until
 from wsh.session.event import Actor, Exited, Output, Resized, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRegistry, SessionRenamed
 from wsh.session.spec import SessionSpec
@@ -268,10 +269,7 @@ def test_killing_a_session_ends_daemons_that_left_its_group(places: Places, tmp_
         pid_file = tmp_path / "pid"
         session = await open_quiet(registry)
         await session.send_input(f"(setsid sh -c 'echo $$ > {pid_file}; exec sleep 1000' &)\r".encode(), AGENT)
-        deadline = time.monotonic() + 5
-        while not pid_file.exists() or not pid_file.read_text().strip():
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.01)
+        await until(lambda: pid_file.exists() and pid_file.read_text().strip(), "the daemon's number")
         pid = int(pid_file.read_text())
         os.kill(pid, 0)
         report = await registry.kill(session.name)
@@ -293,10 +291,7 @@ def test_a_flood_keeps_every_line_in_journal_and_the_newest_in_scrollback(places
         from wsh.session.journal import Journal
 
         journal = Journal(session.folder.path)
-        deadline = time.monotonic() + 10
-        while journal.end < len(expected):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.02)
+        await until(lambda: journal.end >= len(expected), "the whole flood on disk", seen=lambda: journal.end)
         data, missing = journal.read_bytes(0, len(expected))
         assert missing == 0 and data == expected
         assert session.generation == len(expected)

@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +23,9 @@ from typing import Any
 
 import psutil
 
+from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.place import Places
 from wsh.wire.token import TokenFile
-
-START_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class RunningServer:
         *,
         headers: Mapping[str, str] | None = None,
         token: str | None = "",
-        timeout: float = 30.0,
+        timeout: float = HANG_S,
     ) -> Reply:
         """One request over TCP. `body` is bytes as they are, or anything else as JSON; `token` None sends none."""
         sent = dict(headers or {})
@@ -107,13 +106,13 @@ class RunningServer:
         assert reply.status == 200, reply
         return reply.json
 
-    def raw(self, data: bytes, timeout: float = 20.0) -> bytes:
+    def raw(self, data: bytes, timeout: float = HANG_S) -> bytes:
         """Send bytes as they are over TCP and read until the server closes or is silent for 0.5 s after an answer."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as sock:
             sock.sendall(data)
             return read_answer(sock)
 
-    def stop(self, sig: int = signal.SIGTERM, timeout: float = 15.0) -> int:
+    def stop(self, sig: int = signal.SIGTERM, timeout: float = HANG_S) -> int:
         if self.process.poll() is None:
             self.process.send_signal(sig)
         return self.process.wait(timeout)
@@ -132,15 +131,6 @@ def read_answer(sock: socket.socket) -> bytes:
         if not part:
             return received
         received += part
-
-
-def wait_for(condition: Callable[[], bool], what: str, timeout: float = 10.0) -> None:
-    """Wait until `condition` holds; fails with `what` at the deadline."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what}")
-        time.sleep(0.01)
 
 
 def find_processes(places: Places) -> list[psutil.Process]:
@@ -195,13 +185,13 @@ def running_server(
                 server.process.wait()
             found = [process for process in find_processes(places) if process.pid not in before]
             # A viewer or a shell that was told to end may need a moment for it.
-            _, left = psutil.wait_procs(found, timeout=5)
+            _, left = psutil.wait_procs(found, timeout=HANG_S)
             for process in left:
                 try:
                     process.kill()
                 except psutil.NoSuchProcess:
                     pass
-            psutil.wait_procs(left, timeout=5)
+            psutil.wait_procs(left, timeout=HANG_S)
     if tidy and check_left:
         assert not left, f"the end of the server left processes: {left}"
     if check_left:
@@ -213,14 +203,14 @@ def _stop_all(server: RunningServer) -> bool:
     if server.process.poll() is not None:
         return False
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
+        sock.settimeout(HANG_S)
         try:
             sock.connect(str(server.socket))
             sock.sendall(b"POST /server/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
             read_answer(sock)
         except OSError:
             return False
-    server.process.wait(15)
+    server.process.wait(HANG_S)
     return True
 
 
@@ -252,18 +242,18 @@ def start_server(
         return found if found.get("pid") == process.pid else None
 
     try:
-        wait_for(lambda: info() is not None, "the server's runtime file", START_S)
+        wait_until(lambda: info() is not None, "the server's runtime file")
         facts = info()
         assert facts is not None
         server = RunningServer(process, places, facts["url"], int(facts["port"]), "", output, tls)
 
         def healthy() -> bool:
             try:
-                return server.request("GET", "/health", token=None, timeout=START_S).status == 200
+                return server.request("GET", "/health", token=None, timeout=HANG_S).status == 200
             except OSError:
                 return False
 
-        wait_for(healthy, "an answer of /health", START_S)
+        wait_until(healthy, "an answer of /health")
         server.token = (environ or {}).get("WSH_TOKEN") or TokenFile(places.tokens).owner
         return server
     except BaseException:

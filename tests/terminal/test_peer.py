@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.terminal.recorder import Recorder
+from tests.support.waiting import wait_until
 from wsh.terminal import Line, Terminal
 
 ROWS, COLS = 24, 80
-DEADLINE_S = 20.0
 
 
 class Tmux:
@@ -189,11 +188,8 @@ def test_the_screen_of_a_real_program_is_what_tmux_shows(
         terminal.feed(data)
         screen = terminal.screen(False)
         tmux.show(data)
-        deadline = time.monotonic() + DEADLINE_S
-        while (shown := tmux.capture()) != screen.lines and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert screen.lines == shown
-        assert any(shown)
+        wait_until(lambda: tmux.capture() == screen.lines, f"tmux to show {screen.lines}", seen=tmux.capture)
+        assert any(screen.lines)
         assert [visible(line) for line in terminal.screen(True).lines] == [
             visible(line) for line in tmux.capture_styled()
         ]

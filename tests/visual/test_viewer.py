@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable
-
 import pytest
 
 from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
+from tests.support.waiting import until
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -59,13 +56,6 @@ def look(
 def viewers_of(session: Session, policy: SizePolicy = "latest") -> Viewers:
     stage = Stage(session)
     return Viewers(session, stage, policy=policy)
-
-
-async def until(condition: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        await asyncio.sleep(0.005)
 
 
 def test_the_session_takes_the_size_that_the_policy_says(places: Places) -> None:
@@ -168,7 +158,7 @@ def test_a_viewer_that_stops_reading_costs_nothing_and_catches_up_at_once(places
         await until(lambda: "line 60000 of the flood" in free.lines, "the flood's end")
         assert stuck.sent_bytes == before
         stuck.stuck = False
-        await until(lambda: stuck.lines == free.lines, f"{stuck.lines} instead of {free.lines}", 2.0)
+        await until(lambda: stuck.lines == free.lines, f"{stuck.lines} instead of {free.lines}")
         assert stuck.sent_bytes - before < 64 * 1024, "one picture, not all that was missed"
 
     run_with_registry(places, work)

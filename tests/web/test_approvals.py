@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen, wait_until
+from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_access import AXE, grave
 from wsh.wire.place import Places, find_places

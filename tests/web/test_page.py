@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server, start_server
+from tests.support.waiting import wait_for_text
 from tests.support.web.browser import Watched, open_page
 from wsh.look import css
 from wsh.wire.place import Places
@@ -31,12 +31,8 @@ def make(server: RunningServer, name: str, command: str = "bash --norc", **more:
     assert server.request("POST", "/sessions", body).status == 201
 
 
-def until(watched: Watched, condition: Callable[[str], bool], what: str, timeout: float = 15.0) -> str:
-    deadline = time.monotonic() + timeout
-    while not condition(text := watched.text()):
-        assert time.monotonic() < deadline, f"{what}; the terminal shows:\n{text}"
-        watched.page.wait_for_timeout(30)
-    return text
+def until(watched: Watched, condition: Callable[[str], bool], what: str) -> str:
+    return wait_for_text(watched.text, condition, what)
 
 
 def focus_terminal(page: Page) -> None:

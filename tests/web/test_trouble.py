@@ -7,7 +7,8 @@ import time
 
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from tests.support.serving import RunningServer, running_server, wait_for
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_page import focus_terminal, link, make, until
 from wsh.wire.place import Places
@@ -88,7 +89,7 @@ def test_two_tabs_of_different_size_both_show_and_type_into_the_same_session(
             here.page.keyboard.type(f"echo typed-{number}\n")
             for watched in (here, there):
                 until(watched, lambda t, n=number: f"\ntyped-{n}" in t, f"echo {number} in both")  # type: ignore[misc]
-        wait_for(settled, "a size")
+        wait_until(settled, "a size")
         sizes.clear()
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
@@ -155,7 +156,7 @@ def test_a_large_paste_is_asked_about_first_and_then_arrives_whole(server: Runni
         assert str(LARGE) not in watched.text(), "nothing of it was sent"
         page.once("dialog", lambda dialog: dialog.accept())
         page.evaluate(PASTE, LARGE)
-        until(watched, lambda t: str(LARGE) in t, "every byte of it", 40)
+        until(watched, lambda t: str(LARGE) in t, "every byte of it")
         expect(page.locator(".lost, .banner")).to_have_count(0)
         page.evaluate(PASTE, "small ones are not asked about")
         until(watched, lambda t: "small ones are not asked about" in t, "a small paste")

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.waiting import until, wait_until
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace import pool, store
 from wsh.workspace.folder import IndexFolder
@@ -229,9 +230,10 @@ def test_a_file_that_changes_while_it_is_read_is_left_out_and_had_later(tools: T
     churn = "import itertools, os, sys\nfor n in itertools.count(10**18): os.utime(sys.argv[1], ns=(n, n))"
     writer = subprocess.Popen([sys.executable, "-c", churn, str(hot)])
     try:
-        deadline = time.monotonic() + 30
-        while tools("index_build", full=True)["skippedByReason"] != {"changedWhileRead": 1}:
-            assert time.monotonic() < deadline
+        wait_until(
+            lambda: tools("index_build", full=True)["skippedByReason"] == {"changedWhileRead": 1},
+            "a build that meets the file while it changes",
+        )
         assert tools.paths(query="dunnart") == [] and tools.paths(query="quokka") == ["docs/guide.md"]
     finally:
         writer.kill()
@@ -330,10 +332,7 @@ def test_a_cancelled_build_kills_its_processes_and_leaves_the_old_index(indexed:
 
     async def cancel_midway() -> None:
         task = asyncio.ensure_future(indexed.call("index_build", {}))
-        deadline = time.monotonic() + 30
-        while not any("Indexing" in message for message, _ in indexed.progress):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.005)
+        await until(lambda: any("Indexing" in message for message, _ in indexed.progress), "the build to begin")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
 from tests.support.session.shells import AGENT, make_home, open_shell
+from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
 from wsh.wire.place import Places
 from wsh.workspace.feed import SessionTranscripts
@@ -201,9 +202,9 @@ def test_documents_leave_though_nobody_builds(places: Places) -> None:
     store.close()
 
     async def body(registry: SessionRegistry, desk: Desk) -> None:
-        deadline = time.monotonic() + 20
-        while len(await desk.search("bandicoot")) != 1:
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.02)
+        async def is_one_left() -> bool:
+            return len(await desk.search("bandicoot")) == 1
+
+        await until(is_one_left, "the old documents to go")
 
     with_desk(places, body)

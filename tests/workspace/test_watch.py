@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import itertools
 from pathlib import Path
 
+from tests.support.waiting import until
 from tests.support.workspace.tools import MakeTools, Tools, write_tree
 
 
-async def until_found(tools: Tools, query: str, expected: list[str], deadline_s: float = 20.0) -> None:
-    deadline = time.monotonic() + deadline_s
-    while True:
+async def until_found(tools: Tools, query: str, expected: list[str]) -> None:
+    paths: list[str] = []
+
+    async def is_found() -> bool:
         found = await tools.call("search", {"query": query})
-        paths = [hit["path"] for hit in found["hits"]]
-        if paths == expected:
-            return
-        assert time.monotonic() < deadline, f"{query}: {paths}"
+        paths[:] = [hit["path"] for hit in found["hits"]]
+        return paths == expected
+
+    await until(is_found, f"{query} in {expected}", seen=lambda: paths)
+
+
+async def until_followed(tools: Tools, file: Path, word: str) -> None:
+    """The system needs a moment to set up its watches and tells nobody, so the file changes until that is noticed."""
+    turns = itertools.count()
+
+    async def is_followed() -> bool:
+        file.write_text(f"{word} = {next(turns)}\n")  # noqa: ASYNC240 - a few bytes
         await asyncio.sleep(0.1)
+        return bool((await tools.call("search", {"query": word}))["hits"])
+
+    await until(is_followed, f"{file} to be followed")
 
 
 def test_changes_new_folders_and_removals_arrive_by_themselves(make_tools: MakeTools, tree: Path) -> None:
@@ -26,7 +39,8 @@ def test_changes_new_folders_and_removals_arrive_by_themselves(make_tools: MakeT
     async def body() -> None:
         tools.service.start_watching()
         await tools.call("index_build", {})
-        await until_watched(tools)
+        assert (await tools.call("index_status", {}))["watched"]
+        await until_followed(tools, tree / "notes.txt", "emu")
         (tree / "notes.txt").write_text("about the cassowary\n")
         await until_found(tools, "cassowary", ["notes.txt"])
         write_tree(tree, {"deep/er/new.py": "brolga = 1\n"})
@@ -35,13 +49,6 @@ def test_changes_new_folders_and_removals_arrive_by_themselves(make_tools: MakeT
         await until_found(tools, "jabiru", ["deep/er/new.py"])
         (tree / "notes.txt").unlink()
         await until_found(tools, "cassowary", [])
-
-    async def until_watched(tools: Tools) -> None:
-        deadline = time.monotonic() + 10
-        while not (await tools.call("index_status", {}))["watched"]:
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(0.5)  # the system needs a moment to set up its watches; nothing tells when it has
 
     tools.runner.run(body())
 
@@ -56,13 +63,7 @@ def test_a_workspace_below_a_folder_that_is_left_out_elsewhere_is_followed(
         tools.service.start_watching()
         await tools.call("index_build", {})
         await until_found(tools, "numbat", ["a.py"])
-        deadline = time.monotonic() + 20
-        turn = 0
-        while not (await tools.call("search", {"query": "bilby"}))["hits"]:  # until the watches stand
-            assert time.monotonic() < deadline
-            turn += 1
-            (inner / "a.py").write_text(f"bilby = {turn}\n")
-            await asyncio.sleep(0.3)
+        await until_followed(tools, inner / "a.py", "bilby")
 
     tools.runner.run(body())
 

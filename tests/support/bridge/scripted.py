@@ -15,7 +15,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -178,15 +177,6 @@ async def listening(
     finally:
         await listener.aclose()
         desktop.end_all()
-
-
-async def until(condition: Callable[[], object], what: str, deadline_s: float = 10.0) -> None:
-    """Wait until `condition()` is true; fail with `what` after the deadline."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {deadline_s} s for: {what}")
-        await asyncio.sleep(0.005)
 
 
 SCRIPTS: dict[str, Script] = {"approve": approve, "decline": decline, "ignore": ignore}

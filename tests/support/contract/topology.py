@@ -17,11 +17,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import wait_until
 from wsh.wire.place import find_places
 
 REPOSITORY = Path(__file__).parents[3]
@@ -142,7 +142,7 @@ def start_server(wire: Wire, folder: Path) -> tuple[subprocess.Popen[str], Path]
         stdout=subprocess.DEVNULL,
     )
     path = find_places(environ).socket
-    wait(lambda: answers(path), "the server's socket")
+    wait_until(lambda: answers(path), "the server's socket")
     return server, path
 
 
@@ -154,13 +154,6 @@ def answers(path: Path) -> bool:
         except OSError:
             return False
         return True
-
-
-def wait(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, f"waited for {what}"
-        time.sleep(0.02)
 
 
 def main(folder: Path) -> None:
@@ -187,7 +180,7 @@ def main(folder: Path) -> None:
             running = folder / "running"
             with ThreadPoolExecutor() as threads:
                 cut = threads.submit(ask, "sh", "-c", f"touch {running}; sleep 100")
-                wait(running.exists, "the command")
+                wait_until(running.exists, "the command")
                 wire.cable("down")
                 cut.result()
             ask("true")

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
 from wsh.look import load
 from wsh.wire.place import Places
 
@@ -108,14 +109,14 @@ class Desk:
         except (subprocess.CalledProcessError, IndexError):
             return ""
 
-    def wait_for_pending(self, count: int, timeout: float = 30.0) -> None:
+    def wait_for_pending(self, count: int) -> None:
         """The window's title says how many requests wait."""
 
         def is_said() -> bool:
             title = self.title()
             return title.startswith(f"({count}) ") if count else bool(title) and not title.startswith("(")
 
-        wait_until(is_said, f"{count} requests in the window", timeout)
+        wait_until(is_said, f"{count} requests in the window", seen=self.title)
 
     def show_terminal(self, name: str) -> None:
         """Step through the terminals until this one is in front."""
@@ -150,7 +151,7 @@ def desk(
         line = process.stdout.readline()
         assert line.startswith("listening on "), line
         opened = Desk(process, display, places, int(line.rpartition(":")[2]))
-        wait_until(lambda: _has_window(opened), "the window", 40)
+        wait_until(lambda: _has_window(opened), "the window")
         yield opened
     finally:
         process.terminate()
@@ -163,13 +164,6 @@ def _has_window(opened: Desk) -> bool:
         return bool(opened.title())
     except (subprocess.CalledProcessError, IndexError):
         return False
-
-
-def wait_until(condition: Callable[[], object], what: str, timeout: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
-        time.sleep(0.05)
 
 
 class Asking(threading.Thread):

@@ -12,6 +12,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from tests.support.serving import RunningServer
+from tests.support.waiting import HANG_S
 
 
 class Talk:
@@ -20,7 +21,7 @@ class Talk:
         self.events: deque[dict[str, Any]] = deque()
         self._next = 0
 
-    def receive(self, timeout: float = 10.0) -> dict[str, Any]:
+    def receive(self, timeout: float = HANG_S) -> dict[str, Any]:
         message: dict[str, Any] = json.loads(self.connection.recv(timeout=timeout))
         return message
 
@@ -32,7 +33,7 @@ class Talk:
         self.connection.send(json.dumps(body))
         return self._next
 
-    def answer(self, number: int, timeout: float = 10.0) -> dict[str, Any]:
+    def answer(self, number: int, timeout: float = HANG_S) -> dict[str, Any]:
         """The answer to request `number`; events that come before it are kept."""
         deadline = time.monotonic() + timeout
         while True:
@@ -42,7 +43,7 @@ class Talk:
             elif message.get("id") == number:
                 return message
 
-    def ask(self, method: str, params: Any = None, timeout: float = 10.0, **more: Any) -> Any:
+    def ask(self, method: str, params: Any = None, timeout: float = HANG_S, **more: Any) -> Any:
         """The result, or an AssertionError with the error."""
         answer = self.answer(self.send(method, params, **more), timeout)
         assert "result" in answer, answer
@@ -54,7 +55,9 @@ class Talk:
         assert "error" in answer, answer
         return str(answer["error"]["code"])
 
-    def event(self, name: str, where: Callable[[dict[str, Any]], bool] = lambda e: True, timeout: float = 10.0) -> Any:
+    def event(
+        self, name: str, where: Callable[[dict[str, Any]], bool] = lambda e: True, timeout: float = HANG_S
+    ) -> Any:
         """The next event of this name that fits; others before it are dropped."""
         deadline = time.monotonic() + timeout
         while True:

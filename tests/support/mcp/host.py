@@ -19,6 +19,8 @@ from typing import Any, Self
 
 import httpx2
 
+from tests.support.waiting import HANG_S
+
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 ENVELOPE = {
@@ -87,7 +89,7 @@ class StdioHost:
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params is not None else {})})
 
-    def receive(self, timeout: float = 20) -> Json:
+    def receive(self, timeout: float = HANG_S) -> Json:
         """The next message, whatever it is."""
         line = self._lines.get(timeout=timeout)
         if line is None:
@@ -103,7 +105,7 @@ class StdioHost:
         self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": body})
         return id
 
-    def wait_for(self, wanted: Callable[[Json], bool], timeout: float = 20) -> Json:
+    def wait_for(self, wanted: Callable[[Json], bool], timeout: float = HANG_S) -> Json:
         deadline = time.monotonic() + timeout
         while True:
             left = deadline - time.monotonic()
@@ -117,10 +119,10 @@ class StdioHost:
                 return message
             self.seen.append(message)
 
-    def wait_answer(self, id: Any, timeout: float = 20) -> Json:
+    def wait_answer(self, id: Any, timeout: float = HANG_S) -> Json:
         return self.wait_for(lambda m: m.get("id") == id and "method" not in m, timeout)
 
-    def request(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = 20) -> Json:
+    def request(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = HANG_S) -> Json:
         return self.wait_answer(self.start_request(method, params), timeout)
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = 40, **meta: Any) -> Json:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import until
 from wsh.process import Child, JournalSpec, Keeper, KeeperOptions, SpawnSpec
 from wsh.process.keeper.mark import is_alive
 from wsh.wire.place import Places
@@ -30,13 +29,6 @@ async def opened(places: Places) -> AsyncIterator[Keeper]:
         assert last.pid == pid, "the keeper died under the test"
         assert await last.stop(grace_ms=0) == []
         await until(lambda: not is_alive(pid))
-
-
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        await asyncio.sleep(0.002)
 
 
 def shell(script: str, **more: Any) -> SpawnSpec:

@@ -13,9 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.waiting import HANG_S
 from wsh.terminal import Terminal
-
-DEADLINE_S = 20.0
 
 
 class Recorder:
@@ -43,7 +42,7 @@ class Recorder:
 
     def wait_until(self, text: str) -> None:
         """Read until the screen shows `text`."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + HANG_S
         while not any(text in str(line) for line in self.terminal.screen(False).lines):
             if not self._read(deadline):
                 raise AssertionError(
