@@ -335,13 +335,12 @@ def test_a_very_large_screen_is_well_formed(host: Host) -> None:
 
 
 def test_a_session_whose_program_ended_stays_readable_and_takes_no_input(host: Host, session: str) -> None:
-    ran = run(host, session, "echo last words; exit 3")
-    assert (ran["finished_by"], ran["exit_code"], ran["running"]) == ("exit", 3, False)
+    fail(host, "wsh_run_command", session=session, input="echo last words; exit 3")
     assert "last words" in read(host, session)
     for tool, more in (("wsh_send_input", {"input": "x"}), ("wsh_run_command", {"input": "x"})):
         payload = fail(host, tool, session=session, **more)
         assert (payload["code"], payload["exit_code"]) == ("SESSION_EXITED", 3)
-    ended = call(host, "wsh_await_quiesce", session=session)
+    ended = call(host, "wsh_await_quiesce", session=session, until=["exit"])
     assert ended["ended_by"] == "exit" and ended["exit_code"] == 3
 
 

@@ -7,7 +7,8 @@ import base64
 from typing import Any
 
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.mcp.tool.rooms import TerminalRooms, report_exit
+from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.input import InputControl, InputEvent, ModeChanged
 from wsh.visual.stage import Stage, StageEvent
@@ -19,11 +20,16 @@ def make_control_tools(rooms: TerminalRooms) -> list[ToolSpec]:
     async def input_mode(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         session = rooms.get_session(a)
         stage = rooms.stages.of(session)
+        _check_wait(rooms, session, a, ctx)
         _change_input(rooms, session, stage, a, ctx)
         mark = rooms.read_marks.get((ctx.caller, session.sid))
+        was_running = session.running
         if mark is not None and a.get("wait_ms"):
-            await _wait_for_keys(stage, mark, a["wait_ms"] / 1000)
-        return ToolOutcome(_describe_input(rooms, session, stage, ctx.caller))
+            await _wait_for_keys(session, stage, mark, a["wait_ms"] / 1000)
+        told = _describe_input(rooms, session, stage, ctx.caller)
+        if was_running and not session.running:
+            raise report_exit(session, told)
+        return ToolOutcome(told)
 
     async def screen_mode(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         stage = rooms.stages.of(rooms.get_session(a))
@@ -52,7 +58,12 @@ def make_control_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                     "Element that the keys are meant for: an overlay's or a panel's id.", minLength=1, maxLength=64
                 ),
                 unfocus=s.flag("Take the focus away."),
-                wait_ms=s.number("Wait up to this long for a key, while you hold the capture.", 0, 300_000, 0),
+                wait_ms=s.number(
+                    "Wait up to this long for a key. Only with a capture of yours, which this call may make.",
+                    0,
+                    300_000,
+                    0,
+                ),
             ),
             output_schema=s.result(
                 ["mode"],
@@ -75,6 +86,7 @@ def make_control_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             ),
             family="terminal",
             run=input_mode,
+            schema_version=2,
             default_timeout_ms=310_000,
             annotations=Annotations(idempotent=False),
         ),
@@ -118,15 +130,30 @@ def _change_input(rooms: TerminalRooms, session: Session, stage: Stage, a: dict[
         stage.input.focus(None)
 
 
-async def _wait_for_keys(stage: Stage, mark: int, timeout_s: float) -> None:
-    """Until a key was pressed, the capture ended, or the time is over."""
+def _check_wait(rooms: TerminalRooms, session: Session, a: dict[str, Any], ctx: CallContext) -> None:
+    """A wait for keys that cannot come is refused. Whoever lost a capture is told so by the answer, not refused."""
+    mode = a.get("mode")
+    holds = (ctx.caller, session.sid) in rooms.read_marks
+    if a.get("wait_ms") and (mode == "release" or mode is None and not holds):
+        raise InvalidRequest(
+            "wait_ms waits for captured keys, and you capture none here.",
+            hint="Give mode capture with it, or leave wait_ms out.",
+        )
+
+
+async def _wait_for_keys(session: Session, stage: Stage, mark: int, timeout_s: float) -> None:
+    """Until a key was pressed, the capture or the session ended, or the time is over."""
     ended = asyncio.Event()
+
+    def hear_session(event: SessionEvent) -> None:
+        if isinstance(event, Exited | Destroyed):
+            ended.set()
 
     def hear(event: StageEvent) -> None:
         if isinstance(event, ModeChanged) or isinstance(event, InputEvent) and event.seq >= mark:
             ended.set()
 
-    stop = stage.subscribe(hear)
+    stop, stop_session = stage.subscribe(hear), session.listeners.add(hear_session)
     try:
         if stage.input.mode == "capture" and stage.input.next_seq <= mark:
             async with asyncio.timeout(timeout_s):
@@ -135,6 +162,7 @@ async def _wait_for_keys(stage: Stage, mark: int, timeout_s: float) -> None:
         pass
     finally:
         stop()
+        stop_session()
 
 
 def _describe_input(rooms: TerminalRooms, session: Session, stage: Stage, caller: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from wsh.session.event import Actor, Output, SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.visual.stage import Stage
+from wsh.wire.error import SessionExited
 from wsh.wire.setting import Settings
 from wsh.wire.tool import CallContext
 
@@ -112,6 +113,13 @@ def find_actor(ctx: CallContext) -> Actor:
     """Whoever holds the owner's token acts as the person; everybody else is an agent."""
     name = ctx.client or ctx.caller
     return Actor("person" if ctx.actor == "owner" else "agent", name[:64])
+
+
+def report_exit(session: Session, told: dict[str, Any]) -> SessionExited:
+    """The session ended during a call that had not asked for that; everything the call found out goes along."""
+    problem = SessionExited(session.name, session.exit_code)
+    problem.facts |= {"running": False} | {key: value for key, value in told.items() if key != "exit_code"}
+    return problem
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import binascii
 from typing import Any
 
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.rooms import TerminalRooms, find_actor, reported_output
+from wsh.mcp.tool.rooms import TerminalRooms, find_actor, report_exit, reported_output
 from wsh.session.run import RunOutcome
 from wsh.session.session import Session
 from wsh.session.wait import WaitSpec
 from wsh.terminal.key import encode_keys
-from wsh.wire.error import InvalidRequest, WaitTimeout
+from wsh.wire.error import InvalidRequest, SessionNotFound, WaitTimeout
 from wsh.wire.tool import Annotations, CallContext, ToolOutcome, ToolSpec
 
 _UNTIL = ("quiet", "command", "prompt", "input_wanted", "exit")
@@ -51,14 +51,14 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
         spec = _wait_spec(a, rooms.cap_wait(a.get("max_wait_ms", 30_000)), mark)
         with reported_output(ctx, session, "wait"):
             ended = await session.wait(spec)
-        shown: dict[str, Any] = rooms.read_state(session) | {
-            "generation": ended.generation,
-            "ended_by": ended.ended_by,
-        }
+        state = {"running": False, "exit_code": session.exit_code} if session.closed else rooms.read_state(session)
+        shown: dict[str, Any] = state | {"generation": ended.generation, "ended_by": ended.ended_by}
         if ended.matched is not None:
             shown["matched"] = ended.matched
         if ended.command_id is not None:
             shown["command_id"] = ended.command_id
+        if ended.ended_by == "exit" and not spec.exit:
+            raise report_exit(session, shown)
         return ToolOutcome(shown)
 
     async def run_command(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
@@ -74,6 +74,8 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                     max_wait_ms=rooms.cap_wait(a.get("max_wait_ms", 30_000)),
                     max_output_bytes=a.get("max_output_bytes", rooms.settings.get_int("session.max_output_bytes")),
                 )
+        except SessionNotFound:  # killed meanwhile: it was there when the call came
+            raise report_exit(session, {"finished_by": "exit"}) from None
         except WaitTimeout as problem:
             if "screen" in problem.facts:
                 problem.facts["screen"] = rooms.read_screen(session, format)
@@ -82,7 +84,10 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
         rooms.input_marks[ctx.caller, session.sid] = outcome.generation
         state = rooms.read_state(session)
         state.pop("exit_code", None)  # here it is the command's
-        return ToolOutcome({"screen": rooms.read_screen(session, format)} | state | _describe_outcome(outcome))
+        told = {"screen": rooms.read_screen(session, format)} | state | _describe_outcome(outcome)
+        if not session.running:
+            raise report_exit(session, told)
+        return ToolOutcome(told)
 
     return [
         ToolSpec(
@@ -168,7 +173,8 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 "expression is printed, a command of the shell ended, the shell shows its prompt, the program wants input, the "
                 "program exited. The first that holds ends the wait and is named in ended_by. Give `generation` (from "
                 "wsh_send_input or an earlier result) to wait for something newer. Past max_wait_ms it fails with "
-                "TOOL_TIMEOUT; the program is left alone. Returns no screen: read it afterwards."
+                "TOOL_TIMEOUT; the program is left alone. A session that ends meanwhile fails it with SESSION_EXITED, unless "
+                "`until` names exit. Returns no screen: read it afterwards."
             ),
             input_schema=s.arguments(
                 ["session"],
@@ -205,6 +211,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             ),
             family="terminal",
             run=await_quiesce,
+            schema_version=2,
             timeout_argument="max_wait_ms",
             self_timed=True,
             annotations=Annotations(read_only=True, idempotent=True),
@@ -216,9 +223,10 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 "Type a command and Enter, wait for its end, return the screen. The first choice for running anything in a "
                 "session. In a shell that wsh started it ends exactly when the command does and returns exit_code and output "
                 "(that command's alone); elsewhere it ends when the terminal has been silent for timeout_ms. finished_by says "
-                "which: command, quiet, prompt (the program wants input or shows a full screen: answer with wsh_send_input), exit. "
+                "which: command, quiet, prompt (the program wants input or shows a full screen: answer with wsh_send_input). "
                 "A non-zero exit_code is a result. Past max_wait_ms it fails with TOOL_TIMEOUT and the command goes on: wait with "
-                "wsh_await_quiesce. Calls on one session run one after the other."
+                "wsh_await_quiesce. A session that ends meanwhile fails it with SESSION_EXITED and everything else it would have "
+                "returned. Calls on one session run one after the other."
             ),
             input_schema=s.arguments(
                 ["session", "input"],
@@ -250,6 +258,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             ),
             family="terminal",
             run=run_command,
+            schema_version=2,
             timeout_argument="max_wait_ms",
             self_timed=True,
             annotations=Annotations(destructive=True, open_world=True),
