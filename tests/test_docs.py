@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wsh.cli.main import COMMANDS
+from wsh.cli.main import NAMES
 from wsh.wire.error import list_error_classes
 from wsh.wire.setting import SETTINGS
 
@@ -25,7 +25,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     text = _all_text()
-    assert [name for name in COMMANDS if f"wsh {name}" not in text] == []
+    assert [name for name in NAMES if f"wsh {name}" not in text] == []
 
 
 def test_every_error_code_is_documented() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from wsh.wire.version import VERSION as __version__
 
 __all__ = ["__version__", "connect"]
 
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself is not imported: every command would pay for it
+    from typing import Any
+
     from wsh.client.client import connect
 
 

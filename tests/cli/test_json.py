@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.cli.main import cli
+from wsh.cli.declare import Command, json_option
+from wsh.cli.main import NAMES, load_command
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
@@ -78,22 +78,17 @@ TYPED = {"policy allow": "allow\n", "policy revoke": "revoke\n", "record": "", "
 STATUS = {("record", 3), ("status", 6)}
 
 
-def _leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(command)
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from _leaves(found, (*path, name))
-        if not command.invoke_without_command or not path:
-            return
-    yield " ".join(path), command
+def _leaves() -> Iterator[Command]:
+    for name in NAMES:
+        command = load_command(name)
+        yield from command.commands.values()
+        if not command.commands or command.runs_alone:
+            yield command
 
 
 def test_every_command_takes_json_and_has_a_case() -> None:
-    leaves = dict(_leaves(cli))
-    without = {name for name, c in leaves.items() if not any("--json" in p.opts for p in c.params)}
-    assert without == WITHOUT
+    leaves = {command.path.removeprefix("wsh "): command for command in _leaves()}
+    assert {name for name, command in leaves.items() if json_option not in command.options} == WITHOUT
     assert set(leaves) - WITHOUT == {name for name, _, _ in CASES} | {"server"}
 
 

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import sys
-
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.client import tty
-from wsh.wire.error import InvalidRequest
+from wsh.cli.declare import Option, command, echo, json_option, session_argument
+from wsh.cli.output import print_json
 
 
 def show(name: str, *, read_only: bool = False, status: bool = True, scrollback: int = 0, as_json: bool = False) -> int:
     """Show a session in this terminal until detached; returns the exit status for this process."""
+    from wsh.client import tty
+
     if not tty.is_terminal():
+        from wsh.wire.error import InvalidRequest
+
         raise InvalidRequest(
             "Attaching needs a terminal on both sides.",
             hint="Read the screen with: wsh screen NAME, type with: wsh send NAME",
@@ -27,19 +26,21 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
         return end.exit_code or 0
     if end.exit_code is not None:
         return end.exit_code
-    click.echo(f"[{end.reason} · {name}]" if end.reason == "detached" else f"[{name}: {end.reason}]", err=True)
+    echo(f"[{end.reason} · {name}]" if end.reason == "detached" else f"[{name}: {end.reason}]", err=True)
     return 0
 
 
-@click.command("attach")
-@click.option("--read-only", "-r", is_flag=True, help="Look, but do not type.")
-@click.option("--scrollback", default=0, metavar="LINES", help="Print so many earlier lines first.")
-@click.option("--no-status", is_flag=True, help="No status line.")
-@json_option
-@click.argument("name")
-def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, name: str) -> None:
-    """Show session NAME in this terminal and type into it.
+@command(
+    "attach",
+    Option("--read-only", "-r", kind=bool, help="Look, but do not type."),
+    Option("--scrollback", kind=int, default=0, metavar="LINES", help="Print so many earlier lines first."),
+    Option("--no-status", kind=bool, help="No status line."),
+    json_option,
+    session_argument,
+)
+def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, session: str) -> int:
+    """Show SESSION in this terminal and type into it.
 
     Ctrl+\\ takes captured keys back; pressed twice it detaches. With --json the last line says how it ended.
     """
-    sys.exit(show(name, read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json))
+    return show(session, read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json)

@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import click
-
-from wsh.cli.output import json_option, print_json, print_table
-from wsh.wire.place import find_places
-from wsh.wire.setting import SETTINGS, load
+from wsh.cli.declare import Option, command, json_option
+from wsh.cli.output import print_json, print_table
 
 
-@click.command("config")
-@click.option("--config", "file", type=click.Path(path_type=Path), help="Another configuration file.")
-@json_option
-def config(file: Path | None, as_json: bool) -> None:
+@command("config", Option("--config", key="file", metavar="FILE", help="Another configuration file."), json_option)
+def config(file: str | None, as_json: bool) -> None:
     """Show every setting with its value and where that came from."""
-    settings = load(file or find_places().config_file)
+    from pathlib import Path
+
+    from wsh.wire.place import find_places
+    from wsh.wire.setting import SETTINGS, load
+
+    settings = load(Path(file) if file else find_places().config_file)
     if as_json:
         print_json(
             {

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
-import click
-
-from wsh.wire.error import CapabilityMissing
+from wsh.cli.declare import Argument, command
 
 
-@click.command("desktop", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def desktop(arguments: tuple[str, ...]) -> None:
-    """Open the window where requests are shown and approved; arguments are those of interactive-terminal."""
-    program = Path(sys.executable).parent / "interactive-terminal"
-    if not program.exists():
-        raise CapabilityMissing("The desktop program is not installed beside wsh.", hint="pip install 'wsh[gui]'")
-    os.execv(program, [str(program), *arguments])
+@command("desktop", Argument("words", metavar="ARGS", rest=True, required=False))
+def desktop(words: tuple[str, ...]) -> None:
+    """Open the window where requests are shown and approved; arguments behind -- are those of interactive-terminal."""
+    program = os.path.join(os.path.dirname(sys.executable), "interactive-terminal")
+    if not os.path.exists(program):
+        from wsh.wire.error import CapabilityMissing
+        from wsh.wire.version import install_hint
+
+        raise CapabilityMissing("The desktop program is not installed beside wsh.", hint=install_hint("gui"))
+    os.execv(program, [program, *words])

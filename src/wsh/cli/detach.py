@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import click
+from wsh.cli.declare import command, json_option, session_argument
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
 
-
-@click.command("detach")
-@json_option
-@click.argument("session")
+@command("detach", json_option, session_argument)
 def detach(as_json: bool, session: str) -> None:
     """Send every viewer of SESSION away; the session goes on."""
-    ask(lambda server: server.session(session).detach())
+    call("POST", session_path(session, "/detach"))
     if as_json:
         print_json({"detached": session})

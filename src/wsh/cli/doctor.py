@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import click
-
-from wsh.cli.output import json_option, print_json
+from wsh.cli.declare import command, echo, json_option
+from wsh.cli.output import print_json
 from wsh.wire.place import Places, find_places
 from wsh.wire.setting import SettingError, load
+from wsh.wire.version import install_hint
 
 State: TypeAlias = Literal["ok", "note", "wrong"]
 
@@ -91,7 +91,7 @@ def _extras(places: Places) -> Iterator[Finding]:
     yield Finding(
         "ok" if gui else "note",
         "desktop window" if gui else "no desktop window",
-        "" if gui else "pip install 'wsh[gui]'",
+        "" if gui else install_hint("gui"),
     )
     for shell in ("bash", "zsh", "fish"):
         if shutil.which(shell):
@@ -99,16 +99,11 @@ def _extras(places: Places) -> Iterator[Finding]:
 
 
 def _server(places: Places) -> Iterator[Finding]:
-    from wsh.cli.remote import ask
-    from wsh.client.client import Server
+    from wsh.cli.request import call
     from wsh.wire.error import ServerGone, WshError
 
-    async def work(server: Server) -> int:
-        await server.health()
-        return len(await server.list())
-
     try:
-        count = ask(work, start=False)
+        count = len(call("GET", "/sessions", start=False))
     except ServerGone:
         yield Finding("note", "no server runs", "start one with: wsh server")
     except WshError as error:
@@ -128,9 +123,8 @@ CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
 )
 
 
-@click.command("doctor")
-@json_option
-def doctor(as_json: bool) -> None:
+@command("doctor", json_option)
+def doctor(as_json: bool) -> int:
     """Look for what is wrong with this installation and say what to do. Status 1 if something is."""
     places = find_places()
     findings = [finding for check in CHECKS for finding in check(places)]
@@ -139,5 +133,5 @@ def doctor(as_json: bool) -> None:
     else:
         signs = {"ok": "ok   ", "note": "note ", "wrong": "WRONG"}
         for finding in findings:
-            click.echo(f"{signs[finding.state]} {finding.what}{': ' + finding.advice if finding.advice else ''}")
-    sys.exit(1 if any(f.state == "wrong" for f in findings) else 0)
+            echo(f"{signs[finding.state]} {finding.what}{': ' + finding.advice if finding.advice else ''}")
+    return 1 if any(f.state == "wrong" for f in findings) else 0

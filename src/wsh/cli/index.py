@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+import time
 
-import click
+from wsh.cli.declare import Argument, Failure, Option, echo, group, json_option
+from wsh.cli.output import print_json, print_table
+from wsh.cli.request import call
 
-from wsh.cli.output import json_option, print_json, print_table
-from wsh.cli.remote import ask
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wsh.client.client import Server
+    from typing import Any
 
-workspace_argument = click.argument("workspace", type=click.Path(), default=".")
+workspace_argument = Argument("workspace", default=".")
+file_argument = Argument("file")
+workspace_option = Option("-w", "--workspace", default=".", help="Whose index; default: this folder's.")
 
 
-@click.group("index")
+@group("index")
 def index() -> None:
     """Build and look after a workspace's index."""
 
 
-async def _call(server: Server, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = await server.call("POST", f"/workspace/{tool}", json_body=arguments)
+def _call(tool: str, arguments: dict[str, Any], doing: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = call("POST", f"/workspace/{tool}", json_body=arguments, doing=doing)
     return found
 
 
-@index.command()
-@workspace_argument
-@click.option("--mode", type=click.Choice(["all", "code", "prose", "transcripts"]), default="all", show_default=True)
-@click.option("--full", is_flag=True, help="Read everything again.")
-@click.option("-p", "--path", "paths", multiple=True, help="Only this file or folder of the workspace.")
-@click.option("--timeout-ms", type=int, help="Deadline.")
-@json_option
+@index.command(
+    "build",
+    workspace_argument,
+    Option("--mode", choices=("all", "code", "prose", "transcripts"), default="all", show_default=True),
+    Option("--full", kind=bool, help="Read everything again."),
+    Option("-p", "--path", key="paths", multiple=True, help="Only this file or folder of the workspace."),
+    Option("--timeout-ms", kind=int, help="Deadline."),
+    json_option,
+)
 def build(workspace: str, mode: str, full: bool, paths: tuple[str, ...], timeout_ms: int | None, as_json: bool) -> None:
     """Build the index of WORKSPACE, or bring it up to date."""
     arguments: dict[str, Any] = {"workspace": os.path.abspath(workspace), "mode": mode, "full": full}
@@ -43,57 +46,60 @@ def build(workspace: str, mode: str, full: bool, paths: tuple[str, ...], timeout
     if timeout_ms is not None:
         arguments["timeoutMs"] = timeout_ms
     if as_json or not sys.stderr.isatty():
-        built = ask(lambda server: _call(server, "index_build", arguments), doing="building")
+        built = _call("index_build", arguments, doing="building")
     else:
-        built = ask(lambda server: _build_with_bar(server, arguments), doing="")
+        built = _build_with_bar(arguments)
     if as_json:
         print_json(built)
         return
     if built["rebuilt"]:
-        click.echo(f"The index could not be used ({built['rebuilt']['reason']}) and was built anew.")
+        echo(f"The index could not be used ({built['rebuilt']['reason']}) and was built anew.")
     files = built["files"]
     if files is not None:
-        click.echo(
+        echo(
             f"{files['added']} added, {files['changed']} changed, {files['removed']} removed, "
             f"{files['unchanged']} unchanged, in {built['durationMs'] / 1000:.2f} s"
         )
         for reason, count in built["skippedByReason"].items():
-            click.echo(f"  skipped, {reason}: {count}")
+            echo(f"  skipped, {reason}: {count}")
     if built.get("transcripts"):
-        click.echo(f"{built['transcripts']['documents']} transcripts, {built['transcripts']['expired']} expired")
+        echo(f"{built['transcripts']['documents']} transcripts, {built['transcripts']['expired']} expired")
 
 
-async def _build_with_bar(server: Server, arguments: dict[str, Any]) -> dict[str, Any]:
+def _build_with_bar(arguments: dict[str, Any]) -> dict[str, Any]:
     """The build runs in the server; its phase is asked for twice a second."""
+    from concurrent.futures import ThreadPoolExecutor, TimeoutError
+
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    task = asyncio.ensure_future(_call(server, "index_build", arguments))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with (
+        ThreadPoolExecutor(1) as pool,
+        Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+    ):
+        building = pool.submit(_call, "index_build", arguments)
         row = bar.add_task("starting", total=None)
-        while not task.done():
-            await asyncio.wait([task], timeout=0.5)
-            if not task.done():
-                state = (await _call(server, "index_status", {"workspace": arguments["workspace"]}))["running"]
+        while True:
+            try:
+                return building.result(0.5)
+            except TimeoutError:
+                state = _call("index_status", {"workspace": arguments["workspace"]})["running"]
                 if state:
                     bar.update(row, description=state["phase"], completed=state["done"], total=state["total"] or None)
-    return await task
 
 
-@index.command()
-@workspace_argument
-@json_option
+@index.command("status", workspace_argument, json_option)
 def status(workspace: str, as_json: bool) -> None:
     """Say what the index of WORKSPACE holds and how fresh it is."""
-    found = ask(lambda server: _call(server, "index_status", {"workspace": os.path.abspath(workspace)}))
+    found = _call("index_status", {"workspace": os.path.abspath(workspace)})
     if as_json:
         print_json(found)
         return
     if found["problem"]:
-        click.echo(f"The index cannot be used: {found['problem']['message']} {found['problem']['hint']}")
+        echo(f"The index cannot be used: {found['problem']['message']} {found['problem']['hint']}")
     elif not found["exists"]:
-        click.echo("There is no index. Build it with: wsh index build")
+        echo("There is no index. Build it with: wsh index build")
     else:
         stale = found["stale"]
         rows: list[tuple[str, object]] = [
@@ -111,62 +117,48 @@ def status(workspace: str, as_json: bool) -> None:
             rows.append(("skipped", ", ".join(f"{r} {n}" for r, n in found["skippedByReason"].items())))
         print_table(("", ""), rows)
     if found["running"]:
-        click.echo(f"A build is running: {found['running']['phase']}")
+        echo(f"A build is running: {found['running']['phase']}")
     if found["transcripts"]:
-        click.echo(f"{found['transcripts']['documents']} transcripts")
+        echo(f"{found['transcripts']['documents']} transcripts")
 
 
-@index.command()
-@workspace_argument
-@json_option
+@index.command("watch", workspace_argument, json_option)
 def watch(workspace: str, as_json: bool) -> None:
     """Build the index of WORKSPACE and say when it is refreshed, until Ctrl+C. The server does the watching."""
     where = {"workspace": os.path.abspath(workspace)}
 
-    async def follow(server: Server) -> None:
-        await _call(server, "index_build", where)
-        seen = ""
-        while True:
-            state = await _call(server, "index_status", where)
-            if state["builtAt"] != seen:
-                seen = state["builtAt"]
-                if as_json:
-                    print_json({key: state[key] for key in ("workspace", "builtAt", "files", "chunks")})
-                else:
-                    click.echo(f"{seen}  {state['files']} files, {state['chunks']} chunks")
-                sys.stdout.flush()
-            if not state["watched"]:
-                raise click.ClickException("The server does not watch (setting index.watch).")
-            await asyncio.sleep(1)
-
-    ask(follow, doing="")
+    _call("index_build", where)
+    seen = ""
+    while True:
+        state = _call("index_status", where)
+        if state["builtAt"] != seen:
+            seen = state["builtAt"]
+            if as_json:
+                print_json({key: state[key] for key in ("workspace", "builtAt", "files", "chunks")})
+            else:
+                echo(f"{seen}  {state['files']} files, {state['chunks']} chunks")
+        if not state["watched"]:
+            raise Failure("The server does not watch (setting index.watch).")
+        time.sleep(1)
 
 
-@index.command("export")
-@click.argument("file", type=click.Path())
-@click.option("-w", "--workspace", type=click.Path(), default=".", help="Whose index; default: this folder's.")
-@json_option
+@index.command("export", file_argument, workspace_option, json_option)
 def export(file: str, workspace: str, as_json: bool) -> None:
     """Write the index to FILE (.tar.zst), to be imported on another machine."""
     body = {"workspace": os.path.abspath(workspace), "file": os.path.abspath(file)}
-    done = ask(lambda server: server.call("POST", "/workspace/index/export", json_body=body), doing="exporting")
+    done = call("POST", "/workspace/index/export", json_body=body, doing="exporting")
     if as_json:
         print_json(done)
     else:
-        click.echo(f"{done['file']}: {done['bytes'] / 1e6:.1f} MB")
+        echo(f"{done['file']}: {done['bytes'] / 1e6:.1f} MB")
 
 
-@index.command("import")
-@click.argument("file", type=click.Path())
-@click.option("-w", "--workspace", type=click.Path(), default=".", help="Whose index; default: this folder's.")
-@json_option
+@index.command("import", file_argument, workspace_option, json_option)
 def import_(file: str, workspace: str, as_json: bool) -> None:
     """Take the index from FILE, after verifying it."""
     body = {"workspace": os.path.abspath(workspace), "file": os.path.abspath(file)}
-    done = ask(lambda server: server.call("POST", "/workspace/index/import", json_body=body), doing="importing")
+    done = call("POST", "/workspace/index/import", json_body=body, doing="importing")
     if as_json:
         print_json(done)
     else:
-        click.echo(
-            f"The index of {done['from']} is now that of {done['workspace']}; `wsh index build` brings it up to date."
-        )
+        echo(f"The index of {done['from']} is now that of {done['workspace']}; `wsh index build` brings it up to date.")

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-import click
+from wsh.cli.declare import Argument, command, json_option, session_argument
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
 
-
-@click.command("keys")
-@json_option
-@click.argument("session")
-@click.argument("key", nargs=-1, required=True)
+@command("keys", json_option, session_argument, Argument("key", many=True))
 def keys(as_json: bool, session: str, key: tuple[str, ...]) -> None:
     """Press keys in SESSION by name, such as: ctrl+c, enter, shift+tab, alt+left, f5."""
-    ask(lambda server: server.session(session).keys(*key))
+    call("POST", session_path(session, "/keys"), json_body={"keys": list(key)})
     if as_json:
         print_json({"session": session, "keys": list(key)})

@@ -1,22 +1,14 @@
 from __future__ import annotations
 
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
-from wsh.client.client import Server
+from wsh.cli.declare import Argument, command, json_option
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
 
-@click.command("kill")
-@json_option
-@click.argument("sessions", nargs=-1, required=True)
+@command("kill", json_option, Argument("sessions", many=True, complete="session"))
 def kill(as_json: bool, sessions: tuple[str, ...]) -> None:
     """End SESSIONS with all their processes."""
-
-    async def work(server: Server) -> None:
-        for name in sessions:
-            await server.session(name).kill()
-
-    ask(work, doing="ending")
+    for name in sessions:
+        call("DELETE", session_path(name), doing="ending")
     if as_json:
         print_json({"killed": list(sessions)})

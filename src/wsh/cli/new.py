@@ -1,26 +1,23 @@
 from __future__ import annotations
 
-import dataclasses
 import os
-import shlex
 
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
-from wsh.client.client import Server
-from wsh.client.model import SessionInfo
+from wsh.cli.declare import Argument, Option, WrongUse, command, echo, json_option
+from wsh.cli.output import print_json
+from wsh.cli.request import call
 
 
-@click.command("new", context_settings={"ignore_unknown_options": True})
-@click.option("--name", help="Name of the session; one is made up if left out.")
-@click.option("--rows", type=int, help="Rows; default from the settings.")
-@click.option("--cols", type=int, help="Columns; default from the settings.")
-@click.option("--cwd", help="Working directory; default: this one.")
-@click.option("--env", "-e", multiple=True, metavar="KEY=VALUE", help="Environment variable; may be given again.")
-@click.option("--tag", "tags", multiple=True, help="Tag; may be given again.")
-@json_option
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@command(
+    "new",
+    Option("--name", help="Name of the session; one is made up if left out."),
+    Option("--rows", kind=int, help="Rows; default from the settings."),
+    Option("--cols", kind=int, help="Columns; default from the settings."),
+    Option("--cwd", help="Working directory; default: this one."),
+    Option("--env", "-e", multiple=True, metavar="KEY=VALUE", help="Environment variable; may be given again."),
+    Option("--tag", key="tags", multiple=True, help="Tag; may be given again."),
+    json_option,
+    Argument("words", metavar="COMMAND", rest=True, required=False),
+)
 def new(
     name: str | None,
     rows: int | None,
@@ -29,29 +26,37 @@ def new(
     env: tuple[str, ...],
     tags: tuple[str, ...],
     as_json: bool,
-    command: tuple[str, ...],
+    words: tuple[str, ...],
 ) -> None:
     """Create a session that runs COMMAND, or a shell, and print its name.
 
-    One argument is a command line as you would type it; several are a program and its arguments.
+    One word is a command line as you would type it; several are a program and its arguments. Options stand before them.
     """
-    variables = dict(_split(pair) for pair in env)
     where = os.path.abspath(cwd or os.getcwd())
-    line = command[0] if len(command) == 1 else shlex.join(command) if command else None
-
-    async def work(server: Server) -> SessionInfo:
-        session = await server.open(line, name=name, rows=rows, cols=cols, cwd=where, env=variables, tags=tags)
-        return await session.info()
-
-    info = ask(work, doing="starting")
+    asked = {"name": name, "command": command_line(words), "rows": rows, "cols": cols, "cwd": where}
+    body: dict[str, object] = {key: value for key, value in asked.items() if value is not None}
+    if env:
+        body["env"] = dict(map(_split, env))
+    if tags:
+        body["tags"] = list(tags)
+    info = call("POST", "/sessions", json_body=body, doing="starting")
     if as_json:
-        print_json(dataclasses.asdict(info))
+        print_json(info)
     else:
-        click.echo(info.name)
+        echo(info["name"])
+
+
+def command_line(words: tuple[str, ...]) -> str | None:
+    """One word as it is, several quoted for a shell, None for none."""
+    if len(words) < 2:
+        return words[0] if words else None
+    from shlex import join
+
+    return join(words)
 
 
 def _split(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
     if not equals:
-        raise click.BadParameter(f"{pair!r} is not KEY=VALUE")
+        raise WrongUse(f"{pair!r} is not KEY=VALUE.")
     return key, value

@@ -6,20 +6,23 @@ Exit statuses: 0 done, 1 failed, 2 wrong use, 3 no such thing, 4 a deadline pass
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
-from typing import Any
 
-import click
+from wsh.cli.declare import Failure, WrongUse, echo
 
-from wsh.wire.error import Refused, ServerGone, SessionTaken, WaitTimeout, WshError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wsh.wire.error import WshError
 
 FAILED, WRONG_USE, NOT_THERE, TOO_LATE, REFUSED, NO_SERVER = 1, 2, 3, 4, 5, 6
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
 
 def exit_status(error: WshError) -> int:
+    from wsh.wire.error import Refused, ServerGone, SessionTaken, WaitTimeout
+
     if isinstance(error, ServerGone):
         return NO_SERVER
     if isinstance(error, WaitTimeout):
@@ -31,55 +34,73 @@ def exit_status(error: WshError) -> int:
     return WRONG_USE if error.blame == "caller" else FAILED
 
 
+def report(problem: Exception) -> int:
+    """Prints one line about any failure that is not ours, in JSON where that was asked for; returns the exit status.
+
+    Raises what is not known: that is a fault of the program, and its trace is wanted.
+    """
+    if isinstance(problem, WrongUse):
+        return _report_wrong_use(problem)
+    if isinstance(problem, Failure):
+        return _say("failed", str(problem), FAILED)
+    from wsh.wire.error import InvalidRequest, WshError
+    from wsh.wire.place import FolderUnusable
+    from wsh.wire.setting import SettingError
+
+    if isinstance(problem, SettingError | FolderUnusable):
+        problem = InvalidRequest(str(problem))
+    if isinstance(problem, WshError):
+        return report_error(problem)
+    if isinstance(problem, OSError):
+        # A full disk, a file where a folder should be, a missing right: the user's to mend, and a trace would not say how.
+        named = problem.filename and problem.strerror
+        return _say("failed", f"{problem.filename}: {problem.strerror}" if named else str(problem), FAILED)
+    raise problem
+
+
 def report_error(error: WshError) -> int:
-    """Print the error for whoever is there; returns the exit status."""
     if "--json" in sys.argv:
-        click.echo(json.dumps({"error": error.to_wire()}), err=True)
+        echo(json.dumps({"error": error.to_wire()}), err=True)
     else:
         code = error.to_wire().get("details", {}).get("tool_code")  # of the tools that have codes of their own
-        click.echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
+        echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
         if error.hint:
-            click.echo(f"     {error.hint}", err=True)
+            echo(f"     {error.hint}", err=True)
     return exit_status(error)
 
 
-def report_system_error(error: OSError) -> int:
-    """Print what the system refused; returns the exit status."""
-    message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    if "--json" in sys.argv:
-        click.echo(json.dumps({"error": {"code": "failed", "message": message}}), err=True)
-    else:
-        click.echo(f"wsh: {message}", err=True)
-    return FAILED
+def _report_wrong_use(problem: WrongUse) -> int:
+    if "--json" not in sys.argv and problem.command is not None:
+        echo(f"{problem.command.usage}\nTry '{problem.command.path} --help' for help.\n", err=True)
+    return _say("invalid_request", str(problem), WRONG_USE)
 
 
-def run_for_program(cli: click.Command) -> int:
-    """Run the command line for a caller that reads JSON: wrong use is told in the shape of every other error."""
-    try:
-        done = cli(prog_name="wsh", standalone_mode=False)
-        return done if isinstance(done, int) else 0
-    except click.ClickException as problem:
-        known: dict[str, Any] = {"code": "invalid_request" if problem.exit_code == WRONG_USE else "failed"}
-        click.echo(json.dumps({"error": known | {"message": problem.format_message()}}), err=True)
-        return problem.exit_code
-    except click.Abort:
-        click.echo(json.dumps({"error": {"code": "aborted", "message": "Nothing was done."}}), err=True)
-        return FAILED
+def _say(code: str, message: str, status: int) -> int:
+    as_json = "--json" in sys.argv
+    echo(json.dumps({"error": {"code": code, "message": message}}) if as_json else f"wsh: {message}", err=True)
+    return status
 
 
-def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+def print_json(value: object) -> None:
+    echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def style(text: str, code: str, *, err: bool = False) -> str:
+    """`text` in a style (an SGR parameter such as "1" or "31") where the reader is a terminal that takes colours."""
+    stream = sys.stderr if err else sys.stdout
+    plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{code}m{text}\x1b[0m"
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str = "") -> None:
-    """A table on a terminal; tab-separated lines without a heading in a pipe."""
+    """A table on a terminal, folded to its width; tab-separated lines without a heading in a pipe."""
     if not sys.stdout.isatty():
         for row in rows:
-            click.echo("\t".join(_clean(cell) for cell in row))
+            echo("\t".join(clean(cell) for cell in row))
         return
     if not rows:
         if empty:
-            click.echo(empty)
+            echo(empty)
         return
     from rich.console import Console
     from rich.table import Table
@@ -89,10 +110,21 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_clean(cell)) for cell in row))
+        table.add_row(*(Text(clean(cell)) for cell in row))
     Console().print(table)
 
 
-def _clean(cell: object) -> str:
+def plain_lines(found: Mapping[str, list[object]]) -> str:
+    """The lines of a screen or scrollback as one text; styled lines lose their styles."""
+    return "\n".join(line if isinstance(line, str) else _unstyled(line) for line in found["lines"])
+
+
+def _unstyled(line: object) -> str:
+    return (
+        "".join(str(span.get("text", "")) for span in line if isinstance(span, dict)) if isinstance(line, list) else ""
+    )
+
+
+def clean(cell: object) -> str:
     """Names and titles come from programs: control characters in them stay out of this terminal."""
     return "".join(c if c.isprintable() else "�" for c in str(cell))

@@ -6,25 +6,26 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
-
+from wsh.cli.declare import Argument, Failure, Option, WrongUse, command, json_option
 from wsh.cli.export import fetch
-from wsh.cli.output import json_option, print_json
+from wsh.cli.output import print_json
 from wsh.client import tty
 
 
-@click.command("play")
-@click.option("--speed", "-s", default=1.0, show_default=True, help="Times as fast as it was.")
-@click.option("--idle-limit", "-i", type=float, metavar="SECONDS", help="Cut longer pauses to this.")
-@json_option
-@click.argument("what")
+@command(
+    "play",
+    Option("--speed", "-s", kind=float, default=1.0, show_default=True, help="Times as fast as it was."),
+    Option("--idle-limit", "-i", kind=float, metavar="SECONDS", help="Cut longer pauses to this."),
+    json_option,
+    Argument("what", complete="session"),
+)
 def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> None:
     """Play WHAT in this terminal: an asciicast file, or the recording of a session. Ctrl+C stops.
 
     With --json nothing is played: what would be is told, with the time that it would take.
     """
     if not 0 < speed < float("inf"):
-        raise click.BadParameter("the speed must be more than nothing", param_hint="--speed")
+        raise WrongUse("--speed must be more than 0.")
     path = Path(what)
     if path.is_file():
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -60,7 +61,7 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
         if version not in (2, 3):
             raise ValueError(version)
     except (StopIteration, ValueError, KeyError, TypeError):
-        raise click.ClickException("that is not an asciicast of version 2 or 3") from None
+        raise Failure("that is not an asciicast of version 2 or 3") from None
     before = pending = 0.0
     for number, line in enumerate(lines, 2):
         if not line.strip() or line.startswith("#"):
@@ -69,7 +70,7 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
             at, code, data = json.loads(line)
             pending += at if version == 3 else at - before
         except (ValueError, TypeError):
-            raise click.ClickException(f"line {number} of the recording is damaged") from None
+            raise Failure(f"line {number} of the recording is damaged") from None
         before = at
         if code == "o":
             yield pending, str(data)

@@ -15,9 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import click
-
-from wsh.cli.output import json_option, print_json
+from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
+from wsh.cli.output import print_json, style
 from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.descent import is_keepers_descendant
@@ -32,31 +31,28 @@ from wsh.wire.error import CwdNotFound, Refused
 from wsh.wire.place import find_places
 from wsh.wire.setting import load
 
-policy_option = click.option(
-    "--policy", "file", type=click.Path(path_type=Path), help="Another policy file than the configured one."
+policy_option = Option(
+    "--policy", key="file", kind=Path, metavar="FILE", help="Another policy file than the configured one."
 )
-mode_option = click.option(
-    "--mode", type=click.Choice([mode.value for mode in Mode]), default="headless", show_default=True
-)
+mode_option = Option("--mode", choices=[mode.value for mode in Mode], default="headless", show_default=True)
+command_argument = Argument("command", rest=True)
 
 
-@click.group("policy")
+@group("policy")
 def policy() -> None:
     """Show, explain and change what may run."""
 
 
 def _store(file: Path | None) -> PolicyStore:
     if file is not None and not file.exists():
-        raise click.UsageError(f"there is no file {file}")
+        raise WrongUse(f"there is no file {file}")
     return PolicyStore(file or find_places().policy_file)
 
 
 # reading
 
 
-@policy.command("show")
-@policy_option
-@json_option
+@policy.command("show", policy_option, json_option)
 def show(file: Path | None, as_json: bool) -> None:
     """Show the policy in force: rules, limits, and whether the file can be used."""
     store = _store(file)
@@ -65,18 +61,18 @@ def show(file: Path | None, as_json: bool) -> None:
         print_json(describe_policy(store))
         return
     if store.warning:
-        click.secho(f"warning: {store.warning}", fg="red", err=True)
+        echo(style(f"warning: {store.warning}", "31", err=True), err=True)
     exists = store.path.exists()
-    click.echo(f"file         {store.path}{'' if exists else ' (does not exist: the shipped defaults hold)'}")
-    click.echo(f"folders      {', '.join(held.cwd_roots) or 'any'}")
-    click.echo(f"variables    {', '.join(held.env_allow) or 'none'}")
-    click.echo(f"blocked      {', '.join(sorted(kind.value for kind in held.blocked)) or 'only what is irrecoverable'}")
+    echo(f"file         {store.path}{'' if exists else ' (does not exist: the shipped defaults hold)'}")
+    echo(f"folders      {', '.join(held.cwd_roots) or 'any'}")
+    echo(f"variables    {', '.join(held.env_allow) or 'none'}")
+    echo(f"blocked      {', '.join(sorted(kind.value for kind in held.blocked)) or 'only what is irrecoverable'}")
     for prefix in held.also_destructive:
-        click.echo(f"destructive  {' '.join(prefix)}")
+        echo(f"destructive  {' '.join(prefix)}")
     if held.lifetime_ms is not None:
-        click.echo(f"lifetime     {held.lifetime_ms} ms")
+        echo(f"lifetime     {held.lifetime_ms} ms")
     if held.approval_ms is not None:
-        click.echo(f"to answer    {held.approval_ms} ms")
+        echo(f"to answer    {held.approval_ms} ms")
     for rule in held.rules:
         modes = "" if rule.modes == BOTH else f" [{', '.join(sorted(mode.value for mode in rule.modes))}]"
         scope = "".join(
@@ -90,15 +86,17 @@ def show(file: Path | None, as_json: bool) -> None:
             if value
         )
         comment = f"  # {rule.comment}" if rule.comment else ""
-        click.echo(f"{rule.effect.value:5}  {rule.pattern}{modes}{scope}  ({rule.origin}){comment}")
+        echo(f"{rule.effect.value:5}  {rule.pattern}{modes}{scope}  ({rule.origin}){comment}")
 
 
-@policy.command("explain", context_settings={"ignore_unknown_options": True})
-@policy_option
-@mode_option
-@click.option("--cwd", help="Where the command would run; the current folder if left out.")
-@json_option
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@policy.command(
+    "explain",
+    policy_option,
+    mode_option,
+    Option("--cwd", help="Where the command would run; the current folder if left out."),
+    json_option,
+    command_argument,
+)
 def explain(file: Path | None, mode: str, cwd: str | None, as_json: bool, command: tuple[str, ...]) -> None:
     """Say what would happen to COMMAND, and why. Runs nothing.
 
@@ -108,7 +106,7 @@ def explain(file: Path | None, mode: str, cwd: str | None, as_json: bool, comman
     store = _store(file)
     if command == ("-",):
         for line in _lines():
-            click.echo(json.dumps(_explain_line(line, store.current(), mode, cwd)))
+            echo(json.dumps(_explain_line(line, store.current(), mode, cwd)))
             sys.stdout.flush()
         return
     given: dict[str, Any] = {"command": command[0]} if len(command) == 1 else {"argv": list(command)}
@@ -117,7 +115,7 @@ def explain(file: Path | None, mode: str, cwd: str | None, as_json: bool, comman
         print_json(verdict.to_wire())
         return
     if store.warning:
-        click.secho(f"warning: {store.warning}", fg="red", err=True)
+        echo(style(f"warning: {store.warning}", "31", err=True), err=True)
     _print_verdict(verdict)
 
 
@@ -177,32 +175,29 @@ def _explain(given: dict[str, Any], held: Policy, mode: str, cwd: str | None) ->
     return decide(request, held)
 
 
-_COLOURS = {Effect.ALLOW: "green", Effect.ASK: "yellow", Effect.DENY: "red"}
+_COLOURS = {Effect.ALLOW: "1;32", Effect.ASK: "1;33", Effect.DENY: "1;31"}
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    click.secho(verdict.effect.value, fg=_COLOURS[verdict.effect], bold=True, nl=False)
-    click.echo(f"  {verdict.reason.value}  risk {verdict.risk.value}")
-    click.echo(_visible(verdict.message))
+    effect = style(verdict.effect.value, _COLOURS[verdict.effect])
+    echo(f"{effect}  {verdict.reason.value}  risk {verdict.risk.value}")
+    echo(_visible(verdict.message))
     if verdict.rule:
-        click.echo(f"rule: {verdict.rule}")
+        echo(f"rule: {verdict.rule}")
     for index, segment in enumerate(verdict.argv):
         joint = f"  {verdict.operators[index]}" if index < len(verdict.operators) else ""
-        click.echo(f"argv: {json.dumps(list(segment), ensure_ascii=True)}{joint}")
+        echo(f"argv: {json.dumps(list(segment), ensure_ascii=True)}{joint}")
     for found in verdict.risk_reasons:
-        click.echo(_visible(f"{found.risk.value}: {found.what} ({found.command})"))
+        echo(_visible(f"{found.risk.value}: {found.what} ({found.command})"))
     if verdict.hint:
-        click.echo(f"hint: {verdict.hint}")
+        echo(f"hint: {verdict.hint}")
 
 
 def _visible(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
-@policy.command("test")
-@policy_option
-@json_option
-@click.argument("given", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+@policy.command("test", policy_option, json_option, Argument("given", kind=Path, metavar="FILE", required=False))
 def test(file: Path | None, as_json: bool, given: Path | None) -> None:
     """Check a policy file: its schema, its rules, its examples. The status is 1 if it cannot be used."""
     path = given or file or find_places().policy_file
@@ -212,7 +207,7 @@ def test(file: Path | None, as_json: bool, given: Path | None) -> None:
         rules = len(parse_policy(path.read_bytes().decode(), str(path), time.time()).rules)
     except FileNotFoundError:
         if given or file:
-            raise click.UsageError(f"there is no file {path}") from None
+            raise WrongUse(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as problem:
         problems = [(None, str(problem))]
     except PolicyError as problem:
@@ -222,11 +217,11 @@ def test(file: Path | None, as_json: bool, given: Path | None) -> None:
         print_json({"file": str(path), "usable": not problems, "rules": rules, "problems": told})
     elif problems:
         for line, what in problems:
-            click.echo(f"{path}:{line}: {what}" if line else f"{path}: {what}", err=True)
+            echo(f"{path}:{line}: {what}" if line else f"{path}: {what}", err=True)
     elif rules is None:
-        click.echo(f"{path} does not exist: the shipped defaults hold.")
+        echo(f"{path} does not exist: the shipped defaults hold.")
     else:
-        click.echo(f"{path} can be used: {rules} rules.")
+        echo(f"{path} can be used: {rules} rules.")
     sys.exit(1 if problems else 0)
 
 
@@ -243,19 +238,22 @@ def _need_a_person() -> None:
 
 
 def _confirm(word: str, *, err: bool) -> None:
-    if click.prompt(f"Type {word!r} to confirm", default="", show_default=False, err=err).strip() != word:
+    echo(f"Type {word!r} to confirm: ", err=err, end="")
+    if sys.stdin.readline().strip() != word:
         raise Refused("Nothing was changed.", hint=f"The confirmation was not {word!r}.")
 
 
-@policy.command("allow")
-@click.option("--mode", type=click.Choice(["headless", "interactive", "both"]), default="headless", show_default=True)
-@click.option("--cwd", help="Only in this folder and below.")
-@click.option("--workspace", help="Only for this workspace.")
-@click.option("--caller-surface", help="Only for this calling surface.")
-@click.option("--expires", help="Until then: 2030-01-31, a date and time, or a span such as 8h or 7d.")
-@click.option("--comment", help="Why.")
-@json_option
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@policy.command(
+    "allow",
+    Option("--mode", choices=("headless", "interactive", "both"), default="headless", show_default=True),
+    Option("--cwd", help="Only in this folder and below."),
+    Option("--workspace", help="Only for this workspace."),
+    Option("--caller-surface", help="Only for this calling surface."),
+    Option("--expires", help="Until then: 2030-01-31, a date and time, or a span such as 8h or 7d."),
+    Option("--comment", help="Why."),
+    json_option,
+    command_argument,
+)
 def allow(
     mode: str,
     cwd: str | None,
@@ -284,21 +282,19 @@ def allow(
         try:
             grown = add_rule(text, rule, str(path))
         except PolicyError as problem:
-            raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
-        click.echo(f"This rule will be added to {path}:\n", err=as_json)
-        click.echo(rule.to_toml().rstrip() + "\n", err=as_json)
+            raise Failure(f"the policy file must be corrected first: {problem}") from None
+        echo(f"This rule will be added to {path}:\n", err=as_json)
+        echo(rule.to_toml().rstrip() + "\n", err=as_json)
         _confirm("allow", err=as_json)
         write_policy(path, grown)
     _note("policy_allow", rule.to_toml())
     if as_json:
         print_json({"allowed": pattern, "file": str(path), "rule": rule.to_toml()})
     else:
-        click.echo("Allowed.")
+        echo("Allowed.")
 
 
-@policy.command("revoke")
-@json_option
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@policy.command("revoke", json_option, command_argument)
 def revoke(as_json: bool, command: tuple[str, ...]) -> None:
     """Take back what allows exactly COMMAND. One of the shipped defaults gets a rule that denies it."""
     _need_a_person()
@@ -311,17 +307,17 @@ def revoke(as_json: bool, command: tuple[str, ...]) -> None:
             if is_shipped(pattern) and not listed:
                 shrunk = add_rule(shrunk, NewRule(pattern, RuleEffect.DENY), str(path))
             elif not removed:
-                raise click.ClickException(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
+                raise Failure(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
         except PolicyError as problem:
-            raise click.ClickException(f"the policy file must be corrected first: {problem}") from None
-        click.echo(f"{pattern!r} will no longer be allowed.", err=as_json)
+            raise Failure(f"the policy file must be corrected first: {problem}") from None
+        echo(f"{pattern!r} will no longer be allowed.", err=as_json)
         _confirm("revoke", err=as_json)
         write_policy(path, shrunk)
     _note("policy_revoke", pattern)
     if as_json:
         print_json({"revoked": pattern, "file": str(path)})
     else:
-        click.echo("Revoked.")
+        echo("Revoked.")
 
 
 def _section(text: str, name: str) -> dict[str, Any] | None:
@@ -335,7 +331,7 @@ def _checked_pattern(pattern: str) -> str:
     try:
         parse_pattern(pattern)
     except RuleError as problem:
-        raise click.UsageError(str(problem)) from None
+        raise WrongUse(str(problem)) from None
     return pattern
 
 
@@ -348,7 +344,7 @@ def _parse_expiry(text: str | None) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise click.UsageError(f"--expires {text!r} is no date, and no span such as 8h or 7d") from None
+        raise WrongUse(f"--expires {text!r} is no date, and no span such as 8h or 7d") from None
     if len(text) == 10:
         moment = moment.replace(hour=23, minute=59, second=59)
     return (moment if moment.tzinfo else moment.astimezone()).timestamp()
@@ -368,11 +364,13 @@ def _audit() -> Audit:
     return Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
 
 
-@policy.command("audit")
-@click.option("--verify", is_flag=True, help="Check the hash chain of all files; the status is 1 if it is broken.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Newest entries to show.")
-@click.option("--trace", help="Only entries of this trace_id.")
-@json_option
+@policy.command(
+    "audit",
+    Option("--verify", kind=bool, help="Check the hash chain of all files; the status is 1 if it is broken."),
+    Option("--limit", kind=int, least=1, default=20, show_default=True, help="Newest entries to show."),
+    Option("--trace", help="Only entries of this trace_id."),
+    json_option,
+)
 def audit(verify: bool, limit: int, trace: str | None, as_json: bool) -> None:
     """Show the newest decisions, or check that the trail is whole."""
     trail = _audit()
@@ -389,17 +387,17 @@ def audit(verify: bool, limit: int, trace: str | None, as_json: bool) -> None:
             )
         else:
             for note in report.notes:
-                click.echo(f"note: {note}")
+                echo(f"note: {note}")
             for problem in report.problems:
-                click.echo(f"broken: {problem}", err=True)
-            click.echo(f"{report.entries} entries, the chain is {'intact' if report.intact else 'BROKEN'}.")
+                echo(f"broken: {problem}", err=True)
+            echo(f"{report.entries} entries, the chain is {'intact' if report.intact else 'BROKEN'}.")
         sys.exit(0 if report.intact else 1)
     entries = [entry for entry in trail.read() if trace is None or entry.get("trace_id") == trace][-limit:]
     for entry in entries:
         if as_json:
-            click.echo(json.dumps(entry))
+            echo(json.dumps(entry))
         else:
-            click.echo(_visible(_summary(entry)))
+            echo(_visible(_summary(entry)))
 
 
 def _summary(entry: dict[str, Any]) -> str:
@@ -416,14 +414,3 @@ def _summary(entry: dict[str, Any]) -> str:
         str(what)[:300],
     ]
     return "  ".join(part for part in parts if part)
-
-
-if __name__ == "__main__":
-    from wsh.wire.error import WshError
-
-    try:
-        policy()
-    except WshError as error:
-        from wsh.cli.output import report_error
-
-        sys.exit(report_error(error))

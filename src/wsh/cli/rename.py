@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import dataclasses
-
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+from wsh.cli.declare import Argument, command, json_option, session_argument
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
 
-@click.command("rename")
-@json_option
-@click.argument("session")
-@click.argument("new_name")
+@command("rename", json_option, session_argument, Argument("new_name"))
 def rename(as_json: bool, session: str, new_name: str) -> None:
     """Call SESSION by NEW_NAME from now on."""
-    info = ask(lambda server: server.session(session).rename(new_name))
+    info = call("PATCH", session_path(session), json_body={"name": new_name})
     if as_json:
-        print_json(dataclasses.asdict(info))
+        print_json(info)

@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-import dataclasses
-
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+from wsh.cli.declare import Argument, command, json_option, session_argument
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
 
-@click.command("resize")
-@json_option
-@click.argument("session")
-@click.argument("rows", type=int)
-@click.argument("cols", type=int)
+@command("resize", json_option, session_argument, Argument("rows", kind=int), Argument("cols", kind=int))
 def resize(as_json: bool, session: str, rows: int, cols: int) -> None:
     """Give SESSION a size of ROWS and COLS."""
-    info = ask(lambda server: server.session(session).resize(rows, cols))
+    info = call("POST", session_path(session, "/resize"), json_body={"rows": rows, "cols": cols})
     if as_json:
-        print_json(dataclasses.asdict(info))
+        print_json(info)

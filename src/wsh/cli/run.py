@@ -1,49 +1,54 @@
 from __future__ import annotations
 
-import dataclasses
-import sys
-
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+from wsh.cli.declare import Argument, Option, command, echo, json_option, session_argument
+from wsh.cli.output import plain_lines, print_json
+from wsh.cli.request import call, session_path
 
 # A pipe wants all of it; the server's own default is for readers that pay for every word.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
-@click.option(
-    "--timeout-ms", default=2000, show_default=True, help="Silence that ends a command the shell says nothing about."
+@command(
+    "run",
+    Option(
+        "--timeout-ms",
+        kind=int,
+        default=2000,
+        show_default=True,
+        help="Silence that ends a command the shell says nothing about.",
+    ),
+    Option("--max-wait-ms", kind=int, default=30_000, show_default=True, help="Overall deadline."),
+    Option(
+        "--max-output-bytes",
+        kind=int,
+        default=_MOST_BYTES,
+        help="Leave out the middle of longer output; default: the most, 64 MiB.",
+    ),
+    json_option,
+    session_argument,
+    Argument("words", metavar="COMMAND", rest=True),
 )
-@click.option("--max-wait-ms", default=30_000, show_default=True, help="Overall deadline.")
-@click.option(
-    "--max-output-bytes", default=_MOST_BYTES, help="Leave out the middle of longer output; default: the most, 64 MiB."
-)
-@json_option
-@click.argument("session")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
-    timeout_ms: int,
-    max_wait_ms: int,
-    max_output_bytes: int,
-    as_json: bool,
-    session: str,
-    command: tuple[str, ...],
-) -> None:
+    timeout_ms: int, max_wait_ms: int, max_output_bytes: int, as_json: bool, session: str, words: tuple[str, ...]
+) -> int:
     """Type COMMAND into SESSION, wait for its end, print its output.
 
     The exit status is the command's own where the shell tells it.
     """
-    done = ask(
-        lambda server: server.session(session).run(
-            " ".join(command), timeout_ms=timeout_ms, max_wait_ms=max_wait_ms, max_output_bytes=max_output_bytes
-        ),
-        doing="running",
+    request = {
+        "input": " ".join(words),
+        "timeout_ms": timeout_ms,
+        "max_wait_ms": max_wait_ms,
+        "max_output_bytes": max_output_bytes,
+        "format": "plain",
+    }
+    # What the shell did not tell is told as null.
+    done = {"exit_code": None, "output": None, "duration_ms": None} | call(
+        "POST", session_path(session, "/run"), json_body=request, doing="running"
     )
     if as_json:
-        print_json(dataclasses.asdict(done))
+        print_json(done)
     else:
-        text = done.output if done.output is not None else done.screen.text
-        click.echo(text, nl=bool(text) and not text.endswith("\n"))
-    sys.exit(done.exit_code or 0)
+        text = done["output"] if done["output"] is not None else plain_lines(done["screen"]).rstrip("\n")
+        echo(text, end="" if not text or text.endswith("\n") else "\n")
+    return done["exit_code"] or 0

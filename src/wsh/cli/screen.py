@@ -1,21 +1,17 @@
 from __future__ import annotations
 
-import dataclasses
+from wsh.cli.declare import Option, command, echo, json_option, session_argument
+from wsh.cli.output import plain_lines, print_json
+from wsh.cli.request import call, session_path
 
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+styled_option = Option("--styled", kind=bool, help="With --json: spans with colours and attributes.")
 
 
-@click.command("screen")
-@click.option("--styled", is_flag=True, help="With --json: spans with colours and attributes.")
-@json_option
-@click.argument("session")
+@command("screen", styled_option, json_option, session_argument)
 def screen(styled: bool, as_json: bool, session: str) -> None:
     """Show the screen of SESSION."""
-    seen = ask(lambda server: server.session(session).screen("styled" if styled else "plain"))
+    seen = call("GET", session_path(session, "/screen"), query={"format": "styled" if styled else "plain"}, start=False)
     if as_json:
-        print_json(dataclasses.asdict(seen))
+        print_json(seen)
     else:
-        click.echo(seen.text)
+        echo(plain_lines(seen).rstrip("\n"))

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
-from typing import Any
-from urllib.parse import quote
 
-import click
+from wsh.cli.declare import Argument, Option, command, echo, json_option
+from wsh.cli.output import print_json
+from wsh.cli.request import call
 
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@click.command("search")
-@click.argument("query", nargs=-1, required=True)
-@click.option("-F", "--literal", "match", flag_value="literal", help="Match the text exactly.")
-@click.option("-E", "--regex", "match", flag_value="regex", help="Match a regular expression.")
-@click.option("--mode", type=click.Choice(["all", "code", "prose", "transcripts"]), help="Where to search.")
-@click.option("-w", "--workspace", type=click.Path(), default=".", help="Folder to search; default: this one.")
-@click.option("-p", "--path", "paths", multiple=True, help="Glob of files, such as 'src/**' or '!tests'.")
-@click.option("-l", "--lang", "langs", multiple=True, help="Language, such as python.")
-@click.option("-k", "--kind", "kinds", multiple=True, help="Kind, such as function, class, heading, command.")
-@click.option("--name", help="Name of the symbol; * and ? stand for any text.")
-@click.option("--modified-after", help="Only files changed after a time, such as 2026-01-31 or 7d.")
-@click.option("-s", "--session", "sessions", multiple=True, help="Only commands of this session.")
-@click.option("--exit-code", type=int, help="Only commands that ended so.")
-@click.option("--since", help="Only commands that ran after a time, such as 2h.")
-@click.option("--until", help="Only commands that began before a time.")
-@click.option("-n", "--top", type=int, help="How many hits.")
-@click.option("-C", "--context", "context", type=int, help="Lines around a match.")
-@click.option("--cursor", help="Go on after the page that gave this cursor.")
-@click.option("--explain", is_flag=True, help="Say how the query was read and how scores came about.")
-@click.option("--timeout-ms", type=int, help="Deadline.")
-@json_option
-def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any) -> None:
+@command(
+    "search",
+    Argument("query", many=True),
+    Option("-F", "--literal", key="match", constant="literal", help="Match the text exactly."),
+    Option("-E", "--regex", key="match", constant="regex", help="Match a regular expression."),
+    Option("--mode", choices=("all", "code", "prose", "transcripts"), help="Where to search."),
+    Option("-w", "--workspace", default=".", help="Folder to search; default: this one."),
+    Option("-p", "--path", key="paths", multiple=True, help="Glob of files, such as 'src/**' or '!tests'."),
+    Option("-l", "--lang", key="langs", multiple=True, help="Language, such as python."),
+    Option("-k", "--kind", key="kinds", multiple=True, help="Kind, such as function, class, heading, command."),
+    Option("--name", help="Name of the symbol; * and ? stand for any text."),
+    Option("--modified-after", help="Only files changed after a time, such as 2026-01-31 or 7d."),
+    Option("-s", "--session", key="sessions", multiple=True, help="Only commands of this session."),
+    Option("--exit-code", kind=int, help="Only commands that ended so."),
+    Option("--since", help="Only commands that ran after a time, such as 2h."),
+    Option("--until", help="Only commands that began before a time."),
+    Option("-n", "--top", kind=int, help="How many hits."),
+    Option("-C", "--context", kind=int, help="Lines around a match."),
+    Option("--cursor", help="Go on after the page that gave this cursor."),
+    Option("--explain", kind=bool, help="Say how the query was read and how scores came about."),
+    Option("--timeout-ms", kind=int, help="Deadline."),
+    json_option,
+)
+def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any) -> int:
     """Search code, prose and everything that terminals printed.
 
     All words must occur; OR, NOT or a leading -, "phrases", (brackets) and prefix* are understood. Put -- before a query
@@ -64,14 +66,14 @@ def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any
         value = options[option]
         if value not in (None, (), False):
             arguments[argument] = list(value) if isinstance(value, tuple) else value
-    found = ask(lambda server: server.call("POST", "/workspace/search", json_body=arguments), doing="searching")
+    found = call("POST", "/workspace/search", json_body=arguments, doing="searching")
     if as_json:
         print_json(found)
     elif sys.stdout.isatty():
         _print_pretty(found)
     else:
         _print_lines(found)
-    sys.exit(0 if found["hits"] else 1)
+    return 0 if found["hits"] else 1
 
 
 def _where(hit: dict[str, Any]) -> str:
@@ -92,10 +94,13 @@ def _print_lines(found: dict[str, Any]) -> None:
         lines = snippet["text"].split("\n")
         numbers = sorted({place["line"] for place in snippet["matches"]}) or [snippet["startLine"]]
         for number in numbers:
-            click.echo(f"{_where(hit)}:{number}:{_clean(lines[number - snippet['startLine']])}")
+            echo(f"{_where(hit)}:{number}:{_clean(lines[number - snippet['startLine']])}")
 
 
 def _print_pretty(found: dict[str, Any]) -> None:
+    from socket import gethostname
+    from urllib.parse import quote
+
     from rich.console import Console
     from rich.text import Text
 
@@ -108,7 +113,7 @@ def _print_pretty(found: dict[str, Any]) -> None:
         title = Text(_clean(_where(hit)), style="bold")
         if hit["path"] is not None:
             full = os.path.join(found["workspace"], hit["path"])
-            title.stylize(f"link file://{socket.gethostname()}{quote(full)}#{first}")
+            title.stylize(f"link file://{gethostname()}{quote(full)}#{first}")
         title.append(f":{first}", style="green")
         label = f"  {hit['kind']}" + (f" {_clean(hit['name'])}" if hit["name"] else "")
         if hit["source"] == "transcript" and hit["transcript"]["exitCode"] is not None:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 
-from wsh.cli.remote import ask
+from wsh.cli.new import command_line
+from wsh.cli.request import call
 from wsh.client import tty
-from wsh.client.client import Server
 from wsh.wire.error import InvalidRequest
 
 
 def open_here(command: tuple[str, ...] = (), *, status: bool = True) -> str:
     """A new session in this directory with this environment and this terminal's size; its name."""
-    line = command[0] if len(command) == 1 else shlex.join(command) if command else None
     rows, cols = tty.size()
-    where = os.getcwd()
     environ = {key: value for key, value in os.environ.items() if not key.startswith("WSH_")}
-
-    async def work(server: Server) -> str:
-        session = await server.open(line, rows=max(1, rows - 1) if status else rows, cols=cols, cwd=where, env=environ)
-        return session.name
-
-    return ask(work, doing="starting")
+    body = {"rows": max(1, rows - 1) if status else rows, "cols": cols, "cwd": os.getcwd(), "env": environ}
+    line = command_line(command)
+    made = call("POST", "/sessions", json_body=body if line is None else body | {"command": line}, doing="starting")
+    return str(made["name"])
 
 
 def start() -> int:
@@ -40,7 +34,3 @@ def start() -> int:
             "There is no terminal to show a session in.", hint="wsh --help lists what works without one."
         )
     return show(open_here())
-
-
-if __name__ == "__main__":
-    sys.exit(start())

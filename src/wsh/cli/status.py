@@ -1,58 +1,61 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import Any
 
-import click
+from wsh.cli.declare import command, echo, json_option
+from wsh.cli.output import NO_SERVER, print_json
+from wsh.cli.request import call
+from wsh.wire.runtime_path import server_name, server_socket
 
-from wsh.cli.output import NO_SERVER, json_option, print_json
-from wsh.cli.remote import ask
-from wsh.client.client import Server
-from wsh.wire.error import ServerGone
-from wsh.wire.place import find_places
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@click.command("status")
-@json_option
+@command("status", json_option)
 def status(as_json: bool) -> None:
     """Say whether a server runs, where it listens and what it holds. Status 6 when none runs."""
-    places = find_places()
+    socket = server_socket(os.environ)
+    if not os.path.exists(socket):
+        _tell_of_none(socket, as_json)
     try:
-        known: dict[str, Any] = json.loads(places.runtime_info.read_bytes())
+        with open(socket.removesuffix(".sock") + ".json", "rb") as file:
+            known: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         known = {}
-
-    async def work(server: Server) -> dict[str, Any]:
-        info = await server.info()
-        sessions = await server.list()
-        return {
-            "running": True,
-            "url": known.get("url"),
-            "pid": known.get("pid"),
-            "socket": str(places.socket),
-            "server": places.server,
-            "version": info["version"],
-            "sessions": len(sessions),
-            "live_sessions": sum(1 for session in sessions if session.running),
-            "ephemeral": known.get("ephemeral", False),
-            "warnings": info.get("warnings", []),
-        }
-
     try:
-        found = ask(work, start=False)
-    except ServerGone:
-        if as_json:
-            print_json({"running": False, "url": None, "pid": None, "socket": str(places.socket), "sessions": 0})
-        else:
-            click.echo("No server runs. Start one with: wsh server")
-        sys.exit(NO_SERVER)
+        info = call("GET", "/server/info", start=False)
+        sessions = call("GET", "/sessions", start=False)
+    except Exception as problem:
+        if getattr(problem, "code", "") != "server_gone":
+            raise
+        _tell_of_none(socket, as_json)
+    found = {
+        "running": True,
+        "url": known.get("url"),
+        "pid": known.get("pid"),
+        "socket": socket,
+        "server": server_name(os.environ),
+        "version": info["version"],
+        "sessions": len(sessions),
+        "live_sessions": sum(1 for session in sessions if session["running"]),
+        "ephemeral": known.get("ephemeral", False),
+        "warnings": info.get("warnings", []),
+    }
     if as_json:
         print_json(found)
         return
-    click.echo(
-        f"{found['url']}  (wsh {found['version']}, pid {found['pid']}{', ephemeral' if found['ephemeral'] else ''})"
-    )
-    click.echo(f"{found['live_sessions']} of {found['sessions']} sessions run; unix socket {found['socket']}")
+    echo(f"{found['url']}  (wsh {found['version']}, pid {found['pid']}{', ephemeral' if found['ephemeral'] else ''})")
+    echo(f"{found['live_sessions']} of {found['sessions']} sessions run; unix socket {found['socket']}")
     for warning in found["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
+
+
+def _tell_of_none(socket: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"running": False, "url": None, "pid": None, "socket": socket, "sessions": 0})
+    else:
+        echo("No server runs. Start one with: wsh server")
+    sys.exit(NO_SERVER)

@@ -1,22 +1,21 @@
 from __future__ import annotations
 
-import dataclasses
-
-import click
-
-from wsh.cli.output import json_option, print_json
-from wsh.cli.remote import ask
+from wsh.cli.declare import Argument, Option, command, echo, json_option, session_argument
+from wsh.cli.output import print_json
+from wsh.cli.request import call, session_path
 
 
-@click.command("tag")
-@click.option("--remove", "-r", multiple=True, help="Take this tag away; may be given again.")
-@json_option
-@click.argument("session")
-@click.argument("tags", nargs=-1)
+@command(
+    "tag",
+    Option("--remove", "-r", multiple=True, help="Take this tag away; may be given again."),
+    json_option,
+    session_argument,
+    Argument("tags", many=True, required=False),
+)
 def tag(remove: tuple[str, ...], as_json: bool, session: str, tags: tuple[str, ...]) -> None:
     """Add TAGS to SESSION, and print the tags it has then."""
-    info = ask(lambda server: server.session(session).tag(tags, remove))
+    info = call("PATCH", session_path(session), json_body={"add_tags": list(tags), "remove_tags": list(remove)})
     if as_json:
-        print_json(dataclasses.asdict(info))
+        print_json(info)
     else:
-        click.echo(" ".join(info.tags))
+        echo(" ".join(info["tags"]))

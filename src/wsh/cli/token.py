@@ -2,21 +2,22 @@ from __future__ import annotations
 
 import time
 
-import click
-
-from wsh.cli.output import json_option, print_json, print_table
+from wsh.cli.declare import Option, command, echo, json_option
+from wsh.cli.output import print_json, print_table
 from wsh.wire.error import Refused
 from wsh.wire.mark import is_kept
 from wsh.wire.place import find_places
 from wsh.wire.token import TokenFile
 
 
-@click.command("token")
-@click.option("--agent", metavar="NAME", help="Make a token for this agent, replacing the one it had; shown only now.")
-@click.option("--revoke", metavar="NAME", help="End this agent's token.")
-@click.option("--list", "list_", is_flag=True, help="List the agents that have tokens.")
-@click.option("--rotate", is_flag=True, help="Make a new owner's token; the old one ends at once.")
-@json_option
+@command(
+    "token",
+    Option("--agent", metavar="NAME", help="Make a token for this agent, replacing the one it had; shown only now."),
+    Option("--revoke", metavar="NAME", help="End this agent's token."),
+    Option("--list", key="list_", kind=bool, help="List the agents that have tokens."),
+    Option("--rotate", kind=bool, help="Make a new owner's token; the old one ends at once."),
+    json_option,
+)
 def token(agent: str | None, revoke: str | None, list_: bool, rotate: bool, as_json: bool) -> None:
     """Print the owner's token, or look after agents' tokens.
 
@@ -44,4 +45,4 @@ def token(agent: str | None, revoke: str | None, list_: bool, rotate: bool, as_j
     if as_json:
         print_json({"token": found, "role": "agent" if agent else "owner"})
     else:
-        click.echo(found)
+        echo(found)

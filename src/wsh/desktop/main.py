@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     if lock is None:
         return _say(ALREADY_RUNS, "it runs already; its window was raised")
     if importlib.util.find_spec("PySide6") is None:
-        return _say(NO_QT, "PySide6 is missing; pip install 'wsh[gui]'")
+        return _say(NO_QT, "PySide6 is missing; pip install 'wsh-terminal[gui]'")
     from wsh.desktop.core import Core, CoreOptions, PortTaken
     from wsh.desktop.face import NoDisplay
 

@@ -6,7 +6,6 @@ belongs to somebody else.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import tempfile
@@ -14,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_LONGEST_SOCKET = 107
-"""Bytes that the kernel takes for the path of a socket."""
+from wsh.wire.runtime_path import runtime_folder, server_name
 
 
 @dataclass(frozen=True)
@@ -88,23 +86,13 @@ def find_places(environ: Mapping[str, str] | None = None, server: str | None = N
     """The folders that the XDG variables (or their defaults) give. `WSH_SERVER` names the server."""
     env = os.environ if environ is None else environ
     home = Path(env.get("HOME") or Path.home())
-    runtime = env.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) if runtime and os.path.isdir(runtime) else Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}"
-    name = server or env.get("WSH_SERVER") or "default"
+    name = server or server_name(env)
     return Places(
-        runtime=_short_enough(base / "wsh", name),
+        runtime=Path(runtime_folder(env, name)),
         state=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "wsh",
         config=Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "wsh",
         server=name,
     )
-
-
-def _short_enough(runtime: Path, server: str) -> Path:
-    """`runtime`, or a short stand-in where the sockets in it would have paths that the kernel does not take."""
-    if len(os.fsencode(runtime / f"{server}.keeper.sock")) <= _LONGEST_SOCKET:
-        return runtime
-    digest = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"wsh-{os.getuid()}-{digest}"
 
 
 class FolderUnusable(PermissionError):

@@ -137,7 +137,10 @@ def describe_machine(settings: Settings) -> dict[str, Any]:
         )
     if not desktop:
         warnings.append(
-            {"code": "DESKTOP_MISSING", "message": "The desktop window needs the extra `gui`: pip install 'wsh[gui]'."}
+            {
+                "code": "DESKTOP_MISSING",
+                "message": "The desktop window needs the extra `gui`: pip install 'wsh-terminal[gui]'.",
+            }
         )
     return {
         "versions": {

@@ -126,7 +126,7 @@ class LocalAdapter(RuntimeAdapter):
             spawn_timeout_ms=int(asked.spawn_timeout_s * 1000),
             next_recommended_action=NEXT_STEP[code]
             if failures
-            else "Install the extra `wsh[gui]`, or start interactive-terminal.",
+            else "Install the extra `wsh-terminal[gui]`, or start interactive-terminal.",
         )
 
     async def _open(self, endpoint: Endpoint, trace_id: str, timeout_s: float) -> BridgeClient:

@@ -1,0 +1,187 @@
+"""One request to this user's server, straight to its unix socket.
+
+Commands are short-lived and ask one thing after the other, so a blocking socket does, and neither an event loop nor the typed client is
+imported. What takes more than a second says so on a terminal's stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as Socket
+
+from wsh.wire.runtime_path import server_socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def quote(text: str) -> str:
+    """Percent-encodes everything but unreserved characters."""
+    raw = text.encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
+
+
+def session_path(name: str, rest: str = "") -> str:
+    return f"/sessions/{quote(name)}{rest}"
+
+
+def is_server_there() -> bool:
+    """False where certainly no server runs, so that reading commands need not start one to say that there is nothing."""
+    return os.path.exists(server_socket(os.environ))
+
+
+def call(
+    method: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    json_body: object = None,
+    body: bytes | None = None,
+    raw: bool = False,
+    start: bool = True,
+    doing: str = "waiting",
+) -> Any:
+    """The server's decoded answer (its bytes, with `raw`), or its error raised.
+
+    With `start`, an ephemeral server is started when none runs; without, ServerGone is raised.
+    """
+    headers = ""
+    if json_body is not None:
+        body = json.dumps(json_body).encode()
+        headers = "content-type: application/json\r\n"
+    elif body is not None:
+        headers = "content-type: application/octet-stream\r\n"
+    pairs = "&".join(f"{quote(k)}={quote(_text(v))}" for k, v in (query or {}).items() if v is not None)
+    head = (
+        f"{method} {path}{'?' + pairs if pairs else ''} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}"
+    )
+    if body is not None or method != "GET":
+        head += f"content-length: {len(body or b'')}\r\n"
+    stop = _tell_while_waiting(doing) if doing and sys.stderr.isatty() else None
+    try:
+        status, kind, data = _exchange(_connect(start), f"{head}\r\n".encode("latin-1") + (body or b""))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    finally:
+        if stop is not None:
+            stop()
+    if status >= 400:
+        raise _error(data, status)
+    if raw:
+        return data
+    return json.loads(data) if "json" in kind else data or None
+
+
+def _connect(start: bool) -> Socket:
+    path = server_socket(os.environ)
+    connection = Socket(AF_UNIX, SOCK_STREAM)
+    try:
+        connection.connect(path)
+        return connection
+    except OSError as problem:
+        if not start:
+            connection.close()
+            raise _gone(f"{path}: {problem.strerror or problem}") from None
+    import asyncio
+
+    from wsh.client.launch import ensure_server
+
+    asyncio.run(ensure_server())
+    try:
+        connection.connect(path)
+    except OSError as problem:
+        connection.close()
+        raise _gone(f"{path}: {problem.strerror or problem}") from None
+    return connection
+
+
+def _exchange(connection: Socket, request: bytes) -> tuple[int, str, bytes]:
+    """Status, content type and body of the answer."""
+    received = bytearray()
+    try:
+        connection.sendall(request)
+        while part := connection.recv(1 << 18):
+            received += part
+    except OSError as problem:
+        if not received:
+            raise _gone(problem.strerror or str(problem)) from None
+    finally:
+        connection.close()
+    head, separator, body = bytes(received).partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    try:
+        status = int(lines[0].split(None, 2)[1])
+    except (IndexError, ValueError):
+        raise _gone("something that is not a wsh server answered" if head else "the connection was closed") from None
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+    if "chunked" in headers.get("transfer-encoding", ""):
+        body = b"".join(_chunks(body))
+    elif not separator or len(body) < int(headers.get("content-length", 0)):
+        raise _gone("the connection was closed inside an answer")
+    return status, headers.get("content-type", ""), body
+
+
+def _chunks(body: bytes) -> Iterator[bytes]:
+    at = 0
+    while True:
+        end = body.find(b"\r\n", at)
+        try:
+            size = int(body[at:end].split(b";")[0], 16)
+        except ValueError:
+            raise _gone("the connection was closed inside an answer") from None
+        if size == 0:
+            return
+        yield body[end + 2 : end + 2 + size]
+        at = end + 4 + size
+
+
+def _gone(why: str) -> Exception:
+    from wsh.wire.error import ServerGone
+
+    return ServerGone(why)
+
+
+def _error(data: bytes, status: int) -> Exception:
+    from wsh.wire.error import InternalError, from_wire
+
+    try:
+        error = json.loads(data)["error"]
+        return from_wire(error if isinstance(error, dict) else {"code": str(error), "message": str(error)})
+    except (ValueError, KeyError, TypeError):
+        return InternalError(f"The server answered with status {status}.")
+
+
+def _text(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _tell_while_waiting(doing: str) -> Callable[[], None]:
+    """Writes "doing… n s" on stderr once a second from the first second on; the result ends that."""
+    import signal
+
+    passed = 0
+
+    def tell(number: int, frame: object) -> None:
+        nonlocal passed
+        passed += 1
+        sys.stderr.write(f"\r\x1b[2K{doing}… {passed} s")
+        sys.stderr.flush()
+
+    before = signal.signal(signal.SIGALRM, tell)
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+
+    def stop() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if passed:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+    return stop

@@ -1,0 +1,41 @@
+"""Where the sockets are. Imports nothing of weight: a command asks this before it does anything else."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LONGEST_SOCKET = 107
+"""Bytes that the kernel takes for the path of a socket."""
+
+
+def server_name(environ: Mapping[str, str]) -> str:
+    return environ.get("WSH_SERVER") or "default"
+
+
+def runtime_folder(environ: Mapping[str, str], server: str) -> str:
+    """The folder of the sockets of `server`: below XDG_RUNTIME_DIR, or below the folder for temporary files.
+
+    A short stand-in is used where the sockets would have paths that the kernel does not take.
+    """
+    base = environ.get("XDG_RUNTIME_DIR")
+    folder = os.path.join(base if base and os.path.isdir(base) else _temporary(f"wsh-{os.getuid()}"), "wsh")
+    if len(os.fsencode(folder)) + len(os.fsencode(f"/{server}.keeper.sock")) <= _LONGEST_SOCKET:
+        return folder
+    from hashlib import sha256
+
+    return _temporary(f"wsh-{os.getuid()}-{sha256(os.fsencode(folder)).hexdigest()[:12]}")
+
+
+def server_socket(environ: Mapping[str, str]) -> str:
+    server = server_name(environ)
+    return os.path.join(runtime_folder(environ, server), f"{server}.sock")
+
+
+def _temporary(name: str) -> str:
+    from tempfile import gettempdir
+
+    return os.path.join(gettempdir(), name)
