@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
+from wsh.wire.owner import hide_memory
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError, Settings
 from wsh.wire.version import VERSION
@@ -55,6 +56,7 @@ class ServerOptions:
 def run_server(places: Places, settings: Settings, options: ServerOptions) -> int:
     """Serve until told to stop. The exit status: 0, 2 for a setting that cannot be, 3 if one runs already."""
     _set_up_logging()
+    hide_memory()
     try:
         tls = load_tls(settings.get_str("server.tls_cert"), settings.get_str("server.tls_key"))
         doors = open_doors(places, settings.get_str("server.bind"), tls)

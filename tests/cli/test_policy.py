@@ -17,8 +17,8 @@ import pytest
 
 from wsh.policy import Effect, Mode, Request, decide
 from wsh.policy.audit import Audit
-from wsh.policy.descent import MARK_BASE, is_keepers_descendant
 from wsh.policy.store import PolicyStore
+from wsh.wire.owner import MARK_BASE
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main", "policy"]
@@ -156,23 +156,6 @@ def test_what_runs_inside_wsh_cannot_allow_even_on_a_terminal(places: Places, li
 
     status, seen = type_into(["allow", "make"], "allow", mark)
     assert status == 5 and "inside wsh" in seen and not places.policy_file.exists()
-
-
-def test_a_process_below_a_marked_one_is_known_even_if_it_lost_the_mark(tmp_path: Path) -> None:
-    def process(pid: int, parent: int, limit: str, command: str = "sh") -> None:
-        folder = tmp_path / str(pid)
-        folder.mkdir()
-        (folder / "limits").write_text(f"Limit\nMax realtime timeout      {limit}      {limit}     us\n")
-        (folder / "cmdline").write_bytes(command.encode().replace(b" ", b"\0"))
-        (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} 0 0")
-
-    process(1, 0, "unlimited")
-    process(5, 1, "unlimited")
-    process(10, 1, str(MARK_BASE + 1))
-    process(11, 10, "unlimited")
-    process(20, 1, "unlimited", "python -I /x/wsh/process/keeper/main.py sock")
-    process(21, 20, "unlimited")
-    assert [is_keepers_descendant(pid, tmp_path) for pid in (1, 5, 10, 11, 20, 21, 99)] == [False, False, *[True] * 5]
 
 
 def test_a_broken_file_is_not_changed(places: Places) -> None:

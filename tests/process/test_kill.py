@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -15,7 +16,8 @@ import pytest
 
 from tests.support.process.keeper import opened, said, shell
 from tests.support.waiting import until
-from wsh.process import Child, Keeper, SpawnSpec
+from tests.support.weak import weakly
+from wsh.process import Child, Keeper, KeeperOptions, SpawnSpec
 from wsh.process.keeper import cgroup, taskkill
 from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark
 from wsh.wire.place import Places
@@ -33,6 +35,13 @@ _HIDERS = {
     "closed": 'setsid python3 -c \'import os; open("{}", "a").write(str(os.getpid()) + "\\n"); '
     'os.closerange(0, 64); os.execve("/bin/sleep", ["sleep", "300"], {{}})\' &',
 }
+if os.path.exists("/bin/bash"):
+    # Each lowers more of what it inherited before it hides.
+    _HIDERS |= {
+        "soft limit": "bash -c 'ulimit -S -R 1000; exec setsid sh -c \"echo \\$\\$ >> {}; exec sleep 300\"' &",
+        "one mark": "bash -c 'ulimit -R 1000; setsid -f sh -c \"echo \\$\\$ >> {}; exec sleep 300\"'",
+        "both marks": "bash -c 'ulimit -R 1000; ulimit -x 1000; setsid sh -c \"echo \\$\\$ >> {}; exec sleep 300\" & wait' &",
+    }
 _COUNT = {"fifty": 50}
 if os.geteuid() == 0:
     _HIDERS["other user"] = (
@@ -239,3 +248,77 @@ def test_where_a_cgroup_can_be_written_a_whole_tree_dies_in_it() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+LIMITED = """
+import asyncio, os, resource, sys
+from pathlib import Path
+from tests.process.test_kill import _HIDERS, spawn_hider
+from tests.support.process.keeper import opened
+from wsh.process.keeper.mark import is_alive
+from wsh.wire.place import find_places
+
+async def main() -> None:
+    assert resource.getrlimit(15) == (200000, 200000)
+    async with opened(find_places()) as keeper:
+        for number, kind in enumerate(sorted(_HIDERS)):
+            child, pids = await spawn_hider(keeper, kind, Path(sys.argv[1]) / f"pids{number}")
+            report = await keeper.kill_tree(child, grace_ms=100)
+            left = [pid for pid in [child.pid, *pids] if is_alive(pid)]
+            assert report.survivors == () and not left, (kind, report, left)
+            print(kind)
+
+asyncio.run(main())
+"""
+
+
+def test_trees_die_whole_where_a_lower_limit_forbids_the_mark(places: Places, tmp_path: Path) -> None:
+    command = [*weakly(), "prlimit", "--rttime=200000:200000", sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.splitlines() == sorted(_HIDERS), done.stderr + done.stdout
+
+
+def test_what_bears_no_trace_of_its_child_ends_with_the_keeper(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        note = tmp_path / "pids"
+        keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+        script = f"ulimit -R 1000; ulimit -x 1000; setsid -f env -i sh -c 'echo $$ >> {note}; exec sleep 300'; read x"
+        child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}))
+        await until(lambda: write_pids(note, 1))
+        (pid,) = write_pids(note, 1)
+        await keeper.kill_tree(child, grace_ms=100)
+        await keeper.stop(grace_ms=100)
+        await until(lambda: not is_alive(pid))
+
+    asyncio.run(test())
+
+
+STEAL = """
+import sys
+from wsh.process.launch import connect
+from wsh.process.spec import KeeperOptions
+from wsh.wire.place import find_places
+try:
+    connect(find_places(), KeeperOptions())
+    said = "taken"
+except Exception as problem:
+    said = str(problem)
+open(sys.argv[1], "w").write(said)
+"""
+
+
+def test_what_a_keeper_started_does_not_become_its_server(places: Places, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened(places) as keeper:
+            note = tmp_path / "said"
+            env = {**os.environ, "PYTHONPATH": os.getcwd()}
+            lowered = "ulimit -R 1000; ulimit -x 1000; "
+            for number, before in enumerate(("", lowered, lowered + "setsid --wait ")):
+                note = tmp_path / f"said{number}"
+                script = before + shlex.join([sys.executable, "-c", STEAL, str(note)])
+                child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", env))
+                await until(child.exited.done)
+                assert "inside one of the keeper's own sessions" in note.read_text(), note.read_text()
+                assert not keeper.displaced
+
+    asyncio.run(test())

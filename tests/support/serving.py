@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,10 +167,11 @@ def running_server(
     bind: str | None = "127.0.0.1:0",
     check_left: bool = True,
     expect_alive: bool = False,
+    prefix: Sequence[str] = (),
 ) -> Iterator[RunningServer]:
     """Start `wsh server` and wait for /health. At the end the server, its keeper and their children are ended."""
     before = {process.pid for process in find_processes(places)}
-    server = start_server(places, *args, environ=environ, tls=tls, bind=bind)
+    server = start_server(places, *args, environ=environ, tls=tls, bind=bind, prefix=prefix)
     tidy = False
     try:
         yield server
@@ -220,10 +221,11 @@ def start_server(
     environ: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     bind: str | None = "127.0.0.1:0",
+    prefix: Sequence[str] = (),
 ) -> RunningServer:
-    """A server that the caller ends. `running_server` is the tidy way."""
+    """A server that the caller ends. `running_server` is the tidy way. `prefix` is a command that executes another."""
     output = places.state.parent.parent / f"server-{time.monotonic_ns()}.log"
-    command = [sys.executable, "-m", "wsh.cli.main", "server"]
+    command = [*prefix, sys.executable, "-m", "wsh.cli.main", "server"]
     if bind is not None:
         command += ["--bind", bind]
     env = {**os.environ, "WSH_SERVER": places.server, **(environ or {})}

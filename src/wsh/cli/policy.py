@@ -19,7 +19,6 @@ from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, js
 from wsh.cli.output import print_json, style
 from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
 from wsh.policy.audit import Audit
-from wsh.policy.descent import is_keepers_descendant
 from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
 from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
@@ -28,6 +27,7 @@ from wsh.policy.rule import BOTH
 from wsh.policy.store import PolicyStore
 from wsh.policy.verdict import Effect
 from wsh.wire.error import CwdNotFound, Refused
+from wsh.wire.owner import find_own_fault
 from wsh.wire.place import find_places
 from wsh.wire.setting import load
 
@@ -229,9 +229,11 @@ def test(file: Path | None, as_json: bool, given: Path | None) -> None:
 
 
 def _need_a_person() -> None:
-    if is_keepers_descendant():
+    fault = find_own_fault(find_places().socket)
+    if fault is not None:
         raise Refused(
-            "What runs inside wsh may not change its policy.", hint="Open a terminal outside wsh, and do it there."
+            f"What runs inside wsh may not change its policy, and this process {fault}.",
+            hint="Open a terminal outside wsh, and do it there.",
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refused("Changing the policy needs a person at a terminal.", hint="Run it without pipes.")

@@ -5,7 +5,7 @@ import time
 from wsh.cli.declare import Option, command, echo, json_option
 from wsh.cli.output import print_json, print_table
 from wsh.wire.error import Refused
-from wsh.wire.mark import is_kept
+from wsh.wire.owner import find_own_fault
 from wsh.wire.place import find_places
 from wsh.wire.token import TokenFile
 
@@ -23,11 +23,13 @@ def token(agent: str | None, revoke: str | None, list_: bool, rotate: bool, as_j
 
     The owner's token opens everything. An agent's token cannot approve, change policy, make tokens or take sessions over.
     """
-    if is_kept():
+    places = find_places()
+    fault = find_own_fault(places.socket)
+    if fault is not None:
         raise Refused(
-            "Tokens are for people: this shell was started by wsh.", hint="Run `wsh token` in a terminal of your own."
+            f"Tokens are for people, and this process {fault}.", hint="Run `wsh token` in a terminal of your own."
         )
-    tokens = TokenFile(find_places().tokens)
+    tokens = TokenFile(places.tokens)
     if list_:
         agents = tokens.list_agents()
         if as_json:

@@ -12,14 +12,13 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wsh.http.error import AuthInvalid, AuthRequired, TooManyAttempts
 from wsh.wire.caller import Caller
 from wsh.wire.error import LimitReached
-from wsh.wire.mark import is_kept
 from wsh.wire.setting import Settings
-from wsh.wire.token import Role, TokenFile
+from wsh.wire.token import TokenFile
 
 TICKET_S = 30.0
 LINK_S = 600.0
@@ -95,18 +94,18 @@ class Authority:
         self,
         headers: Mapping[str, str],
         *,
-        unix_pid: int | None,
+        unix: Caller | None,
         ticket: str | None = None,
     ) -> Caller:
-        """The caller of a request with these headers (lower-case names, trimmed values)."""
-        caller = self._find_caller(headers, unix_pid, ticket)
+        """The caller of a request with these headers (lower-case names, trimmed values). `unix` is who has the socket."""
+        caller = self._find_caller(headers, unix, ticket)
         if headers.get("wsh-role", "").lower() == "agent":
             name = "".join(c for c in headers.get("wsh-agent", "") if c.isalnum() or c in "-_.")[:64]
             fallback = caller.name if caller.role == "agent" else "agent"
-            caller = Caller("agent", name or fallback, caller.proof, caller.pid)
+            caller = replace(caller, role="agent", name=name or fallback)
         return caller
 
-    def _find_caller(self, headers: Mapping[str, str], unix_pid: int | None, ticket: str | None) -> Caller:
+    def _find_caller(self, headers: Mapping[str, str], unix: Caller | None, ticket: str | None) -> Caller:
         authorization = headers.get("authorization")
         if authorization is not None:
             scheme, _, token = authorization.partition(" ")
@@ -119,10 +118,8 @@ class Authority:
             if caller is None:
                 raise self.brake.note_failure("ticket")
             return Caller(caller.role, caller.name, "ticket", caller.pid)
-        if unix_pid is not None:
-            # A program that wsh itself started is not the person, though it has the person's user id.
-            role: Role = "agent" if is_kept(unix_pid) else "owner"
-            return Caller(role, "inside" if role == "agent" else "owner", "unix", unix_pid)
+        if unix is not None:
+            return unix
         cookie = find_cookie(headers.get("cookie", ""), self.cookie_name)
         # An old cookie is no attack: the page says how to sign in again.
         if cookie is not None and self.check_cookie(cookie):

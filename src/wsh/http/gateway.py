@@ -133,7 +133,7 @@ class Gateway:
             await self._wait_until_ready()
         route, path = self.table.find(scope["method"], segments)
         if route.owner_only and not caller.is_owner:
-            raise Refused("Only the owner may do this.", hint="Use the owner's token; an agent's token is not enough.")
+            raise _refuse(caller)
         query = read_query(route.query, scope["query_string"])
         body = await self._read_body(route, receive, headers)
         call = Call(self.rooms, caller, path, query, body, headers, scope)
@@ -229,8 +229,7 @@ class Gateway:
         return Answer(b"", 204, headers=allowed)
 
     def _identify(self, scope: Scope, headers: Mapping[str, str], ticket: str | None = None) -> Caller:
-        peer = _peer(scope)
-        return self.authority.identify(headers, unix_pid=peer.pid if peer.door == "unix" else None, ticket=ticket)
+        return self.authority.identify(headers, unix=_find_unix_caller(_peer(scope)), ticket=ticket)
 
     async def _wait_until_ready(self) -> None:
         if not self.ready.is_set():
@@ -335,6 +334,25 @@ def _peer(scope: Scope) -> Peer:
     peer = scope.get("state", {}).get("peer")
     assert isinstance(peer, Peer), "served without a listener of ours"
     return peer
+
+
+def _find_unix_caller(peer: Peer) -> Caller | None:
+    """Who a connection to the unix socket is, by the user and the descent of its process."""
+    if peer.door != "unix":
+        return None
+    if peer.fault is None:
+        return Caller("owner", "owner", "unix", peer.pid)
+    # A program that wsh itself started is not the person, though it has the person's user id.
+    return Caller("agent", "inside", "unix", peer.pid, peer.fault)
+
+
+def _refuse(caller: Caller) -> Refused:
+    if caller.fault is None:
+        return Refused("Only the owner may do this.", hint="Use the owner's token; an agent's token is not enough.")
+    return Refused(
+        f"Only the owner may do this, and the process that asks {caller.fault}.",
+        hint="Do it in a terminal outside wsh, started like the server, or with the owner's token.",
+    )
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

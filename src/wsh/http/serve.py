@@ -26,6 +26,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.exceptions import InvalidHandshake
 
+from wsh.wire.owner import find_peer_fault, own_limit
+
 log = logging.getLogger("wsh.http")
 
 ASGIApp = Callable[..., Any]
@@ -53,6 +55,8 @@ class Peer:
     door: Door
     uid: int | None = None
     pid: int | None = None
+    fault: str | None = None
+    """Why a process on the unix socket is not the owner's, decided when it connected; None if it is."""
 
 
 class Presence:
@@ -284,7 +288,7 @@ def find_peer(sock: socket.socket, door: Door) -> Peer | None:
     if not admits(uid):
         log.warning("a process of another user (uid %d, pid %d) tried the unix socket and was turned away", uid, pid)
         return None
-    return Peer("unix", uid, pid)
+    return Peer("unix", uid, pid, find_peer_fault(sock, own_limit()))
 
 
 def admits(uid: int, own: int | None = None) -> bool:

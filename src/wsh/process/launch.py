@@ -80,6 +80,8 @@ def _try_connect(places: Places, deadline: float) -> socket.socket | None:
 
 def _greet(sock: socket.socket, places: Places) -> None:
     hello = _read_frame(sock)
+    if hello.get("refused") == "inside":
+        raise KeeperGone("this server was started inside one of the keeper's own sessions; start it outside wsh")
     speaks = hello["protocols"]
     if layout.PROTOCOL not in speaks:
         raise KeeperIncompatible(speaks, layout.PROTOCOL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wsh.wire.token import Role
@@ -19,6 +19,8 @@ class Caller:
     proof: Proof
     pid: int | None = None
     """The process at the other end, where the kernel says so."""
+    fault: str | None = field(default=None, compare=False)
+    """Why a process of the owner's user counts as an agent: see `wsh.wire.owner`."""
 
     @property
     def id(self) -> str:

@@ -58,6 +58,7 @@ class Keeper:
         self._cgroup_home = find_home()
         self.door = door
         door.welcome = self._welcome
+        door.is_outside = self._census.is_outside
         self._requests: dict[str, Callable[[Connection, dict[str, Any], list[int]], dict[str, Any] | None]] = {
             "spawn": self._spawn,
             "resized": self._resized,

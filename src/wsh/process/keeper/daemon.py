@@ -32,6 +32,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
         _let_go(log_path, tell)
         limits = spawn.Limits()
         libc.become_reaper()
+        libc.hide_memory()
         keeper = Keeper(Door(Loop(), socket_path, secret_path), float(linger_s), limits)
         os.write(tell, b"ready")
         os.close(tell)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PROOF_LIMIT_S = 5.0
 _MAX_STRANGERS = 16
 _MAX_QUEUED_BYTES = 64 * 1024 * 1024
+_SO_PEERPIDFD = 77
 
 
 def prove(secret: bytes, nonce: bytes) -> str:
@@ -123,11 +124,15 @@ class Connection:
 
 
 class Door:
-    """Listens, checks the peer's user and its proof, and hands over the connection of a proven server."""
+    """Listens, checks the peer's user, descent and proof, and hands over the connection of a proven server.
+
+    A process that the keeper itself started can read the secret, being of the same user, and is refused all the same.
+    """
 
     def __init__(self, loop: Loop, path: str, secret_path: str) -> None:
         self.loop = loop
         self.welcome: Callable[[Connection], None] = lambda connection: connection.close()
+        self.is_outside: Callable[[int], bool] = lambda pid: True
         self._path = path
         self._secret_path = secret_path
         self._secret = os.urandom(32).hex().encode()
@@ -208,10 +213,32 @@ class Door:
         if uid != os.getuid() or len(self._strangers) >= _MAX_STRANGERS:
             sock.close()
             return
+        if not self._comes_from_outside(sock, int.from_bytes(credentials[:4], "little")):
+            refusal = frame.encode({"refused": "inside", "protocols": [layout.PROTOCOL]})
+            try:
+                sock.sendmsg([refusal], [], _socket.MSG_NOSIGNAL)
+            except OSError:
+                pass
+            sock.close()
+            return
         stranger = Connection(self.loop, sock, self._prove, self._strangers.discard)
         self._strangers.add(stranger)
         stranger.send({"keeper": os.getpid(), "protocols": [layout.PROTOCOL], "nonce": stranger.nonce.hex()})
         self.loop.after(_PROOF_LIMIT_S, lambda: stranger.close() if stranger in self._strangers else None)
+
+    def _comes_from_outside(self, sock: _socket.socket, pid: int) -> bool:
+        try:
+            pinned = sock.getsockopt(_socket.SOL_SOCKET, _SO_PEERPIDFD)
+        except OSError:  # before Linux 6.5
+            try:
+                pinned = os.pidfd_open(pid)
+            except OSError:
+                return False
+        try:
+            # Asked after the look: what was seen belongs to the process that connected, not to a later one of its number.
+            return self.is_outside(pid) and not select.select([pinned], [], [], 0)[0]
+        finally:
+            os.close(pinned)
 
     def _prove(self, stranger: Connection, message: dict[str, Any], fds: list[int]) -> None:
         for fd in fds:

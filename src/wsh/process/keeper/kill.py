@@ -1,8 +1,8 @@
 """Killing a tree: the only place in wsh that ends a process.
 
-The tree of a child is every process that carries its mark. HUP, TERM and CONT together; a grace that ends as soon as
-nobody is left; KILL until nobody is left. Each signal goes through a pidfd whose process was seen to carry the mark
-*after* the pidfd was opened, so a reused pid is never hit. All of it runs as timers and census answers between the
+The tree of a child is every process that carries its mark or descends from one that does. HUP, TERM and CONT together; a grace that ends as soon as
+nobody is left; KILL until nobody is left. Each signal goes through a pidfd whose process was seen to belong
+to the tree *after* the pidfd was opened, so a reused pid is never hit. All of it runs as timers and census answers between the
 turns of the pump: killing one tree delays no other session.
 """
 
@@ -69,6 +69,7 @@ class KillJob:
         self.finished = False
         self.report: dict[str, Any] = {}
         if grace_ms > 0 and leader is not None:
+            census.remember(leader, child)
             self._signal_leader(leader)
         self._look()
 

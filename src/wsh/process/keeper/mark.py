@@ -1,8 +1,8 @@
-"""Which process belongs to which child: the mark that every descendant inherits, and a census of marks.
+"""Which process belongs to which child: the mark that every descendant inherits, its ancestors, and a census of both.
 
-The mark is RLIMIT_RTTIME = 2^50 + a number that holds a random part of this keeper and the child's id. It survives
-setsid, double forks, `env -i`, closed descriptors and a changed user, and `/proc/PID/limits` shows it to everybody.
-A program that changes that limit itself escapes; the documentation says so.
+The mark is 2^50 + a number that holds a random part of this keeper and the child's id. It is the soft and the hard
+value of two limits, RLIMIT_RTTIME and RLIMIT_LOCKS, survives setsid, double forks, `env -i`, closed descriptors and a changed user, and
+`/proc/PID/limits` shows it to everybody. A process that lowered all four belongs to the child that it descends from.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 ID_BITS = 24
 _NONCE_BITS = 24
-_LINE = b"Max realtime timeout"
+_LINES = (b"Max realtime timeout", b"Max file locks")
+_MOST_ANCESTORS = 256
+_MOST_REMEMBERED = 4096
+NOBODY = 0
+"""Stands for the child of a process that descends from the keeper and bears no trace of whose it is."""
 _BUDGET_S = 0.001
 
 
@@ -36,8 +40,8 @@ def choose_base() -> int:
     return layout.MARK_BASE + (nonce << ID_BITS)
 
 
-def read_mark(pid: int) -> int | None:
-    """The realtime limit of a process, 0 if it has none, None if the process is gone."""
+def read_marks(pid: int) -> tuple[int, ...] | None:
+    """The values that may be a mark, RLIMIT_RTTIME first, 0 for unlimited; None if the process is gone."""
     try:
         fd = os.open(f"/proc/{pid}/limits", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -48,11 +52,19 @@ def read_mark(pid: int) -> int | None:
         return None
     finally:
         os.close(fd)
-    at = data.rfind(_LINE)
-    if at < 0:
-        return None
-    soft = data[at + len(_LINE) :].split(None, 1)[0]
-    return int(soft) if soft.isdigit() else 0
+    found = []
+    for line in _LINES:
+        at = data.rfind(line)
+        if at < 0:
+            return None
+        found += [int(word) if word.isdigit() else 0 for word in data[at + len(line) :].split(None, 2)[:2]]
+    return tuple(found)
+
+
+def read_mark(pid: int) -> int | None:
+    """The mark of a process, 0 if it has none, None if the process is gone."""
+    marks = read_marks(pid)
+    return None if marks is None else max((mark for mark in marks if mark >= layout.MARK_BASE), default=0)
 
 
 def read_stat(pid: int) -> list[bytes] | None:
@@ -100,6 +112,9 @@ class Census:
         self._asked: list[Callable[[Count], None]] = []
         self._todo: list[int] = []
         self._count = Count()
+        self._found: dict[int, int] = {}  # pid to child id, of this walk
+        self._strangers: dict[int, list[bytes]] = {}  # without a mark of ours: the fields of their stat
+        self._known: dict[tuple[int, bytes], int] = {}  # by pid and start: descendants without a mark, seen before
         self._walking = False
 
     def ask(self, answer: Callable[[Count], None]) -> None:
@@ -109,18 +124,62 @@ class Census:
 
     def carries(self, pid: int, child: int) -> bool:
         """Whether that process belongs to that child now."""
-        return self._leaders.get(pid) == child or self._id_of(read_mark(pid)) == child
+        return self._trace(pid) == child
 
-    def _id_of(self, mark: int | None) -> int | None:
-        if mark is None or not self.base <= mark < self.base + (1 << ID_BITS):
-            return None
-        return mark - self.base
+    def is_outside(self, pid: int) -> bool:
+        """Whether that process lives and descends from no child of ours."""
+        return self._trace(pid) is None and is_alive(pid)
+
+    def remember(self, leader: int, child: int) -> None:
+        """Note the descendants of a leader that is about to be signalled: what has no mark loses its trace with it."""
+        until = time.monotonic() + _BUDGET_S * 5
+        todo = [leader]
+        while todo and time.monotonic() < until:
+            for pid in _children_of(todo.pop()):
+                todo.append(pid)
+                if self._id_of(read_marks(pid)) is None:
+                    self._note(pid, read_stat(pid), child)
+
+    def _id_of(self, marks: tuple[int, ...] | None) -> int | None:
+        for mark in marks or ():
+            if self.base <= mark < self.base + (1 << ID_BITS):
+                return mark - self.base
+        return None
+
+    def _note(self, pid: int, stat: list[bytes] | None, child: int) -> None:
+        if stat is not None and len(self._known) < _MOST_REMEMBERED:
+            self._known[pid, stat[19]] = child
+
+    def _trace(self, pid: int) -> int | None:
+        """The child that a process belongs to, by its mark or by the nearest ancestor that has one."""
+        for _ in range(_MOST_ANCESTORS):
+            child = self._leaders.get(pid)
+            if child is None:
+                child = self._id_of(read_marks(pid))
+            if child is not None:
+                return child
+            stat = read_stat(pid)
+            if stat is None:
+                return None
+            child = self._known.get((pid, stat[19]))
+            if child is None:
+                child = self._leaders.get(int(stat[3]))
+            if child is not None:
+                return child
+            pid = int(stat[1])
+            if pid == os.getpid():
+                return NOBODY
+            if pid <= 1:
+                return None
+        return None
 
     def _begin(self) -> None:
         self._walking = True
         self._asked, self._waiting = self._waiting, []
         self._todo = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self._count = Count()
+        self._found.clear()
+        self._strangers.clear()
         self._loop.add_step(self._step)
 
     def _step(self) -> bool:
@@ -129,6 +188,7 @@ class Census:
             self._visit(self._todo.pop())
             if time.monotonic() > until:
                 return True
+        self._place_strangers()
         asked, count = self._asked, self._count
         self._walking = False
         if self._waiting:
@@ -143,13 +203,67 @@ class Census:
     def _visit(self, pid: int) -> None:
         child = self._leaders.get(pid)
         if child is None:
-            mark = read_mark(pid)
-            if mark is None:
+            marks = read_marks(pid)
+            if marks is None:
                 self._count.sure = False
-            child = self._id_of(mark)
-        if child is None:
-            return
-        if is_alive(pid):
+                return
+            child = self._id_of(marks)
+        stat = read_stat(pid)
+        if stat is None or stat[0] in (b"Z", b"X", b"x"):
+            if child is not None or stat is None:
+                self._count.sure = False
+            if stat is None:
+                return
+        elif child is not None:
             self._count.alive.setdefault(child, []).append(pid)
+        if child is not None:
+            self._found[pid] = child
         else:
-            self._count.sure = False
+            self._strangers[pid] = stat
+
+    def _place_strangers(self) -> None:
+        """Give each descendant without a mark to the child of its nearest ancestor that has one."""
+        me = os.getpid()
+        known, self._known = self._known, {}
+        for pid, stat in self._strangers.items():
+            line = [pid]
+            child: int | None = None
+            fields: list[bytes] | None = stat
+            while fields is not None and len(line) <= _MOST_ANCESTORS:
+                child = known.get((line[-1], fields[19]))
+                if child is None:
+                    child = self._leaders.get(int(fields[3]))
+                parent = int(fields[1])
+                if child is None:
+                    child = self._found.get(parent)
+                if child is None and parent == me:
+                    child = NOBODY
+                if child is not None:
+                    break
+                line.append(parent)
+                fields = self._strangers.get(parent)
+            if child is None:
+                continue
+            for each in line:
+                self._found[each] = child
+            if child != NOBODY:
+                self._note(pid, stat, child)
+            if stat[0] not in (b"Z", b"X", b"x"):
+                self._count.alive.setdefault(child, []).append(pid)
+            elif child != NOBODY:
+                self._count.sure = False
+
+
+def _children_of(pid: int) -> list[int]:
+    """Direct children of all threads of a process."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            fd = os.open(f"/proc/{pid}/task/{thread}/children", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                found += map(int, os.read(fd, 65_536).split())
+            finally:
+                os.close(fd)
+    except OSError:
+        pass
+    return found

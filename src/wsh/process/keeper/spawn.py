@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 RLIMIT_RTTIME = getattr(resource, "RLIMIT_RTTIME", 15)
+RLIMIT_LOCKS = 10  # without effect since Linux 2.6: a second place for the mark
 _SAFE_FD = 256  # descriptors that must not collide with the numbers a child wants are moved above this
 
 STAGE_CWD = "cwd"
@@ -176,12 +177,15 @@ def _move(fd: int) -> int:
 
 
 def _set_mark(mark: int) -> None:
-    """The mark is the soft *and* hard limit, so that an ordinary program cannot take it off by raising a limit."""
-    try:
-        resource.setrlimit(RLIMIT_RTTIME, (mark, mark))
-    except (ValueError, OSError):
-        hard = resource.getrlimit(RLIMIT_RTTIME)[1]
-        resource.setrlimit(RLIMIT_RTTIME, (mark if hard == -1 else min(mark, hard), hard))
+    """The mark is the soft *and* hard limit, so that an ordinary program cannot take it off by raising a limit.
+
+    A lower hard limit that we were started with stays as it is; the other place then carries the mark alone.
+    """
+    for place in (RLIMIT_RTTIME, RLIMIT_LOCKS):
+        try:
+            resource.setrlimit(place, (mark, mark))
+        except (ValueError, OSError):
+            pass
 
 
 def _execute_decided(path: bytes, argv: list[bytes], env: dict[bytes, bytes], identity: tuple[int, int]) -> None:
