@@ -14,7 +14,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
     from wsh.http.gateway import Access, Gateway
     from wsh.http.lifetime import Holding, Lifetime
-    from wsh.http.rooms import Rooms
     from wsh.mcp.call import CallDesk
     from wsh.mcp.endpoint import McpEndpoint
+    from wsh.operation.context import Rooms
+    from wsh.operation.late import Late
     from wsh.policy.store import PolicyStore
     from wsh.session.event import SessionEvent
     from wsh.session.registry import LifecycleEvent, SessionRegistry
@@ -122,7 +123,6 @@ class App:
         from wsh.http import server_route
         from wsh.http.auth import Authority
         from wsh.http.gateway import Gateway, Mount
-        from wsh.http.late import serve_late
         from wsh.http.route import Table
         from wsh.wire.token import TokenFile
 
@@ -145,7 +145,6 @@ class App:
             authority=authority,
             lifetime=lifetime,
             table=self.table,
-            policy_file=doors.places.policy_file,
             secure=doors.tls is not None,
         )
         # Handlers that need more than the server's facts wait for `ready`, and then find the rooms in place.
@@ -153,7 +152,7 @@ class App:
             self.table, _Opening(self.facts), authority, make_access(doors, settings, prefix)
         )
         self.late = LateRooms(self)
-        self.gateway.mounts.append(Mount("/mcp", serve_late(self.late.mcp)))
+        self.gateway.mounts.append(Mount("/mcp", _serve_late(self.late.mcp)))
         self._registry: SessionRegistry | None = None
         self._closers: list[Callable[[], None]] = []
 
@@ -164,36 +163,15 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.http import (
-            admin_route,
-            approval_route,
-            command_route,
-            contract_route,
-            element_route,
-            page_route,
-            record_route,
-            session_route,
-            socket_route,
-            workspace_route,
-        )
-        from wsh.http.clients import Clients
-        from wsh.http.rooms import Rooms
+        from wsh.http import contract_route, operation_route, page_route, socket_route
+        from wsh.http.channel import encode_event
+        from wsh.operation.context import Rooms
+        from wsh.session.presence import Clients
         from wsh.session.registry import SessionRegistry
+        from wsh.visual.feed import Feeds
         from wsh.visual.stages import Stages
 
-        modules = (
-            session_route,
-            command_route,
-            element_route,
-            record_route,
-            socket_route,
-            contract_route,
-            workspace_route,
-            page_route,
-            approval_route,
-            admin_route,
-        )
-        for module in modules:
+        for module in (operation_route, socket_route, contract_route, page_route):
             for route in module.ROUTES:
                 self.table.add(route)
         # The keeper takes a moment to start: time to import what comes after it.
@@ -206,6 +184,7 @@ class App:
             self.facts,
             Clients(self.settings.get_int("server.max_viewers")),
             self.stages,
+            Feeds(self.stages, encode_event),
             registry,
             self.late.contract,
             self.late.workspace,
@@ -286,7 +265,7 @@ class LateRooms:
     """The rooms that take long to import: policy, contract, workspace, MCP. They open beside the first requests."""
 
     def __init__(self, app: App) -> None:
-        from wsh.http.late import Late
+        from wsh.operation.late import Late
 
         self.contract: Late[Contract] = Late()
         self.workspace: Late[WorkspaceService] = Late()
@@ -410,6 +389,16 @@ class _Around:
     def list_sessions(self) -> list[dict[str, Any]]:
         sessions = self._app.registry.list_sessions()
         return [{"name": s.name, "cwd": s.cwd, "running": s.running} for s in sessions]
+
+
+def _serve_late(late: Late[McpEndpoint]) -> Callable[..., Awaitable[None]]:
+    """An ASGI application that is another one, once that is there."""
+
+    async def serve(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        app = await late.get()
+        await app(scope, receive, send)
+
+    return serve
 
 
 @dataclass

@@ -11,24 +11,26 @@ import asyncio
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http import error as failure
-from wsh.http.feed import Feeds
-from wsh.http.method import METHODS, Method
+from wsh.http.method import METHODS, Method, NameParams, RenameParams
 from wsh.http.outlet import Outlet, make_frame
-from wsh.http.rooms import ApiCall, Rooms
-from wsh.http.route import dump_json
+from wsh.http.route import Call, dump_json
 from wsh.http.subscription import Subscribe, Subscription
+from wsh.operation.context import Rooms
+from wsh.operation.operation import OperationCall
+from wsh.operation.session import describe
 from wsh.session.event import Destroyed, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRenamed
 from wsh.session.session import Session
 from wsh.wire.caller import Caller
-from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound
+from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound, SessionRequired
+from wsh.wire.model import Model
 
 MOST_WAITS = 64
 _FIELDS = frozenset({"id", "method", "params", "session"})
@@ -42,15 +44,11 @@ class _Wait:
 
 
 class Channel:
-    def __init__(
-        self, rooms: Rooms, feeds: Feeds, caller: Caller, websocket: WebSocket, session: Session | None = None
-    ) -> None:
-        self.id = f"ws:{secrets.token_hex(6)}"
+    def __init__(self, rooms: Rooms, caller: Caller, websocket: WebSocket, session: Session | None = None) -> None:
         self.rooms = rooms
-        self.caller = caller
+        self.caller = replace(caller, connection=f"ws:{secrets.token_hex(6)}")
         self.session = session
         """The one session of this socket; None on the server's."""
-        self._feeds = feeds
         self._websocket = websocket
         self._outlet = Outlet(websocket)
         self._most = rooms.settings.get_int("server.client_buffer_bytes")
@@ -91,7 +89,7 @@ class Channel:
         for task in waits:
             task.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-        self.rooms.stages.end_leases(self.id)
+        self.rooms.stages.end_leases(self.caller.id)
 
     def _write(self, body: dict[str, Any]) -> None:
         if self._outlet.buffered > self._most:
@@ -120,8 +118,8 @@ class Channel:
             if method is None or method.server_only and self.session is not None:
                 raise failure.UnknownMethod(name)
             params = self._check_params(method, request.get("params"))
-            if method.handle_server is not None:
-                answer["result"] = await method.handle_server(self, params)
+            if not method.on_session:
+                answer["result"] = await self._call(method, params)
             else:
                 session = self._find_session(request, params)
                 if self.session is None:
@@ -129,8 +127,7 @@ class Channel:
                 if method.waits:
                     self._start_wait(session, method, params, answer)
                     return
-                assert method.handle is not None
-                answer["result"] = await method.handle(self, session, params)
+                answer["result"] = await self._call(method, params, session)
                 if self.session is None:
                     answer["session"] = session.name
         except Exception as problem:
@@ -138,7 +135,18 @@ class Channel:
         self._write(answer)
         self._start_subscriptions()
 
-    def _check_params(self, method: Method, given: Any) -> Any:
+    async def _call(self, method: Method, params: Model, session: Session | None = None) -> object:
+        if method.operation is None:
+            assert session is not None
+            return self.subscribe(session, params) if isinstance(params, Subscribe) else self.unsubscribe(session)
+        address = None if session is None else session.name
+        call = OperationCall(method.operation, method.spell(params), self.caller, address)
+        result = await call.make(self.rooms)
+        if method.shows is not None:
+            return {name: getattr(result, name) for name in method.shows.model_fields}
+        return {} if result is None else result
+
+    def _check_params(self, method: Method, given: object) -> Model:
         if given is None:
             given = {}
         if not isinstance(given, dict):
@@ -149,7 +157,7 @@ class Channel:
         except ValidationError as problem:
             raise failure.from_validation(problem, method.invalid) from None
 
-    def _find_session(self, request: dict[str, Any], params: Any) -> Session:
+    def _find_session(self, request: dict[str, Any], params: Model) -> Session:
         if self.session is not None:
             if request.get("session") not in (None, self.session.name):
                 raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
@@ -157,19 +165,15 @@ class Channel:
                 raise SessionNotFound(self.session.name)
             return self.session
         name = request.get("session")
-        if (
-            name is None
-            and "name" in type(params).model_fields
-            and "new_name" not in type(params).model_fields
-            or name is None
-            and getattr(params, "new_name", None) is not None
-        ):
+        # Some methods may name it among their parameters; to rename with one name alone, that is the new one.
+        is_new = isinstance(params, RenameParams) and params.new_name is None
+        if name is None and isinstance(params, NameParams) and not is_new:
             name = params.name
         if not isinstance(name, str):
-            raise failure.SessionRequired
+            raise SessionRequired
         return self.rooms.registry.get_session(name)
 
-    def _start_wait(self, session: Session, method: Method, params: Any, answer: dict[str, Any]) -> None:
+    def _start_wait(self, session: Session, method: Method, params: Model, answer: dict[str, Any]) -> None:
         """Run a wait beside the other requests; of those that are quick to repeat, a newer one replaces the older."""
         key = session.sid if method.replaces else secrets.token_hex(8)
         older = self._waits.pop(key, None)
@@ -181,10 +185,9 @@ class Channel:
             raise InvalidRequest(f"More than {MOST_WAITS} waits on one connection.", hint="Open another connection.")
 
         async def wait() -> None:
-            assert method.handle is not None
             ended: dict[str, Any] = {}
             try:
-                ended["result"] = await method.handle(self, session, params)
+                ended["result"] = await self._call(method, params, session)
             except Exception as problem:
                 ended["error"] = failure.to_wire(problem)[1]["error"]
             if self._waits.get(key) is mine:
@@ -197,15 +200,18 @@ class Channel:
 
     def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, Any]:
         """Replace the subscription on a session. It starts after the answer has been written."""
-        made = Subscription(self.rooms, self._feeds, session, self._outlet, wanted, named=self.session is None)
+        made = Subscription(
+            self.rooms.stages, self.rooms.feeds, session, self._outlet, wanted, named=self.session is None
+        )
         self.unsubscribe(session)
         self._subscriptions[session.sid] = made
         return {"events": sorted(made.events)}
 
-    def unsubscribe(self, session: Session) -> None:
+    def unsubscribe(self, session: Session) -> dict[str, Any]:
         older = self._subscriptions.pop(session.sid, None)
         if older is not None:
             older.close()
+        return {"events": []}
 
     def _start_subscriptions(self) -> None:
         for subscription in list(self._subscriptions.values()):
@@ -233,7 +239,7 @@ class Channel:
         def on_lifecycle(event: LifecycleEvent) -> None:
             if isinstance(event, SessionCreated):
                 follow(event.session)
-                self._tell_lifecycle("session_created", event.session.name, info=self.rooms.describe(event.session))
+                self._tell_lifecycle("session_created", event.session.name, info=describe(self.rooms, event.session))
             elif isinstance(event, SessionRenamed):
                 names = {"old_name": event.old, "new_name": event.session.name}
                 self._tell_lifecycle("session_renamed", event.session.name, **names)
@@ -258,6 +264,10 @@ class Channel:
         self._write({"event": event, "session": name, "name": name, **facts})
 
 
+def encode_event(body: dict[str, Any]) -> bytes:
+    return make_frame(dump_json(body))
+
+
 def _parse(raw: str | bytes) -> dict[str, Any]:
     try:
         request = json.loads(raw, parse_constant=_refuse_constant)
@@ -274,10 +284,10 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-async def serve_session(call: ApiCall, websocket: WebSocket) -> None:
-    session = call.rooms.session(call.session_name)
-    await Channel(call.rooms, call.rooms.feeds, call.caller, websocket, session).run()
+async def serve_session(call: Call, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
+    await Channel(call.rooms, call.caller, websocket, session).run()
 
 
-async def serve_server(call: ApiCall, websocket: WebSocket) -> None:
-    await Channel(call.rooms, call.rooms.feeds, call.caller, websocket).run()
+async def serve_server(call: Call, websocket: WebSocket) -> None:
+    await Channel(call.rooms, call.caller, websocket).run()

@@ -7,10 +7,7 @@ from typing import Any
 
 from pydantic import RootModel
 
-from wsh.http.error import ToolRefused
-from wsh.http.rooms import ApiCall
-from wsh.http.route import Answer, Route, dump_json
-from wsh.wire.tool import ToolFailure
+from wsh.http.route import Answer, Call, Route, dump_json
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 
@@ -19,7 +16,7 @@ class AnyJson(RootModel[Any]):
     """Whatever it is; the room that gets it checks it."""
 
 
-async def terminal(call: ApiCall) -> Answer:
+async def terminal(call: Call) -> Answer:
     """One contract request. Over plain HTTP the server's own folder and variables govern it."""
     from wsh.contract.caller import Caller
     from wsh.contract.endpoint import handle_terminal
@@ -30,16 +27,12 @@ async def terminal(call: ApiCall) -> Answer:
     return Answer(dump_json(payload), status)
 
 
-async def workspace(call: ApiCall) -> Answer:
+async def workspace(call: Call) -> Answer:
     from wsh.workspace.surroundings import ToolContext
     from wsh.workspace.tool import call_tool
 
     service = await call.rooms.workspace.get()
-    try:
-        found = await call_tool(service, call.path["tool"], call.body.root, ToolContext(os.getcwd()))
-    except ToolFailure as problem:
-        raise ToolRefused(problem) from None
-    return Answer(dump_json(found))
+    return Answer(dump_json(await call_tool(service, call.path["tool"], call.body.root, ToolContext(os.getcwd()))))
 
 
 ROUTES: tuple[Route, ...] = (

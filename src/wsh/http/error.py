@@ -167,13 +167,6 @@ class UnknownMethod(InvalidRequest):
         super().__init__(f"There is no method {method[:80]!r}.", hint="docs/http-api.md lists the methods.")
 
 
-class SessionRequired(InvalidRequest):
-    code = "session_required"
-
-    def __init__(self) -> None:
-        super().__init__("This method needs a session.", hint='Give the name as "session" beside "method".')
-
-
 _TOOL_CODES = {
     "INVALID_REQUEST": "invalid_request",
     "NOT_FOUND": "not_found",
@@ -217,6 +210,8 @@ def from_validation(problem: ValidationError, cls: type[InvalidRequest] = Invali
 
 def to_wire(error: BaseException) -> tuple[int, dict[str, Any]]:
     """Status and body of any exception. The unexpected is logged whole and leaves without its text."""
+    if isinstance(error, ToolFailure):
+        error = ToolRefused(error)
     if not isinstance(error, WshError):
         log.error("unexpected %s", type(error).__name__, exc_info=error)
         error = InternalError()

@@ -18,10 +18,10 @@ from starlette.websockets import WebSocket, WebSocketState
 
 from wsh.http import error as failure
 from wsh.http.auth import Authority
-from wsh.http.route import Answer, Call, Query, Route, Table, to_answer
+from wsh.http.route import Answer, Call, Route, Table, to_answer
 from wsh.http.serve import Peer
 from wsh.wire.caller import Caller
-from wsh.wire.error import InvalidRequest, Refused, ShuttingDown, TooLarge
+from wsh.wire.error import InvalidRequest, OwnerOnly, ShuttingDown, TooLarge
 
 log = logging.getLogger("wsh.http")
 
@@ -133,7 +133,7 @@ class Gateway:
             await self._wait_until_ready()
         route, path = self.table.find(scope["method"], segments)
         if route.owner_only and not caller.is_owner:
-            raise _refuse(caller)
+            raise OwnerOnly(caller.fault)
         query = read_query(route.query, scope["query_string"])
         body = await self._read_body(route, receive, headers)
         call = Call(self.rooms, caller, path, query, body, headers, scope)
@@ -346,15 +346,6 @@ def _find_unix_caller(peer: Peer) -> Caller | None:
     return Caller("agent", "inside", "unix", peer.pid, peer.fault)
 
 
-def _refuse(caller: Caller) -> Refused:
-    if caller.fault is None:
-        return Refused("Only the owner may do this.", hint="Use the owner's token; an agent's token is not enough.")
-    return Refused(
-        f"Only the owner may do this, and the process that asks {caller.fault}.",
-        hint="Do it in a terminal outside wsh, started like the server, or with the owner's token.",
-    )
-
-
 def read_headers(scope: Scope) -> dict[str, str]:
     """Lower-case names, trimmed values. A header that decides something may come once only."""
     found: dict[str, str] = {}
@@ -370,7 +361,7 @@ def read_headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-def read_query(model: type[Query] | None, raw: bytes) -> Any:
+def read_query(model: type[BaseModel] | None, raw: bytes) -> Any:
     if not raw and model is None:
         return None
     try:
@@ -387,7 +378,7 @@ def read_query(model: type[Query] | None, raw: bytes) -> Any:
             raise InvalidRequest("This request takes no parameters.", hint="Leave them out.")
         return None
     try:
-        return model.model_validate(values)
+        return model.model_validate_strings(values, strict=False)
     except ValidationError as problem:
         raise failure.from_validation(problem) from None
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
-from wsh.http.rooms import ApiCall
-from wsh.http.route import Answer, Route
+from wsh.http.route import Answer, Call, Route
+from wsh.http.server_route import facts_of
 from wsh.wire.error import CapabilityMissing, NotFound
 
 GROUP = "page"
@@ -67,18 +67,18 @@ def serve(path: str) -> Answer:
     return Answer(file.body, media_type=file.media_type, headers=headers)
 
 
-async def get_page(call: ApiCall) -> Answer:
+async def get_page(call: Call) -> Answer:
     if not str(call.scope["path"]).endswith("/"):
         # Its files are named relative to it, so that it works under any prefix.
-        return Answer(b"", 303, headers=(("location", f"{call.rooms.server.base_prefix}/ui/"),))
+        return Answer(b"", 303, headers=(("location", f"{facts_of(call).base_prefix}/ui/"),))
     return serve("index.html")
 
 
-async def get_file(call: ApiCall) -> Answer:
+async def get_file(call: Call) -> Answer:
     return serve(call.path["file"])
 
 
-async def get_asset(call: ApiCall) -> Answer:
+async def get_asset(call: Call) -> Answer:
     return serve(f"assets/{call.path['file']}")
 
 

@@ -12,7 +12,8 @@ import asyncio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.outlet import BINARY, Outlet, make_frame
-from wsh.http.rooms import ApiCall, Rooms, actor_of
+from wsh.http.route import Call
+from wsh.operation.context import Rooms
 from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.session.session import Session
 from wsh.terminal.key import parse_keys
@@ -74,7 +75,7 @@ class RawStream:
                 for key, raw in parse_keys(data):
                     control.divert(raw, key, viewer)
             else:
-                await self._session.send_input(data, actor_of(self._caller))
+                await self._session.send_input(data, self._caller.actor)
         except (SessionExited, SessionTaken):
             # Keys have no answer; the client sees that nothing comes of them.
             pass
@@ -127,6 +128,6 @@ class RawStream:
             self._outlet.close_soon(1000, "the session ended")
 
 
-async def serve_raw(call: ApiCall, websocket: WebSocket) -> None:
-    session = call.rooms.session(call.session_name)
+async def serve_raw(call: Call, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
     await RawStream(call.rooms, session, call.caller, websocket).run()

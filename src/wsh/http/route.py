@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -19,7 +19,9 @@ from wsh.http.error import MethodNotAllowed, RouteNotFound
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest
 
-Rooms = TypeVar("Rooms")
+if TYPE_CHECKING:
+    from wsh.operation.context import Rooms
+
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "WEBSOCKET"]
 
 
@@ -40,7 +42,7 @@ class Answer:
 
 
 @dataclass
-class Call(Generic[Rooms]):
+class Call:
     """One request, as far as it could be checked without asking the rooms."""
 
     rooms: Rooms
@@ -68,7 +70,7 @@ class Route:
     handler: Handler
     summary: str
     group: str
-    query: type[Query] | None = None
+    query: type[BaseModel] | None = None
     body: type[BaseModel] | type[bytes] | None = None
     answer: Any = None
     status: int = 200

@@ -1,38 +1,27 @@
-"""Routes about the server itself: health, sign-in, documents, persistence."""
+"""Routes of the HTTP server itself: health, sign-in, documents."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import resources
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from wsh.http.auth import COOKIE_S, Authority
 from wsh.http.error import AuthInvalid
 from wsh.http.openapi import make_document
 from wsh.http.route import Answer, Call, Query, Route, Table, dump_json
 from wsh.wire.error import Refused
-from wsh.wire.session import Health, Link, Persist, ServerInfo, Ticket
-from wsh.wire.version import VERSION
+from wsh.wire.session import Health, Link, Ticket
+
+if TYPE_CHECKING:
+    from wsh.operation.context import Lifetime
 
 DOCS_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-
-
-class Lifetime(Protocol):
-    """What decides how long the server lives."""
-
-    persistent: bool
-
-    def set_persistent(self, persistent: bool) -> None: ...
-
-    def stop(self, *, keep_sessions: bool) -> None: ...
 
 
 @dataclass
@@ -45,7 +34,6 @@ class ServerFacts:
     authority: Authority
     lifetime: Lifetime
     table: Table
-    policy_file: Path
     list_damage: Callable[[], list[str]] = list
     """What the sessions' room has to warn of, once it is open."""
     secure: bool = False
@@ -73,32 +61,38 @@ class ServerFacts:
         return self._documents[kind]
 
 
+def facts_of(call: Call) -> ServerFacts:
+    facts = call.rooms.server
+    assert isinstance(facts, ServerFacts)
+    return facts
+
+
 class LinkQuery(Query):
     code: str
 
 
-async def get_health(call: Call[Any]) -> bytes:
+async def get_health(call: Call) -> bytes:
     return b'{"status":"ok"}'
 
 
-async def get_root(call: Call[Any]) -> Answer:
-    facts: ServerFacts = call.rooms.server
+async def get_root(call: Call) -> Answer:
+    facts = facts_of(call)
     return Answer(b"", 303, headers=(("location", f"{facts.base_prefix}/{facts.home}"),))
 
 
-async def make_ticket(call: Call[Any]) -> Ticket:
-    facts: ServerFacts = call.rooms.server
+async def make_ticket(call: Call) -> Ticket:
+    facts = facts_of(call)
     return Ticket(ticket=facts.authority.tickets.issue(call.caller))
 
 
-async def make_link(call: Call[Any]) -> Link:
-    facts: ServerFacts = call.rooms.server
+async def make_link(call: Call) -> Link:
+    facts = facts_of(call)
     return Link(url=facts.make_link())
 
 
-async def open_link(call: Call[Any]) -> Answer:
+async def open_link(call: Call) -> Answer:
     """Trade a one-use code for a cookie. A HEAD (a preview) does not use the code up."""
-    facts: ServerFacts = call.rooms.server
+    facts = facts_of(call)
     home = f"{facts.base_prefix}/{facts.home}"
     if call.scope["method"] == "HEAD":
         return Answer(b"", 303, headers=(("location", home),))
@@ -112,13 +106,13 @@ async def open_link(call: Call[Any]) -> Answer:
     return Answer(b"", 303, headers=(("location", home), ("set-cookie", cookie)))
 
 
-async def get_openapi_json(call: Call[Any]) -> bytes:
-    facts: ServerFacts = call.rooms.server
+async def get_openapi_json(call: Call) -> bytes:
+    facts = facts_of(call)
     return facts.document("json")
 
 
-async def get_openapi_yaml(call: Call[Any]) -> Answer:
-    facts: ServerFacts = call.rooms.server
+async def get_openapi_yaml(call: Call) -> Answer:
+    facts = facts_of(call)
     return Answer(facts.document("yaml"), media_type="application/yaml")
 
 
@@ -126,64 +120,23 @@ def _static(name: str) -> bytes:
     return (resources.files("wsh.http") / "page" / name).read_bytes()
 
 
-async def get_docs(call: Call[Any]) -> Answer:
-    facts: ServerFacts = call.rooms.server
+async def get_docs(call: Call) -> Answer:
+    facts = facts_of(call)
     body = _static("docs.html").replace(b"{{prefix}}", facts.base_prefix.encode())
     return Answer(body, media_type="text/html; charset=utf-8", headers=(("content-security-policy", DOCS_POLICY),))
 
 
-async def get_docs_script(call: Call[Any]) -> Answer:
+async def get_docs_script(call: Call) -> Answer:
     return Answer(_static("docs.js"), media_type="text/javascript; charset=utf-8")
 
 
-async def get_docs_style(call: Call[Any]) -> Answer:
+async def get_docs_style(call: Call) -> Answer:
     return Answer(_static("docs.css"), media_type="text/css; charset=utf-8")
 
 
-async def get_info(call: Call[Any]) -> ServerInfo:
-    facts: ServerFacts = call.rooms.server
-    warnings = await asyncio.to_thread(_list_warnings, facts.policy_file)
-    return ServerInfo(
-        hostname=facts.hostname,
-        version=VERSION,
-        server_id=facts.server_id,
-        warnings=[*warnings, *facts.list_damage()],
-    )
-
-
-def _list_warnings(policy_file: Path) -> list[str]:
-    """What the owner should know at once. Reads a file and, the first time, imports a room: not on the loop."""
-    from wsh.policy.store import PolicyStore
-
-    warning = PolicyStore(policy_file).warning
-    return [] if warning is None else [warning]
-
-
-async def get_persist(call: Call[Any]) -> Persist:
-    facts: ServerFacts = call.rooms.server
-    return Persist(persistent=facts.lifetime.persistent)
-
-
-async def set_persist(call: Call[Any]) -> Persist:
-    facts: ServerFacts = call.rooms.server
-    facts.lifetime.set_persistent(call.body.persistent)
-    return Persist(persistent=facts.lifetime.persistent)
-
-
-class StopQuery(Query):
-    keep: bool = False
-
-
-async def stop_server(call: Call[Any]) -> Answer:
-    """End the server after this answer; with `keep`, the sessions stay for the next one."""
-    facts: ServerFacts = call.rooms.server
-    facts.lifetime.stop(keep_sessions=call.query.keep)
-    return Answer(dump_json({"stopping": True, "pid": os.getpid()}), 202)
-
-
-async def get_token(call: Call[Any]) -> Answer:
+async def get_token(call: Call) -> Answer:
     """The owner's token, for `wsh token`; on the unix socket alone, where the kernel vouches for the user."""
-    facts: ServerFacts = call.rooms.server
+    facts = facts_of(call)
     if call.caller.proof != "unix":
         raise Refused("The token is told on the unix socket alone.", hint="Run `wsh token` on the server's machine.")
     return Answer(dump_json({"token": facts.authority.tokens.owner}))
@@ -249,29 +202,6 @@ ROUTES: tuple[Route, ...] = (
         "The owner's token, on the unix socket.",
         GROUP,
         answer='{"token"}',
-        owner_only=True,
-    ),
-    Route("GET", "/server/info", get_info, "Which server this is.", GROUP, answer=ServerInfo),
-    Route("GET", "/server/persist", get_persist, "Whether it stays without clients.", GROUP, answer=Persist),
-    Route(
-        "PUT",
-        "/server/persist",
-        set_persist,
-        "Make it stay, or not.",
-        GROUP,
-        body=Persist,
-        answer=Persist,
-        owner_only=True,
-    ),
-    Route(
-        "POST",
-        "/server/stop",
-        stop_server,
-        "End the server, and the sessions unless `keep`.",
-        GROUP,
-        query=StopQuery,
-        answer="What it is about to do.",
-        status=202,
         owner_only=True,
     ),
 )

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from wsh.http.feed import Feed, Feeds
 from wsh.http.outlet import Outlet
-from wsh.http.rooms import Rooms
 from wsh.session.event import Destroyed, Output, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementChanged
+from wsh.visual.feed import Feed, Feeds
 from wsh.visual.input import FocusChanged, InputEvent, ModeChanged
 from wsh.visual.stage import StageEvent
+from wsh.visual.stages import Stages
 from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Format, Model
 
@@ -58,12 +58,12 @@ def check_events(given: list[str]) -> frozenset[str]:
 
 class Subscription:
     def __init__(
-        self, rooms: Rooms, feeds: Feeds, session: Session, outlet: Outlet, wanted: Subscribe, *, named: bool
+        self, stages: Stages, feeds: Feeds, session: Session, outlet: Outlet, wanted: Subscribe, *, named: bool
     ) -> None:
         self.session = session
         self.events = check_events(wanted.events)
         self.named = named
-        self._rooms = rooms
+        self._stages = stages
         self._feeds = feeds
         self._outlet = outlet
         self._wanted = wanted
@@ -87,7 +87,7 @@ class Subscription:
         self._feed = self._feeds.join(self.session, self._wanted.format, self._wanted.interval_ms, self)
         self._send(self._feed.sync())
         if {"input", "overlay"} & self.events:
-            self._stops.append(self._rooms.stages.of(self.session).subscribe(self._on_stage))
+            self._stops.append(self._stages.of(self.session).subscribe(self._on_stage))
         if self._watches_idle:
             self._stops.append(self.session.listeners.add(self._on_session))
             self._look_at_silence()
@@ -157,7 +157,7 @@ class Subscription:
             self._idle = self._loop.call_later(self._idle_s - silent_s + 0.001, self._look_at_silence)
         elif not self._is_idle:
             self._is_idle = True
-            screen = self._rooms.screen(self.session, self._wanted.format)
+            screen = self._stages.read_screen(self.session, self._wanted.format)
             self._send_or_skip({"event": "idle", "generation": self.session.generation, "screen": screen})
 
     # the stage

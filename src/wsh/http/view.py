@@ -16,8 +16,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.outlet import BINARY, TEXT, Outlet, make_frame
-from wsh.http.rooms import ApiCall
-from wsh.http.route import Query
+from wsh.http.route import Call, Query
 from wsh.visual.viewer import Viewer, Viewers
 from wsh.wire.error import InvalidRequest, Refused, WshError
 from wsh.wire.model import Model
@@ -84,8 +83,8 @@ class _Connection:
         self.outlet.close_soon(1000, reason)
 
 
-async def serve_view(call: ApiCall, websocket: WebSocket) -> None:
-    session = call.rooms.session(call.session_name)
+async def serve_view(call: Call, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
     asked: ViewQuery = call.query
     viewers = call.rooms.stages.viewers_of(session)
     connection = _Connection(websocket)

@@ -10,25 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
+
+from wsh.wire.caller import Actor as Actor
+from wsh.wire.caller import ActorKind as ActorKind
 
 log = logging.getLogger(__name__)
 
 Event = TypeVar("Event")
-
-ActorKind: TypeAlias = Literal["agent", "person", "server"]
-
-
-@dataclass(frozen=True)
-class Actor:
-    """Who does something: an agent, a person at a viewer, or the server itself."""
-
-    kind: ActorKind
-    id: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.id}"
-
 
 SERVER = Actor("server", "wsh")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementLimits
 from wsh.visual.stage import Stage
 from wsh.visual.viewer import SizePolicy, Viewers
+from wsh.wire.model import Format
 from wsh.wire.setting import Settings
 
 
@@ -61,6 +62,14 @@ class Stages:
         """The session's stage, if anybody has asked for it yet."""
         found = self._stages.get(session.sid)
         return found[0] if found is not None else None
+
+    def read_screen(self, session: Session, format: Format) -> dict[str, Any]:
+        """What a session shows, as it goes on the wire; the mode is the stage's, where there is one."""
+        shown = session.terminal.screen(format == "styled").to_wire()
+        stage = self.find(session)
+        if stage is not None:
+            shown["mode"] = stage.mode
+        return shown
 
     def end_leases(self, owner: str) -> None:
         """`owner` is gone: what it captured is released, in every session."""

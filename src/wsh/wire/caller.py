@@ -1,13 +1,26 @@
-"""Who makes a request, as every door knows it. Standard library only."""
+"""Who makes a request, as every door knows it and every room gets it. Standard library only."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wsh.wire.token import Role
 
+ActorKind: TypeAlias = Literal["agent", "person", "server"]
 Proof: TypeAlias = Literal["token", "unix", "cookie", "ticket"]
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who does something, as it is kept: an agent, a person, or the server itself."""
+
+    kind: ActorKind
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
 
 
 @dataclass(frozen=True)
@@ -21,12 +34,25 @@ class Caller:
     """The process at the other end, where the kernel says so."""
     fault: str | None = field(default=None, compare=False)
     """Why a process of the owner's user counts as an agent: see `wsh.wire.owner`."""
+    connection: str = ""
+    """The connection that owns what its calls make, where there is one; else the holder of the token owns it."""
+    client: str = ""
+    """The calling program's own name for itself; untrusted, for people to read."""
+    cwd: str = ""
+    """Where the connection works."""
+    environ: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The ALLOWED_*, PM_* and WSH_* variables that govern the connection."""
 
     @property
     def id(self) -> str:
-        """Stable for one holder of a token; differs between processes on the unix socket."""
-        return f"{self.role}:{self.name}" + (f":{self.pid}" if self.pid is not None else "")
+        """Owns what calls make: the connection, or the holder of a token; processes on the unix socket differ."""
+        return self.connection or f"{self.role}:{self.name}" + (f":{self.pid}" if self.pid is not None else "")
 
     @property
     def is_owner(self) -> bool:
         return self.role == "owner"
+
+    @property
+    def actor(self) -> Actor:
+        """The owner is a person, also when a script types for them."""
+        return Actor("person" if self.is_owner else "agent", (self.client or self.name)[:64])

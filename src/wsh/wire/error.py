@@ -163,6 +163,13 @@ class NotFocusable(InvalidRequest):
 # what the caller named is not there
 
 
+class SessionRequired(InvalidRequest):
+    code = "session_required"
+
+    def __init__(self) -> None:
+        super().__init__("This method needs a session.", hint='Give the name as "session" beside "method".')
+
+
 class NotFound(WshError):
     code = "not_found"
     blame: ClassVar[Blame] = "caller"
@@ -503,6 +510,21 @@ class Refused(WshError):
 
     code = "forbidden"
     blame: ClassVar[Blame] = "policy"
+
+
+class OwnerOnly(Refused):
+    """`fault` says why a process of the owner's user counts as an agent."""
+
+    def __init__(self, fault: str | None = None) -> None:
+        if fault is None:
+            super().__init__(
+                "Only the owner may do this.", hint="Use the owner's token; an agent's token is not enough."
+            )
+        else:
+            super().__init__(
+                f"Only the owner may do this, and the process that asks {fault}.",
+                hint="Do it in a terminal outside wsh, started like the server, or with the owner's token.",
+            )
 
 
 def _tree(root: type[WshError]) -> list[type[WshError]]:

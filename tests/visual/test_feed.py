@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.http.talk import Mirror
-from wsh.http.feed import LINES_PER_TICK, Feed, Feeds
+from wsh.http.channel import encode_event
 from wsh.http.outlet import make_frame
-from wsh.http.rooms import Rooms
 from wsh.http.subscription import Subscribe, Subscription
 from wsh.session.event import Exited, Listeners, Output, Resized, ScreenModeChanged, SessionEvent
 from wsh.session.session import Session
 from wsh.terminal.terminal import Terminal
+from wsh.visual.feed import LINES_PER_TICK, Feed, Feeds
 from wsh.visual.stages import Stages
 from wsh.wire.setting import Settings
 
@@ -81,10 +81,8 @@ def decode(frames: bytes) -> list[dict[str, Any]]:
     return found
 
 
-def make_rooms(program: Program) -> tuple[Rooms, Session]:
-    nobody = cast(Any, None)
-    rooms = Rooms(Settings(), nobody, nobody, nobody, Stages(Settings()), nobody, nobody, nobody)
-    return rooms, cast(Session, program)
+def set_up(program: Program) -> tuple[Stages, Session]:
+    return Stages(Settings()), cast(Session, program)
 
 
 printed = st.lists(
@@ -125,8 +123,8 @@ steps = st.lists(st.one_of(printed, st.tuples(st.integers(1, 12), st.integers(1,
 def test_differences_applied_to_the_last_sync_give_the_screen(happened: list[Any], format: Any, data: Any) -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, format, 0)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, format, 0)
         reader, mirror = Reader("diffs"), Mirror()
         feed.join(reader)
         mirror.take(feed.sync())
@@ -134,13 +132,13 @@ def test_differences_applied_to_the_last_sync_give_the_screen(happened: list[Any
             if isinstance(step, bytes):
                 program.print(step)
             else:
-                rooms.stages.of(session).resize(*step)
+                stages.of(session).resize(*step)
             if data.draw(st.booleans()):
                 feed._tick()
         feed._tick()
         for event in reader.heard:
             mirror.take(event)
-        assert mirror.screen == json.loads(json.dumps(rooms.screen(session, format)))
+        assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, format)))
         feed.leave(reader)
         program.terminal.close()
 
@@ -152,8 +150,8 @@ def test_differences_applied_to_the_last_sync_give_the_screen(happened: list[Any
 def test_line_events_tell_every_line_in_its_last_form(batches: list[list[str]]) -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, "plain", 0)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 0)
         reader = Reader("lines")
         feed.join(reader)
         for batch in batches:
@@ -175,8 +173,8 @@ def test_line_events_tell_every_line_in_its_last_form(batches: list[list[str]]) 
 def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feeds = Feeds(rooms)
+        stages, session = set_up(program)
+        feeds = Feeds(stages, encode_event)
         readers = [Reader("diffs") for _ in range(5)]
         named = Reader("diffs", named=True)
         joined = [feeds.join(session, "styled", 20, reader) for reader in [*readers, named]]
@@ -196,8 +194,8 @@ def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
 def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, "plain", 100)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 100)
         reader = Reader("diffs")
         feed.join(reader)
         loop = asyncio.get_running_loop()
@@ -218,8 +216,8 @@ def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None
 def test_more_lines_than_can_be_told_are_a_lag_and_a_sync() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, "plain", 0)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 0)
         reader = Reader("lines")
         feed.join(reader)
         program.print(b"".join(b"%d\r\n" % n for n in range(LINES_PER_TICK + 100)))
@@ -234,8 +232,8 @@ def test_more_lines_than_can_be_told_are_a_lag_and_a_sync() -> None:
 def test_the_line_under_the_cursor_is_told_to_lines_when_it_has_settled() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, "plain", 0)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 0)
         lines, chars = Reader("lines"), Reader("chars")
         feed.join(lines)
         feed.join(chars)
@@ -255,8 +253,8 @@ def test_the_line_under_the_cursor_is_told_to_lines_when_it_has_settled() -> Non
 def test_exit_is_told_after_the_last_news() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
-        feed = Feed(rooms, session, "plain", 10_000)
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 10_000)
         reader = Reader("diffs", "exit")
         feed.join(reader)
         feed._tick()
@@ -284,10 +282,12 @@ class FakeOutlet:
 def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from() -> None:
     async def main() -> None:
         program = Program()
-        rooms, session = make_rooms(program)
+        stages, session = set_up(program)
         outlet = FakeOutlet()
         wanted = Subscribe(events=["diffs"], interval_ms=5, format="plain")
-        subscription = Subscription(rooms, Feeds(rooms), session, cast(Any, outlet), wanted, named=False)
+        subscription = Subscription(
+            stages, Feeds(stages, encode_event), session, cast(Any, outlet), wanted, named=False
+        )
         subscription.start()
         mirror = Mirror()
         outlet.buffered = 10**9
@@ -303,7 +303,7 @@ def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from(
         assert outlet.written[1]["skipped"] > 0
         for event in outlet.written:
             mirror.take(event)
-        assert mirror.screen == json.loads(json.dumps(rooms.screen(session, "plain")))
+        assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, "plain")))
         subscription.close()
         program.terminal.close()
 

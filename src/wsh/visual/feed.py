@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from wsh.http.outlet import make_frame
-from wsh.http.rooms import Rooms
-from wsh.http.route import dump_json
 from wsh.session.event import (
     Bell,
     CommandFinished,
@@ -28,6 +25,7 @@ from wsh.session.event import (
 )
 from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
+from wsh.visual.stages import Stages
 from wsh.wire.model import Format
 
 LINES_PER_TICK = 500
@@ -38,6 +36,8 @@ SCREEN_EVENTS = frozenset({"lines", "chars", "cursor", "mode", "diffs"})
 
 Event = tuple[frozenset[str], dict[str, Any]]
 """Which subscriptions want it (any of these names), and what it says."""
+Encode: TypeAlias = Callable[[dict[str, Any]], bytes]
+"""How the door writes one event."""
 
 
 class Member(Protocol):
@@ -50,10 +50,11 @@ class Member(Protocol):
 
 
 class Feed:
-    def __init__(self, rooms: Rooms, session: Session, format: Format, interval_ms: int) -> None:
+    def __init__(self, stages: Stages, encode: Encode, session: Session, format: Format, interval_ms: int) -> None:
         self.session = session
         self.format = format
-        self._rooms = rooms
+        self._stages = stages
+        self._encode = encode
         self._interval_s = max(interval_ms, 5) / 1000
         self._loop = asyncio.get_running_loop()
         self._members: list[Member] = []
@@ -73,7 +74,7 @@ class Feed:
 
     def join(self, member: Member) -> None:
         if not self._members:
-            stage = self._rooms.stages.of(self.session)
+            stage = self._stages.of(self.session)
             self._stops = [self.session.listeners.add(self._on_session), stage.subscribe(self._on_stage)]
             self._screen = None
         self._members.append(member)
@@ -160,7 +161,7 @@ class Feed:
     # differences
 
     def _look(self) -> dict[str, Any]:
-        return self._rooms.screen(self.session, self.format)
+        return self._stages.read_screen(self.session, self.format)
 
     def _collect(self) -> list[Event]:
         events: list[Event] = []
@@ -279,7 +280,7 @@ class Feed:
                 member.deliver(frames, count)
 
     def encode(self, body: dict[str, Any], named: bool) -> bytes:
-        return make_frame(dump_json({**body, "session": self.session.name} if named else body))
+        return self._encode({**body, "session": self.session.name} if named else body)
 
 
 def _why_reset(old: dict[str, Any], new: dict[str, Any]) -> str | None:
@@ -295,15 +296,16 @@ def _why_reset(old: dict[str, Any], new: dict[str, Any]) -> str | None:
 class Feeds:
     """All feeds, by session, format and interval."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, stages: Stages, encode: Encode) -> None:
+        self._stages = stages
+        self._encode = encode
         self._feeds: dict[tuple[str, Format, int], Feed] = {}
 
     def join(self, session: Session, format: Format, interval_ms: int, member: Member) -> Feed:
         key = (session.sid, format, interval_ms)
         feed = self._feeds.get(key)
         if feed is None:
-            feed = self._feeds[key] = Feed(self._rooms, session, format, interval_ms)
+            feed = self._feeds[key] = Feed(self._stages, self._encode, session, format, interval_ms)
         feed.join(member)
         return feed
 

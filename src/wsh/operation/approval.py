@@ -1,4 +1,4 @@
-"""Routes for the person who approves: what waits, what the desktop shows of it, and, where the user permits it, an answer.
+"""For the person who approves: what waits, what the desktop shows of it, and, where the user permits it, an answer.
 
 The desktop program decides and runs; an answer is only handed on to it. Never with an agent's token, never while the
 setting `approvals.web` is off.
@@ -7,17 +7,16 @@ setting `approvals.web` is off.
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from wsh.http.rooms import ApiCall
-from wsh.http.route import Route
+from wsh.operation.context import Context
+from wsh.operation.operation import Json, operation
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, Refused
 from wsh.wire.model import Model
 
-GROUP = "approvals"
 SETTING = "approvals.web"
 
 Text = Annotated[str, Field(max_length=100_000)]
@@ -35,9 +34,15 @@ class AnswerBody(Model):
     reason: Annotated[str, Field(max_length=4096)] | None = None
 
 
-async def list_approvals(call: ApiCall) -> dict[str, Any]:
-    contract = await call.rooms.contract.get()
-    enabled = call.rooms.settings.get_bool(SETTING)
+class AnswerParams(AnswerBody):
+    id: str
+
+
+@operation(who="owner", manner="reads")
+async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answered_in}`"]:
+    """Requests that wait for a person at the desktop program, with the evidence, and what became of the last ones."""
+    contract = await context.rooms.contract.get()
+    enabled = context.rooms.settings.get_bool(SETTING)
     return {
         "requests": [
             {**entry.to_wire(), "answerable": enabled and entry.is_answerable}
@@ -47,30 +52,34 @@ async def list_approvals(call: ApiCall) -> dict[str, Any]:
     }
 
 
-async def answer_approval(call: ApiCall) -> dict[str, Any]:
+@operation(
+    who="owner",
+    errors=("forbidden", "approval_not_found", "approval_settled", "approval_changed", "confirmation_needed"),
+)
+async def answer_approval(context: Context, params: AnswerParams) -> Annotated[Json, "The request as it then stands."]:
+    """Approve or decline one of them, where the setting approvals.web permits it."""
     from wsh.contract.answer import Answer, answer_request
 
-    if not call.rooms.settings.get_bool(SETTING):
+    if not context.rooms.settings.get_bool(SETTING):
         raise Refused(
             f"Approvals are not answered here: the setting {SETTING} is off.",
             hint=f"Answer in interactive-terminal, or set {SETTING} = true in config.toml and restart server and window.",
             setting=SETTING,
         )
-    body: AnswerBody = call.body
-    _check(body)
-    contract = await call.rooms.contract.get()
+    _check(params)
+    contract = await context.rooms.contract.get()
     route = contract.interactive
     answer = Answer(
-        digest=body.digest,
-        yes=body.decision == "approve",
-        by=describe_answerer(call.caller),
-        scope=body.scope or "once",
-        reason=body.reason,
-        argv=_split(body.command) if body.command is not None else None,
-        rule=body.rule,
-        held=body.confirm or False,
+        digest=params.digest,
+        yes=params.decision == "approve",
+        by=describe_answerer(context.caller),
+        scope=params.scope or "once",
+        reason=params.reason,
+        argv=_split(params.command) if params.command is not None else None,
+        rule=params.rule,
+        held=params.confirm or False,
     )
-    entry = await answer_request(route.waiting, route.gate, call.path["id"], answer)
+    entry = await answer_request(route.waiting, route.gate, params.id, answer)
     return {**entry.to_wire(), "answerable": False}
 
 
@@ -100,27 +109,3 @@ def _split(command: str) -> list[str]:
     if not words:
         raise InvalidRequest("command is empty.", hint="Decline instead, or leave it out.")
     return words
-
-
-ROUTES: tuple[Route, ...] = (
-    Route(
-        "GET",
-        "/approvals",
-        list_approvals,
-        "Requests that wait for a person at the desktop program, with the evidence, and what became of the last ones.",
-        GROUP,
-        answer="`{requests, answered_in}`",
-        owner_only=True,
-    ),
-    Route(
-        "POST",
-        "/approvals/{id}",
-        answer_approval,
-        "Approve or decline one of them, where the setting approvals.web permits it.",
-        GROUP,
-        body=AnswerBody,
-        answer="The request as it then stands.",
-        errors=("forbidden", "approval_not_found", "approval_settled", "approval_changed", "confirmation_needed"),
-        owner_only=True,
-    ),
-)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from wsh.wire.error import ShuttingDown
 
@@ -31,13 +30,3 @@ class Late(Generic[Thing]):
 
     async def get(self) -> Thing:
         return await asyncio.shield(self._future)
-
-
-def serve_late(late: Late[Any]) -> Callable[..., Awaitable[None]]:
-    """An ASGI application that is another one, once that is there."""
-
-    async def serve(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        app = await late.get()
-        await app(scope, receive, send)
-
-    return serve

@@ -1,0 +1,113 @@
+"""From an operation to a route: where its parameters stand, and what of its result is shown.
+
+What the path names stands in the path (`{name}` is the session); the rest is read from the query of a GET and from the JSON body
+of every other method, unless the line says otherwise. The model of that rest is the base of the parameters that has none of the
+path's fields.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from wsh.http.error import from_validation
+from wsh.http.route import Answer, Call, Method, Route, to_answer
+from wsh.operation.operation import NOTHING, File, Nothing, Operation, OperationCall
+from wsh.wire.model import Model
+
+SESSION = "name"
+AS_IT_IS = object()
+
+
+def offer(
+    method: Method,
+    path: str,
+    operation: Operation,
+    group: str,
+    *,
+    status: int = 200,
+    shows: object = AS_IT_IS,
+    in_query: bool | None = None,
+    raw: str | None = None,
+    media_type: str = "application/json",
+) -> Route:
+    """A route that calls `operation`.
+
+    `shows` is the published answer where it is less than the result: None, or a model. `raw` names the parameter that the body
+    is as it stands.
+    """
+    named = [name for name in re.findall(r"\{(\w+)\}", path) if name != SESSION]
+    rest = _find_rest(operation.params, named)
+    queried = method == "GET" if in_query is None else in_query
+
+    async def serve(call: Call) -> Answer:
+        given = call.query if queried else call.body
+        if raw is not None:
+            given = operation.params.model_construct(**{raw: given})
+        params = _join(operation, given, {name: call.path[name] for name in named})
+        made = OperationCall(operation, params, call.caller, call.path.get(SESSION))
+        return show(await made.make(call.rooms), shows, status)
+
+    return Route(
+        method,
+        path,
+        serve,
+        operation.summary,
+        group,
+        query=rest if queried else None,
+        body=bytes if raw is not None else None if queried else rest,
+        answer=operation.result if shows is AS_IT_IS else shows,
+        status=status,
+        errors=operation.errors,
+        owner_only=operation.who == "owner",
+        waits=operation.manner == "waits",
+        invalid=operation.invalid,
+        media_type=media_type,
+    )
+
+
+def _find_rest(params: type[Model], named: list[str]) -> type[Model] | None:
+    """What is left of the parameters beside those in the path; None for nothing."""
+    if params is Nothing:
+        return None
+    for base in params.__mro__:
+        if base is Model:
+            return None
+        if issubclass(base, Model) and not set(named) & set(base.model_fields):
+            return base
+    return None
+
+
+def _join(operation: Operation, given: Model | None, named: dict[str, str]) -> Model:
+    """Parameters of what was checked already and of what the path names. A name that cannot be one names nothing."""
+    if not named:
+        return NOTHING if given is None else given
+    try:
+        found = {name: _adapter(operation.params, name).validate_strings(named[name], strict=False) for name in named}
+    except ValidationError as problem:
+        if operation.missing is not None:
+            raise operation.missing(next(iter(named.values()))[:80]) from None
+        raise from_validation(problem, operation.invalid) from None
+    if given is None:
+        return operation.params.model_construct(_fields_set=set(found), **found)
+    fields = {name: getattr(given, name) for name in type(given).model_fields}
+    return operation.params.model_construct(_fields_set=given.model_fields_set | set(found), **fields, **found)
+
+
+@cache
+def _adapter(params: type[Model], name: str) -> TypeAdapter[object]:
+    return TypeAdapter(cast("type[object]", params.model_fields[name].rebuild_annotation()))
+
+
+def show(result: object, shows: object, status: int) -> Answer:
+    """A result as an answer; of a model only the published fields, where those are fewer."""
+    if isinstance(result, File):
+        return Answer(result.body, status, result.media_type)
+    if shows is None or result is None:
+        return to_answer(None, status)
+    if isinstance(shows, type) and issubclass(shows, BaseModel):
+        return to_answer({name: getattr(result, name) for name in shows.model_fields}, status)
+    return to_answer(result, status)

@@ -1,0 +1,97 @@
+"""What an operation may ask: the rooms, and who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from wsh.operation.late import Late
+from wsh.session.presence import Clients
+from wsh.session.registry import SessionRegistry
+from wsh.session.session import Session
+from wsh.visual.feed import Feeds
+from wsh.visual.stage import Stage
+from wsh.visual.stages import Stages
+from wsh.wire.caller import Caller
+from wsh.wire.place import Places
+from wsh.wire.setting import Settings
+from wsh.wire.tool import Stream
+
+if TYPE_CHECKING:
+    from wsh.contract.dispatch import Contract
+    from wsh.workspace.service import WorkspaceService
+
+
+class Progress(Protocol):
+    """Tells the caller how it goes, where the door can."""
+
+    def __call__(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None: ...
+
+
+def ignore_progress(message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
+    pass
+
+
+class Lifetime(Protocol):
+    """What decides how long the server lives."""
+
+    persistent: bool
+
+    def set_persistent(self, persistent: bool) -> None: ...
+
+    def stop(self, *, keep_sessions: bool) -> None: ...
+
+
+class ServerState(Protocol):
+    """The server as a whole. `list_damage` is what the sessions' room has to warn of."""
+
+    @property
+    def hostname(self) -> str: ...
+
+    @property
+    def server_id(self) -> str: ...
+
+    @property
+    def lifetime(self) -> Lifetime: ...
+
+    @property
+    def list_damage(self) -> Callable[[], list[str]]: ...
+
+
+@dataclass
+class Rooms:
+    """The rooms that operations work with. The late ones open beside the first requests."""
+
+    settings: Settings
+    places: Places
+    server: ServerState
+    clients: Clients
+    stages: Stages
+    feeds: Feeds
+    registry: SessionRegistry
+    contract: Late[Contract]
+    workspace: Late[WorkspaceService]
+    list_guests: Callable[[], list[dict[str, object]]] = list
+    """Clients that other doors know of."""
+
+    def cap_wait(self, max_wait_ms: int) -> int:
+        return min(max_wait_ms, self.settings.get_int("server.max_wait_ms"))
+
+
+@dataclass(frozen=True)
+class Context:
+    rooms: Rooms
+    caller: Caller
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class OnSession(Context):
+    """For an operation on one session."""
+
+    session: Session
+
+    @property
+    def stage(self) -> Stage:
+        return self.rooms.stages.of(self.session)

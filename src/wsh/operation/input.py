@@ -1,0 +1,57 @@
+"""Typing into a session: text, bytes, or keys by name."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Literal
+
+from wsh.operation.context import OnSession
+from wsh.operation.operation import operation
+from wsh.terminal.key import encode_key
+from wsh.wire.error import InvalidRequest
+from wsh.wire.model import Model, Shown
+from wsh.wire.session import Keys
+
+_INPUT = ("session_not_found", "session_exited", "session_taken", "idle_timeout", "resource_limit_reached")
+
+
+class InputParams(Model):
+    """Bytes are typed as they are; of a text, `encoding` says how it is written."""
+
+    data: str | bytes
+    encoding: Literal["utf8", "base64", "keys"] = "utf8"
+
+
+class Generation(Shown):
+    generation: int
+    """Counts output; the moment before the input."""
+
+
+@operation(errors=_INPUT)
+async def send_input(on: OnSession, params: InputParams) -> Generation:
+    """Type these bytes."""
+    return Generation(generation=await on.session.send_input(_decode(on, params), on.caller.actor))
+
+
+@operation(errors=(*_INPUT, "invalid_key"))
+async def send_keys(on: OnSession, params: Keys) -> Generation:
+    """Press these keys."""
+    return Generation(generation=await on.session.send_input(_press(on, params.keys), on.caller.actor))
+
+
+def _press(on: OnSession, keys: list[str]) -> bytes:
+    return b"".join(encode_key(key, on.session.terminal) for key in keys)
+
+
+def _decode(on: OnSession, params: InputParams) -> bytes:
+    if isinstance(params.data, bytes):
+        return params.data
+    if params.encoding == "utf8":
+        return params.data.encode("utf-8", "surrogateescape")
+    if params.encoding == "keys":
+        return _press(on, params.data.split())
+    try:
+        return base64.b64decode(params.data, validate=True)
+    except binascii.Error:
+        raise InvalidRequest("The data is not base64.", hint="Use encoding 'utf8' for text.") from None

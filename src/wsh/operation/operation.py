@@ -1,0 +1,122 @@
+"""What an operation is, and a call of one as a value.
+
+    @operation(errors=("session_not_found",))
+    async def resize(on: OnSession, params: Resize) -> SessionInfo:
+        "Give it another size."
+
+That is a whole declaration: the name, the parameters, the result, whether it is about one session, and the summary are read
+from the function. A result that is made as JSON at once says which model describes it: `Annotated[Json, Screen]`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+from wsh.operation.context import Context, OnSession, Progress, Rooms, ignore_progress
+from wsh.wire.caller import Caller
+from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
+from wsh.wire.model import Model
+
+Json: TypeAlias = dict[str, object]
+"""A result that is JSON already."""
+Who: TypeAlias = Literal["owner", "agent"]
+"""The least that a caller must be: an owner may do all that an agent may."""
+Manner: TypeAlias = Literal["writes", "reads", "waits"]
+Run: TypeAlias = Callable[..., Awaitable[object]]
+
+
+class Nothing(Model):
+    """No parameters."""
+
+
+NOTHING = Nothing()
+
+
+@dataclass(frozen=True)
+class File:
+    """A result that is a file."""
+
+    body: bytes
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One declaration. `invalid` is raised for parameters that cannot be, `missing` for an id that cannot be one."""
+
+    name: str
+    run: Run = field(repr=False)
+    summary: str
+    params: type[Model]
+    result: object
+    """What describes the result: a model, a list of one, a sentence, or None."""
+    on_session: bool
+    who: Who = "agent"
+    manner: Manner = "writes"
+    errors: tuple[str, ...] = ()
+    invalid: type[InvalidRequest] = InvalidRequest
+    missing: Callable[[str], NotFound] | None = None
+
+
+@dataclass(frozen=True)
+class OperationCall:
+    """A call as a value: it can be checked, allowed, recorded, and made elsewhere. `session` is the address of one."""
+
+    operation: Operation
+    params: Model
+    caller: Caller
+    session: str | None = None
+
+    def check(self) -> None:
+        """Raises OwnerOnly where the caller may not."""
+        if self.operation.who == "owner" and not self.caller.is_owner:
+            raise OwnerOnly(self.caller.fault)
+
+    async def make(self, rooms: Rooms, progress: Progress = ignore_progress) -> object:
+        self.check()
+        operation = self.operation
+        if operation.on_session:
+            if self.session is None:
+                raise SessionRequired
+            context: Context = OnSession(rooms, self.caller, progress, rooms.registry.get_session(self.session))
+        else:
+            context = Context(rooms, self.caller, progress)
+        if operation.params is Nothing:
+            return await operation.run(context)
+        return await operation.run(context, self.params)
+
+
+def operation(
+    *,
+    errors: tuple[str, ...] = (),
+    who: Who = "agent",
+    manner: Manner = "writes",
+    invalid: type[InvalidRequest] = InvalidRequest,
+    missing: Callable[[str], NotFound] | None = None,
+) -> Callable[[Run], Operation]:
+    """Declare the function below as an operation of its name."""
+
+    def declare(run: Run) -> Operation:
+        hints = get_type_hints(run, include_extras=True)
+        result = hints.pop("return", None)
+        if get_origin(result) is Annotated:
+            result = get_args(result)[1]
+        context, params = [*hints.values(), Nothing][:2]
+        return Operation(
+            name=run.__name__,
+            run=run,
+            summary=(inspect.getdoc(run) or "").partition("\n\n")[0].replace("\n", " "),
+            params=params,
+            result=None if result is type(None) else result,
+            on_session=issubclass(context, OnSession),
+            who=who,
+            manner=manner,
+            errors=errors,
+            invalid=invalid,
+            missing=missing,
+        )
+
+    return declare

@@ -1,0 +1,61 @@
+"""What a session looked like: a picture of it now, and its recording."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from wsh.operation.context import OnSession
+from wsh.operation.operation import File, operation
+from wsh.visual.export import MEDIA_TYPES, Format, compose_lines, draw_still, export
+from wsh.visual.still import Theme
+from wsh.wire.model import Model
+
+
+class PictureParams(Model):
+    theme: Theme = "dark"
+
+
+class RecordingParams(Model):
+    format: Format = "asciicast-v2"
+    at_s: Annotated[float, Field(ge=0, description="Seconds since the start, for svg and png.")] | None = None
+    theme: Theme = "dark"
+
+
+async def _draw(on: OnSession, format: Literal["svg", "png"], theme: Theme) -> File:
+    # With panels and overlays, as everybody sees it who looks.
+    stage = on.stage
+    lines = compose_lines(on.session.terminal, stage)
+    body = await asyncio.to_thread(draw_still, lines, stage.cols, format, on.session.name, theme)
+    return File(body, MEDIA_TYPES[format])
+
+
+@operation(manner="reads", errors=("session_not_found",))
+async def get_screenshot_svg(on: OnSession, params: PictureParams) -> Annotated[File, "A picture."]:
+    """Its screen as a picture."""
+    return await _draw(on, "svg", params.theme)
+
+
+@operation(manner="reads", errors=("session_not_found", "capability_missing"))
+async def get_screenshot_png(on: OnSession, params: PictureParams) -> Annotated[File, "A picture."]:
+    """Its screen as a picture."""
+    return await _draw(on, "png", params.theme)
+
+
+@operation(manner="reads", errors=("session_not_found", "capability_missing"))
+async def get_recording(on: OnSession, params: RecordingParams) -> Annotated[File, "A file."]:
+    """What it printed, from the journal, in a file format."""
+    session = on.session
+    body = await asyncio.to_thread(
+        export,
+        session.folder.path,
+        *session.first_size,
+        params.format,
+        title=session.title or session.name,
+        command=session.command,
+        at_s=params.at_s,
+        theme=params.theme,
+    )
+    return File(body, MEDIA_TYPES[params.format])

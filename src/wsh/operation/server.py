@@ -1,0 +1,72 @@
+"""The server itself: which one it is, how long it stays, who is connected."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+from wsh.operation.context import Context
+from wsh.operation.operation import Json, operation
+from wsh.wire.model import Model
+from wsh.wire.session import Persist, ServerInfo
+from wsh.wire.version import VERSION
+
+
+class StopParams(Model):
+    keep: bool = False
+
+
+@operation(manner="reads")
+async def get_server_info(context: Context) -> ServerInfo:
+    """Which server this is."""
+    server = context.rooms.server
+    warnings = await asyncio.to_thread(_list_warnings, context.rooms.places.policy_file)
+    return ServerInfo(
+        hostname=server.hostname,
+        version=VERSION,
+        server_id=server.server_id,
+        warnings=[*warnings, *server.list_damage()],
+    )
+
+
+def _list_warnings(policy_file: Path) -> list[str]:
+    """What the owner should know at once. Reads a file and, the first time, imports a room: not on the loop."""
+    from wsh.policy.store import PolicyStore
+
+    warning = PolicyStore(policy_file).warning
+    return [] if warning is None else [warning]
+
+
+@operation(manner="reads")
+async def get_server_mode(context: Context) -> Persist:
+    """Whether it stays without clients."""
+    return Persist(persistent=context.rooms.server.lifetime.persistent)
+
+
+@operation(who="owner")
+async def set_server_mode(context: Context, params: Persist) -> Persist:
+    """Make it stay, or not."""
+    lifetime = context.rooms.server.lifetime
+    lifetime.set_persistent(params.persistent)
+    return Persist(persistent=lifetime.persistent)
+
+
+@operation(who="owner")
+async def stop_server(context: Context, params: StopParams) -> Annotated[Json, "What it is about to do."]:
+    """End the server, and the sessions unless `keep`."""
+    context.rooms.server.lifetime.stop(keep_sessions=params.keep)
+    return {"stopping": True, "pid": os.getpid()}
+
+
+@operation(who="owner", manner="reads")
+async def list_clients(context: Context) -> Annotated[Json, "`{clients}`"]:
+    """Who is connected, to which session, and how: WebSockets, viewers, MCP clients."""
+    rooms = context.rooms
+    found = [
+        present.to_wire(session.name if session is not None else None)
+        for session in [*rooms.registry.list_sessions(), None]
+        for present in rooms.clients.list_present(session)
+    ]
+    return {"clients": [*found, *rooms.list_guests()]}

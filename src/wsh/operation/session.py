@@ -1,0 +1,146 @@
+"""Sessions: making, finding, changing, ending."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from wsh.operation.context import Context, OnSession, Rooms
+from wsh.operation.operation import Json, operation
+from wsh.session.session import Session
+from wsh.session.spec import SessionSpec
+from wsh.wire.error import InvalidRequest, SessionNameTaken
+from wsh.wire.model import Model, Shown
+from wsh.wire.name import check_session_name, check_tag
+from wsh.wire.session import Resize, SessionCreate, SessionInfo, SessionPatch
+
+_ONE = ("session_not_found",)
+
+
+class ListParams(Model):
+    tag: Annotated[str, Field(description="Tags separated by commas; any of them will do.")] | None = None
+
+
+class Detached(Shown):
+    detached: int
+    """How many clients were sent away."""
+
+
+def describe(rooms: Rooms, session: Session) -> Json:
+    """SessionInfo. Its size is that of the whole picture, panels included."""
+    stage = rooms.stages.find(session)
+    return {
+        "name": session.name,
+        "server": rooms.server.hostname,
+        "pid": session.pid or None,
+        "command": session.command,
+        "rows": stage.rows if stage else session.rows,
+        "cols": stage.cols if stage else session.cols,
+        "clients": rooms.clients.count(session),
+        "tags": list(session.tags),
+        "last_activity_ms": session.last_activity_ms,
+        "running": session.running,
+        "exit_code": session.exit_code,
+        "title": session.title,
+        "cwd": session.cwd,
+    }
+
+
+def split_tags(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    return [check_tag(tag.strip()) for tag in given.split(",") if tag.strip()] or None
+
+
+@operation(manner="reads", errors=("invalid_tag",))
+async def list_sessions(context: Context, params: ListParams) -> Annotated[list[Json], list[SessionInfo]]:
+    """All sessions, or those with a tag."""
+    found = context.rooms.registry.list_sessions(split_tags(params.tag))
+    return [describe(context.rooms, session) for session in found]
+
+
+@operation(
+    errors=(
+        "invalid_session_name",
+        "invalid_tag",
+        "invalid_env",
+        "program_not_found",
+        "cwd_not_found",
+        "session_name_conflict",
+        "session_create_failed",
+        "keeper_gone",
+        "max_sessions_reached",
+    )
+)
+async def create_session(context: Context, params: SessionCreate) -> Annotated[Json, SessionInfo]:
+    """Start a session."""
+    rooms, caller = context.rooms, context.caller
+    spec = SessionSpec(
+        name=params.name,
+        command=params.command,
+        rows=params.rows,
+        cols=params.cols,
+        cwd=params.cwd,
+        env=params.env or {},
+        tags=tuple(params.tags or ()),
+        actor=caller.actor,
+        keep=caller.is_owner,
+        agent_defaults=not caller.is_owner and rooms.settings.get_bool("session.agent_defaults"),
+    )
+    return describe(rooms, await rooms.registry.open_session(spec))
+
+
+@operation(manner="reads", errors=_ONE)
+async def get_session(on: OnSession) -> Annotated[Json, SessionInfo]:
+    """One session."""
+    return describe(on.rooms, on.session)
+
+
+@operation(errors=(*_ONE, "session_name_conflict", "invalid_session_name", "invalid_tag"))
+async def update_session(on: OnSession, params: SessionPatch) -> Annotated[Json, SessionInfo]:
+    """Rename and tag it, all or nothing."""
+    registry, session = on.rooms.registry, on.session
+    add = tuple(check_tag(tag) for tag in params.add_tags or ())
+    remove = tuple(check_tag(tag) for tag in params.remove_tags or ())
+    if set(add) & set(remove):
+        raise InvalidRequest("A tag cannot be added and removed at once.", hint="Name each tag once.")
+    if params.name is not None and params.name != session.name:
+        check_session_name(params.name)
+        if registry.find_session(params.name) is not None:
+            raise SessionNameTaken(params.name)
+        registry.rename(session.name, params.name)
+    if add or remove:
+        session.set_tags(add, remove)
+    return describe(on.rooms, session)
+
+
+@operation(errors=_ONE)
+async def kill_session(on: OnSession) -> None:
+    """Kill its whole tree and forget it."""
+    await on.rooms.registry.kill(on.session.name)
+
+
+@operation(errors=_ONE)
+async def detach_session(on: OnSession) -> Detached:
+    """Send every client of it away."""
+    return Detached(detached=on.rooms.clients.detach(on.session))
+
+
+@operation(errors=_ONE)
+async def resize(on: OnSession, params: Resize) -> Annotated[Json, SessionInfo]:
+    """Give it another size."""
+    on.stage.resize(params.rows, params.cols)
+    return describe(on.rooms, on.session)
+
+
+@operation(who="owner", errors=_ONE)
+async def take_over(on: OnSession) -> None:
+    """A person takes the keyboard: agents' input is refused."""
+    on.session.take_over(on.caller.name)
+
+
+@operation(who="owner", errors=_ONE)
+async def hand_back(on: OnSession) -> None:
+    """Agents may type again."""
+    on.session.hand_back()

@@ -1,0 +1,88 @@
+"""Waiting for one session, or for any."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
+
+from wsh.operation.context import Context, OnSession, Rooms
+from wsh.operation.operation import Json, operation
+from wsh.operation.screen import Count, Formatted
+from wsh.operation.session import split_tags
+from wsh.session.session import Session
+from wsh.session.wait import WaitResult, WaitSpec
+from wsh.session.wait_any import wait_for_any
+from wsh.wire.error import SessionNotFound
+from wsh.wire.model import Format
+from wsh.wire.screen import IdleAnswer
+
+Milliseconds: TypeAlias = Annotated[int, Field(ge=0, le=86_400_000)]
+_WAIT = ("idle_timeout", "invalid_format", "invalid_pattern")
+
+
+class IdleParams(Formatted):
+    timeout_ms: Annotated[Milliseconds, Field(description="Quiet for this long.")] | None = None
+    max_wait_ms: Annotated[Milliseconds, Field(description="Give up after this long (408).")] = 30_000
+    last_generation: Annotated[Count, Field(description="First wait for output newer than this.")] | None = None
+    fresh: Annotated[bool, Field(description="Wait for a whole silence even if it is quiet already.")] = False
+    text: Annotated[str, Field(description="Or: this text is printed.", max_length=4096)] | None = None
+    regex: Annotated[str, Field(description="Or: something that matches is printed.", max_length=4096)] | None = None
+    command: Annotated[bool, Field(description="Or: a command of the shell ended.")] = False
+    prompt: Annotated[bool, Field(description="Or: the shell is at its prompt.")] = False
+    input_wanted: Annotated[bool, Field(description="Or: the program waits for input.")] = False
+    exit: Annotated[bool, Field(description="Or: the program ended (which ends every wait).")] = False
+
+
+class AnyIdleParams(IdleParams):
+    tag: str | None = None
+    last_session: Annotated[str, Field(description="The session that the last call gave.")] | None = None
+
+
+@operation(manner="waits", errors=("session_not_found", *_WAIT))
+async def await_idle(on: OnSession, params: IdleParams) -> Annotated[Json, IdleAnswer]:
+    """Wait until it is quiet, or for something else."""
+    result = await on.session.wait(_make_spec(on.rooms, params))
+    return _answer(on.rooms, on.session, result, params.format)
+
+
+@operation(manner="waits", errors=(*_WAIT, "no_sessions", "invalid_tag"))
+async def await_any_idle(context: Context, params: AnyIdleParams) -> Annotated[Json, IdleAnswer]:
+    """Wait until any session is quiet, each in its turn."""
+    rooms = context.rooms
+    session, result = await wait_for_any(
+        rooms.registry, _make_spec(rooms, params), tags=split_tags(params.tag), last_session=params.last_session
+    )
+    return {"session": session.name, **_answer(rooms, session, result, params.format)}
+
+
+def _make_spec(rooms: Rooms, params: IdleParams) -> WaitSpec:
+    return WaitSpec(
+        quiet_ms=params.timeout_ms,
+        text=params.text,
+        regex=params.regex,
+        command=params.command,
+        prompt=params.prompt,
+        input_wanted=params.input_wanted,
+        exit=params.exit,
+        generation=params.last_generation,
+        fresh=params.fresh,
+        max_wait_ms=rooms.cap_wait(params.max_wait_ms),
+    )
+
+
+def _answer(rooms: Rooms, session: Session, result: WaitResult, format: Format) -> Json:
+    if rooms.registry.find_session(session.name) is not session:
+        raise SessionNotFound(session.name)
+    answer: Json = {
+        "screen": rooms.stages.read_screen(session, format),
+        "scrollback_lines": session.terminal.total_lines - session.terminal.first_line,
+        "generation": result.generation,
+        "last_activity_ms": session.last_activity_ms,
+        "ended_by": result.ended_by,
+    }
+    if result.matched is not None:
+        answer["matched"] = result.matched
+    if result.command_id is not None:
+        answer["command_id"] = result.command_id
+    return answer

@@ -1,0 +1,40 @@
+"""The index of a workspace, moved between machines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from wsh.operation.context import Context
+from wsh.operation.operation import Json, operation
+from wsh.wire.model import Model
+
+_ERRORS = ("not_found", "forbidden", "conflict", "too_large")
+
+
+class ArchiveBody(Model):
+    """A workspace and an archive, both as absolute paths on the server's machine."""
+
+    workspace: str = Field(pattern=r"^/")
+    file: str = Field(pattern=r"^/")
+
+
+@operation(who="owner", manner="waits", errors=_ERRORS)
+async def export_index(
+    context: Context, params: ArchiveBody
+) -> Annotated[Json, "Where it is, its size, and the sums of its parts."]:
+    """Write the index of a workspace to an archive on the server's machine."""
+    from wsh.workspace.surroundings import ToolContext
+
+    service = await context.rooms.workspace.get()
+    return await service.export_index(ToolContext("/"), params.workspace, params.file)
+
+
+@operation(who="owner", manner="waits", errors=_ERRORS)
+async def import_index(context: Context, params: ArchiveBody) -> Annotated[Json, "Where it came from."]:
+    """Take the index of a workspace from an archive, after verifying it."""
+    from wsh.workspace.surroundings import ToolContext
+
+    service = await context.rooms.workspace.get()
+    return await service.import_index(ToolContext("/"), params.workspace, params.file)
