@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test check bench torture setup setup-dev debian page pictures clean
+.PHONY: run test check dist release bench torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -46,6 +46,18 @@ check: setup-dev
 # Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
 test: debian check page
 	$(BIN)/python -m pytest -n 3 --dist loadfile
+
+$(VENV)/.dist-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -q -c constraints.txt -e '.[dist]'
+	@touch $@
+
+# Wheel and sdist in dist/, checked.
+dist: $(VENV)/.dist-stamp page
+	@scripts/make-dist.sh
+
+# VERSION=1.2.3: bump, tag, build, bill of materials, checksums. RELEASING.md has the steps around it.
+release: $(VENV)/.dist-stamp page
+	@scripts/release.sh "$(VERSION)"
 
 bench: debian setup-dev page
 	$(BIN)/python -m bench --record

@@ -44,12 +44,15 @@ if ($env:WSH_WITHOUT_DESKTOP -ne '1') {
     }
 }
 
+# The server inside knows only its own port: what is published must be named as a host that it may be called by.
+if (-not $env:WSH_SERVER_ALLOWED_HOSTS) { $env:WSH_SERVER_ALLOWED_HOSTS = "127.0.0.1:${Port},localhost:${Port}" }
+
 # Secrets go by name, so that their values stand in no process list.
 $passed = @(
     'PM_INTERACTIVE_TERMINAL_TOKEN', 'PM_INTERACTIVE_TERMINAL_HOST_ALIAS', 'PM_INTERACTIVE_TERMINAL_HOST_FALLBACK_ALIAS',
     'PM_INTERACTIVE_TERMINAL_HOST_PORT', 'PM_INTERACTIVE_TERMINAL_CONNECT_TIMEOUT_MS',
     'PM_INTERACTIVE_TERMINAL_REQUEST_TIMEOUT_MS', 'PM_INTERACTIVE_TERMINAL_TRACE_BRIDGE', 'PM_TERM_ADAPTER_MODE',
-    'WSH_ALIAS_STAGE', 'WSH_WITHOUT_DESKTOP', 'WSH_TOKEN', 'ALLOWED_COMMANDS', 'ALLOWED_CWD_ROOTS'
+    'WSH_ALIAS_STAGE', 'WSH_WITHOUT_DESKTOP', 'WSH_TOKEN', 'WSH_SERVER_ALLOWED_HOSTS', 'ALLOWED_COMMANDS', 'ALLOWED_CWD_ROOTS'
 ) | Where-Object { [Environment]::GetEnvironmentVariable($_) }
 
 $arguments = @('run', '--rm', '--interactive', '--init',

@@ -112,6 +112,17 @@ def _server(places: Places) -> Iterator[Finding]:
         yield Finding("ok", f"a server answers on {places.socket} and holds {count} sessions")
 
 
+def _installation(places: Places) -> Iterator[Finding]:
+    from wsh.cli.service import look
+
+    first, ours = shutil.which("wsh"), Path(sys.executable).parent / "wsh"
+    if first is not None and ours.exists() and not os.path.samefile(first, ours):
+        advice = f"put {ours.parent} first in PATH, or remove the other (a package called wsh is somebody else's)"
+        yield Finding("note", f"`wsh` on PATH is {first}, another program than this one", advice)
+    if look()["stale"]:
+        yield Finding("wrong", "the systemd unit starts another wsh than this one", "run: wsh service install")
+
+
 CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _python,
     _engine,
@@ -119,6 +130,7 @@ CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _configuration,
     _descriptors,
     _extras,
+    _installation,
     _server,
 )
 

@@ -50,11 +50,13 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "The server": {
         "server": "Run the server in the foreground.",
+        "service": "Run the server as a systemd user unit.",
         "status": "Say whether a server runs, and how it is.",
         "link": "Print a link that signs a browser in, once.",
         "stop": "Stop the server and its sessions.",
         "config": "Show the effective settings and where they come from.",
         "doctor": "Look for what is wrong with this installation.",
+        "uninstall": "List and remove what wsh wrote for this user.",
         "completion": "Print the completion script for a shell.",
     },
 }

@@ -15,6 +15,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import Any
 
+from wsh.http.activation import take_inherited
 from wsh.wire.lock import drop_lock, take_lock
 from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import SettingError
@@ -42,6 +43,8 @@ class Doors:
     moved_from: int | None = None
     """The port that was asked for and taken."""
     addresses: list[str] = field(default_factory=list)
+    keeps_socket: bool = False
+    """The unix socket belongs to a service manager, which goes on listening when we end."""
 
     @property
     def scheme(self) -> str:
@@ -70,7 +73,8 @@ class Doors:
             sock.close()
         if self.lock_fd >= 0:
             self.unix.close()
-            for path in (self.places.socket, self.places.runtime_info):
+            left = [self.places.runtime_info] if self.keeps_socket else [self.places.socket, self.places.runtime_info]
+            for path in left:
                 try:
                     os.unlink(path)
                 except FileNotFoundError:
@@ -86,10 +90,17 @@ def open_doors(places: Places, bind: str, tls: ssl.SSLContext | None = None) -> 
     lock_fd = take_lock(places.lock, wait=False)
     if lock_fd is None:
         raise ServerRuns(f"a server named {places.server!r} runs already")
-    tcp: list[socket.socket] = []
+    given = take_inherited()
+    tcp = [sock for sock in given if sock.family != socket.AF_UNIX]
+    unix = next((sock for sock in given if sock.family == socket.AF_UNIX), None)
+    keeps_socket = unix is not None
     try:
-        tcp, bound = _listen_tcp(host, port)
-        unix = _listen_unix(places)
+        if tcp:
+            host, port = tcp[0].getsockname()[:2]
+            bound = port
+        else:
+            tcp, bound = _listen_tcp(host, port)
+        unix = unix or _listen_unix(places)
     except BaseException:
         for sock in tcp:
             sock.close()
@@ -97,7 +108,7 @@ def open_doors(places: Places, bind: str, tls: ssl.SSLContext | None = None) -> 
         raise
     moved = port if port and bound != port else None
     addresses = [str(sock.getsockname()[0]) for sock in tcp]
-    return Doors(host, bound, tcp, unix, places, tls, lock_fd, moved, addresses)
+    return Doors(host, bound, tcp, unix, places, tls, lock_fd, moved, addresses, keeps_socket)
 
 
 def parse_bind(bind: str) -> tuple[str, int]:

@@ -1,1 +1,0 @@
-"""git, asked about repositories that nobody vouches for. Knows no other room."""
