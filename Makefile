@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test check dist release bench torture setup setup-dev debian page pictures clean
+.PHONY: run test check dist release bench soak torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -67,6 +67,9 @@ pictures: debian setup-dev page
 
 torture: debian setup-dev
 	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600
+
+soak: debian setup-dev
+	$(BIN)/python -m bench.soak --record
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

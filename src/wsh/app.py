@@ -7,6 +7,7 @@ freshly started server answers as early as it can. Only the standard library and
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import logging
@@ -19,9 +20,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
+from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError, Settings
+from wsh.wire.shortage import find_shortage
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
@@ -36,10 +39,14 @@ if TYPE_CHECKING:
     from wsh.session.event import SessionEvent
     from wsh.session.registry import LifecycleEvent, SessionRegistry
     from wsh.visual.stages import Stages
+    from wsh.workspace.feed import SessionTranscripts
     from wsh.workspace.service import WorkspaceService
 
 log = logging.getLogger("wsh.app")
 
+_RETRY_S, _LONGEST_RETRY_S = 0.5, 5.0
+"""Between two tries to open rooms that could not be opened."""
+_M_ARENA_MAX, _ARENAS = -8, 2
 GRACE_S = 2.0
 """How long requests under way may take to finish when the server ends."""
 
@@ -190,7 +197,7 @@ class App:
             self.late.workspace,
         )
         self.gateway.rooms = self.rooms
-        self.facts.list_damage = registry.list_warnings
+        self.facts.list_damage = lambda: [*registry.list_warnings(), *self.late.list_warnings()]
         self.lifetime.sessions = self._holding
         self._closers.append(registry.lifecycle.add(self._on_lifecycle))
         for session in registry.list_sessions():
@@ -274,6 +281,8 @@ class LateRooms:
         self._imports: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
+        self._problem: WshError | None = None
+        self._transcripts: SessionTranscripts | None = None
 
     def start_imports(self) -> None:
         """Begin to import, in a thread: the loop goes on between two of its imports."""
@@ -291,6 +300,23 @@ class LateRooms:
             late.close()
 
     async def _run(self) -> None:
+        pause_s = _RETRY_S
+        while not self._stopping.is_set():
+            try:
+                await self._import()
+                if not self._stopping.is_set():
+                    await self._serve()
+            except Exception as problem:
+                self._tell_failure(problem)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._stopping.wait()
+            pause_s = min(pause_s * 2, _LONGEST_RETRY_S)
+
+    async def _import(self) -> None:
+        """Wait for the imports, and begin them anew where they failed, as they do without descriptors."""
+        if self._imports is None or (self._imports.done() and self._imports.exception() is not None):
+            self.start_imports()
         assert self._imports is not None
         try:
             await self._imports
@@ -299,14 +325,25 @@ class LateRooms:
             gc.collect()
             gc.freeze()
             gc.enable()
-        if self._stopping.is_set():
-            return
-        try:
-            await self._serve()
-        except Exception as problem:
-            log.exception("the late rooms could not be opened")
-            for late in (self.contract, self.workspace, self.mcp):
-                late.fail(problem)
+
+    def _tell_failure(self, problem: Exception) -> None:
+        shortage = find_shortage(problem, self._app.places.state)
+        if shortage is None:
+            log.error("the late rooms could not be opened", exc_info=problem)
+        elif self._problem is None:
+            log.warning("the late rooms could not be opened: %s", shortage.message)
+        self._problem = shortage or InternalError("A part of the server could not be opened.")
+        for late in (self.contract, self.workspace, self.mcp):
+            late.fail(self._problem)
+
+    def list_warnings(self) -> list[str]:
+        """What cannot be had now, and why; it is tried again all the time."""
+        found = []
+        if self._problem is not None:
+            found.append(f"MCP, the contract and the workspace tools do not work: {self._problem.message}")
+        if self._transcripts is not None and self._transcripts.warning is not None:
+            found.append(self._transcripts.warning)
+        return found
 
     async def _serve(self) -> None:
         from wsh.contract.alias import parse_stage
@@ -323,51 +360,66 @@ class LateRooms:
         from wsh.workspace.tool import list_tools
 
         app, settings, places = self._app, self._app.settings, self._app.places
-        output_bytes = settings.get_int("exec.max_output_bytes")
-        runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes)
-        trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
-        policy = PolicyStore(places.policy_file)
-        contract = make_contract(settings, places, runner=runner, policy=policy, trail=trail, environ=dict(os.environ))
-        execute = ExecuteCommand(
-            runner,
-            trail,
-            timeout_ms=settings.get_int("exec.timeout_ms"),
-            max_output_bytes=output_bytes,
-            home=os.environ.get("HOME"),
-        )
-        around = _Around(app, policy)
-        workspace = WorkspaceService(places, settings, around)
-        transcripts = SessionTranscripts(
-            app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
-        )
-        workspace.use_transcripts(transcripts)
-        workspace.start_watching()
-        await transcripts.start()
-        terminal = TerminalRooms(app.registry, app.stages, settings, app.rooms.clients.detach, app.rooms.clients.count)
-        tools = [*make_tools(contract, parse_stage(os.environ)), execute.make_tool(), *list_tools(workspace)]
-        endpoint = open_door(terminal, settings, tools)
-        endpoint.door.farewell.append(app.stages.end_leases)
-        around.desk = endpoint.door.desk
-        app.rooms.list_guests = endpoint.door.list_guests
-        try:
-            async with endpoint.run():
-                self.contract.set(contract)
-                self.workspace.set(workspace)
-                self.mcp.set(endpoint)
-                await self._stopping.wait()
-        finally:
-            await contract.aclose()
-            await transcripts.aclose()
-            await workspace.aclose()
+        async with contextlib.AsyncExitStack() as closing:
+            output_bytes = settings.get_int("exec.max_output_bytes")
+            runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes)
+            trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
+            policy = PolicyStore(places.policy_file)
+            contract = make_contract(
+                settings, places, runner=runner, policy=policy, trail=trail, environ=dict(os.environ)
+            )
+            execute = ExecuteCommand(
+                runner,
+                trail,
+                timeout_ms=settings.get_int("exec.timeout_ms"),
+                max_output_bytes=output_bytes,
+                home=os.environ.get("HOME"),
+            )
+            around = _Around(app, policy)
+            workspace = WorkspaceService(places, settings, around)
+            transcripts = SessionTranscripts(
+                app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
+            )
+            self._transcripts = transcripts
+            for room in (workspace, transcripts, contract):
+                closing.push_async_callback(room.aclose)
+            workspace.use_transcripts(transcripts)
+            workspace.start_watching()
+            await transcripts.start()
+            terminal = TerminalRooms(
+                app.registry, app.stages, settings, app.rooms.clients.detach, app.rooms.clients.count
+            )
+            tools = [*make_tools(contract, parse_stage(os.environ)), execute.make_tool(), *list_tools(workspace)]
+            endpoint = open_door(terminal, settings, tools)
+            endpoint.door.farewell.append(app.stages.end_leases)
+            around.desk = endpoint.door.desk
+            app.rooms.list_guests = endpoint.door.list_guests
+            await closing.enter_async_context(endpoint.run())
+            self.contract.set(contract)
+            self.workspace.set(workspace)
+            self.mcp.set(endpoint)
+            self._problem = None
+            await self._stopping.wait()
 
 
 def _import_late() -> None:
+    _bound_arenas()
     import wsh.contract.assemble
     import wsh.contract.execute_command
     import wsh.headless
     import wsh.mcp.endpoint
     import wsh.workspace.feed
     import wsh.workspace.tool  # noqa: F401
+
+
+def _bound_arenas() -> None:
+    """Few pools of memory for many threads: what one thread frees is used by the next, and the process stays small."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+    except (OSError, AttributeError):
+        pass  # not glibc
 
 
 class _Around:

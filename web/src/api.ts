@@ -14,6 +14,7 @@ export interface SessionInfo {
   exit_code: number | null;
   title: string;
   cwd: string;
+  journal: "ok" | "full" | "off";
 }
 
 export interface Span {

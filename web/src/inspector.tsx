@@ -135,6 +135,7 @@ function Details() {
     ["size", `${info.rows} × ${info.cols}`],
     ["clients", String(info.clients)],
     ["title", info.title || "none"],
+    ["kept on disk", info.journal === "ok" ? "yes" : info.journal === "off" ? "no (journal.enabled)" : "no: the disk refuses it"],
     ["tags", info.tags.join(" ") || "none"],
     ["foreground", state?.foreground?.argv.join(" ") ?? "unknown"],
     ["waits for input", state?.input_wanted ?? state?.reading ?? "unknown"],

@@ -138,6 +138,11 @@ export function Single() {
           <bdi>{info.cwd}</bdi>
         </span>
         <span class="push" />
+        {info.journal === "full" && (
+          <span class="soft unkept" role="status" title="The disk of the server is full: make room there. What is printed meanwhile is lost when the server restarts.">
+            not kept on disk
+          </span>
+        )}
         {state?.last_input && <Typed last={state.last_input} />}
         <button class="icon" title="Find in this terminal" aria-label="Find" aria-pressed={finding} onClick={() => setFinding(!finding)}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">

@@ -30,6 +30,8 @@ class SessionInfo:
     exit_code: int | None = None
     title: str = ""
     cwd: str = ""
+    journal: str = "ok"
+    """`full` while the disk refuses what it prints, `off` where journals are off."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from typing import Any
 
 from wsh.client.launch import ensure_server
 from wsh.wire import jsonrpc
-from wsh.wire.error import ServerGone
+from wsh.wire.error import ServerGone, WshError
 from wsh.wire.place import Places
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
@@ -47,10 +47,19 @@ _REQUEST_HEAD = (
 _ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
 _ACKNOWLEDGED = re.compile(rb'\{"jsonrpc":"2\.0","method":"notifications/subscriptions/acknowledged"')
 _PRIVATE = "wsh-pump-"
+_PUBLIC_CODES = {"disk_full": "DISK_FULL", "no_descriptors": "QUEUE_OVERLOADED"}
 
 
 class Refused(Exception):
     """The server is there and does not want us."""
+
+
+class _Unready(ServerGone):
+    """The server is there and cannot speak MCP now; `code` of its error says why."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        WshError.__init__(self, str(error.get("message")), hint=str(error.get("hint") or ""))
+        self.public_code = _PUBLIC_CODES.get(str(error.get("code")), "INTERNAL")
 
 
 class _Broken(Exception):
@@ -105,7 +114,21 @@ class Upstream:
         if status == b"503":
             raise ConnectionResetError("it is shutting down")
         if status != b"200":
+            error = await self._read_error(head)
+            if error is not None:
+                raise _Unready(error)
             raise Refused(f"The server answered with status {status.decode(errors='replace')}; is it an older version?")
+
+    async def _read_error(self, head: bytes) -> dict[str, Any] | None:
+        """What an answer that is no stream says, if it is one of our errors."""
+        length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+        if length is None:
+            return None
+        try:
+            error = json.loads(await self._reader.readexactly(int(length[1])))["error"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        return error if isinstance(error, dict) else None
 
     async def _read_lines(self) -> AsyncIterator[bytes]:
         """Lines of the chunked response, newline included; ends with it. Raises OSError where it breaks off."""
@@ -262,7 +285,7 @@ class Pump:
 
     async def _hand_over(self, wire: Wire, read: jsonrpc.Message, out: bytes) -> None:
         """Give one message to a server. What could not be written was read by nobody, so it goes to the next one."""
-        text = "The wsh server went away."
+        text, code = "The wsh server went away.", "INTERNAL"
         key = jsonrpc.canonical_id(read.id) if read.is_request else None
         if key is not None:
             self._carried.add(key)
@@ -276,6 +299,7 @@ class Pump:
                     await upstream.send(out)
                 except ServerGone as problem:
                     text = problem.message
+                    code = problem.public_code if isinstance(problem, _Unready) else code
                     break
                 except OSError:
                     self._let_go(upstream)
@@ -287,7 +311,7 @@ class Pump:
             self._carried.discard(key or "")
         self._forget(read)
         if read.is_request:
-            await wire.write(jsonrpc.dump(_gone(read, text)))
+            await wire.write(jsonrpc.dump(_gone(read, text, code)))
 
     def _let_go(self, upstream: Upstream) -> None:
         upstream.close()
@@ -415,9 +439,9 @@ class Pump:
                 pause = min(pause * 1.5, 2.0)
 
 
-def _gone(message: jsonrpc.Message, text: str) -> dict[str, Any]:
+def _gone(message: jsonrpc.Message, text: str, code: str = "INTERNAL") -> dict[str, Any]:
     data = {
-        "code": "INTERNAL",
+        "code": code,
         "hint": "Sessions outlive the server; look at the screen before you repeat what may have been done.",
     }
     return jsonrpc.make_error(message.id, jsonrpc.SERVER_GONE, text, data)

@@ -10,7 +10,7 @@ from typing import Any
 from wsh.contract.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
 from wsh.contract.caller import Caller
 from wsh.contract.correlation import correlate, make_id
-from wsh.contract.fault import ContractFault, bad_field
+from wsh.contract.fault import ContractFault, bad_field, short_of
 from wsh.contract.headless import HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveRoute
@@ -19,6 +19,7 @@ from wsh.contract.response import Envelope, Outcome
 from wsh.contract.route import Route, find_route
 from wsh.contract.taxonomy import Code
 from wsh.contract.validate import validate
+from wsh.wire.shortage import find_shortage
 
 log = logging.getLogger("wsh.contract")
 
@@ -68,7 +69,11 @@ class Contract:
             if failed.code == "PM_TERM_INTERNAL":
                 log.error("the contract failed: %s, trace %s", failed.message, correlated.trace_id)
             return Answer(envelope.fail(failed), failed.code)
-        except Exception:
+        except Exception as problem:
+            shortage = find_shortage(problem)
+            if shortage is not None:
+                log.warning("the contract could not serve, trace %s: %s", correlated.trace_id, shortage.message)
+                return Answer(envelope.fail(short_of(shortage)), "PM_TERM_BLOCKED_DESTRUCTIVE")
             log.exception("the contract failed, trace %s, request %s", correlated.trace_id, correlated.request_id)
             return Answer(envelope.fail_internally(), "PM_TERM_INTERNAL")
 

@@ -21,6 +21,9 @@ STATUS: dict[Code, int] = {
     "PM_TERM_INTERNAL": 500,
 }
 
+SHORTAGE_STATUS: dict[str, int] = {"disk_full": 507, "no_descriptors": 503}
+"""Where `details.reason` says that the machine has no room, as everywhere else on this wire."""
+
 
 async def handle_terminal(contract: Contract, body: object, caller: Caller) -> tuple[int, dict[str, Any]]:
     """HTTP status and response for one request; `body` is the parsed JSON, whatever it is.
@@ -29,5 +32,8 @@ async def handle_terminal(contract: Contract, body: object, caller: Caller) -> t
     """
     answer = await contract.handle(body, caller)
     if answer.code is not None:
+        reason = answer.payload["error"].get("details", {}).get("reason")
+        if reason in SHORTAGE_STATUS:
+            return SHORTAGE_STATUS[reason], answer.payload
         return STATUS[answer.code], answer.payload
     return (202 if answer.payload["status"] == "accepted" else 200), answer.payload

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wsh.contract.taxonomy import Code
+from wsh.wire.error import WshError
 
 
 class ContractFault(Exception):
@@ -17,6 +18,14 @@ class ContractFault(Exception):
         self.code = code
         self.message = message
         self.details = details
+
+
+def short_of(shortage: WshError) -> ContractFault:
+    """The machine has no room for it. Nothing ran: a decision that cannot be recorded allows nothing."""
+    said = f"{shortage.message} The request could not be recorded, so nothing was run."
+    return ContractFault(
+        "PM_TERM_BLOCKED_DESTRUCTIVE", said, reason=shortage.code, hint=shortage.hint, **shortage.facts
+    )
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ class HeadlessRoute:
             identity.end(None)
         finally:
             await started.aclose()
+            identity.handle = None  # what is kept of an ended command is its output
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - began) * 1000)))
 
     async def read_output(self, identity: Identity, request: Request) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from wsh.wire.error import Blame, InternalError, InvalidFormat, InvalidRequest, WshError
+from wsh.wire.shortage import find_shortage
 from wsh.wire.tool import ToolFailure
 
 log = logging.getLogger("wsh.http")
@@ -66,6 +67,8 @@ STATUS: dict[str, int] = {
     "max_sessions_reached": 503,
     "shutting_down": 503,
     "server_gone": 503,
+    "no_descriptors": 503,
+    "disk_full": 507,
     "unknown_method": 400,
     "session_required": 400,
 }
@@ -178,6 +181,7 @@ _TOOL_CODES = {
     "ARCHIVE_UNSAFE": "invalid_request",
     "ARCHIVE_TOO_LARGE": "too_large",
     "DOWNLOAD_VERIFY_FAILED": "invalid_request",
+    "DISK_FULL": "disk_full",
 }
 
 
@@ -213,8 +217,10 @@ def to_wire(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, ToolFailure):
         error = ToolRefused(error)
     if not isinstance(error, WshError):
-        log.error("unexpected %s", type(error).__name__, exc_info=error)
-        error = InternalError()
+        shortage = find_shortage(error)
+        if shortage is None:
+            log.error("unexpected %s", type(error).__name__, exc_info=error)
+        error = shortage or InternalError()
     return STATUS.get(error.code, 500), {"error": error.to_wire()}
 
 

@@ -21,7 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import Identity, Surroundings
-from wsh.mcp.hook import CANCEL_ANSWER
+from wsh.mcp.hook import CANCEL_ANSWER, end_longest_idle
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, parse_toolsets
 from wsh.mcp.resource import ResourceShelf
@@ -41,7 +41,14 @@ log = logging.getLogger(__name__)
 class McpEndpoint:
     """An ASGI application. `identify` tells who sent a request that the HTTP door let through."""
 
-    def __init__(self, door: Door, identify: Callable[[Scope], Identity]) -> None:
+    def __init__(
+        self,
+        door: Door,
+        identify: Callable[[Scope], Identity],
+        *,
+        idle_sessions: int = 64,
+        session_idle_s: float = 1800,
+    ) -> None:
         self.door = door
         self.server = build_server(door)
         self.links: set[StdioLink] = set()
@@ -51,8 +58,12 @@ class McpEndpoint:
         self._closing = False
         # Event streams, not JSON: only then does a modern client that goes away cancel its call.
         self._manager = StreamableHTTPSessionManager(
-            app=self.server, json_response=False, max_request_body_size=jsonrpc.MAX_MESSAGE_BYTES
+            app=self.server,
+            json_response=False,
+            max_request_body_size=jsonrpc.MAX_MESSAGE_BYTES,
+            session_idle_timeout=session_idle_s,
         )
+        self._idle_sessions = idle_sessions
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -101,6 +112,8 @@ class McpEndpoint:
             self.door.desk.cancel(f"token:{identity.name}", read.params.get("id"))
             await Response(status_code=202)(scope, receive, send)
             return
+        if read.method == "initialize":
+            end_longest_idle(self._manager, self._idle_sessions - 1)
         if read.normalised:
             body = jsonrpc.dump(read.body)
             headers = [(k, v) for k, v in scope["headers"] if k != b"content-length"]
@@ -162,7 +175,12 @@ def open_door(rooms: TerminalRooms, settings: Settings, more: Iterable[ToolSpec]
         fixtures=os.environ.get("WSH_CONFORMANCE_FIXTURES") == "1",
     )
     door.farewell.append(rooms.forget_owner)
-    return McpEndpoint(door, identify)
+    return McpEndpoint(
+        door,
+        identify,
+        idle_sessions=settings.get_int("mcp.idle_sessions"),
+        session_idle_s=settings.get_int("mcp.session_idle_s"),
+    )
 
 
 async def _read_body(receive: Receive) -> bytes | jsonrpc.BadMessage:

@@ -15,6 +15,7 @@ from typing import Any
 from wsh.wire import error as fault
 from wsh.wire import jsonrpc, tool
 from wsh.wire.error import InvalidRequest, NotFound, WshError
+from wsh.wire.shortage import find_shortage
 from wsh.wire.tool import Family, FieldProblem, ToolFailure
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ _PUBLIC_BY_CLASS: tuple[tuple[type[WshError], str], ...] = (
     (fault.SessionTaken, tool.SESSION_TAKEN),
     (fault.Refused, tool.FORBIDDEN),
     (fault.LimitReached, tool.QUEUE_OVERLOADED),
+    (fault.DescriptorsExhausted, tool.QUEUE_OVERLOADED),
+    (fault.DiskFull, tool.DISK_FULL),
     (NotFound, tool.NOT_FOUND),
     (InvalidRequest, tool.INVALID_REQUEST),
     (fault.StateConflict, tool.INVALID_REQUEST),
@@ -73,6 +76,7 @@ def translate(error: Exception, family: Family, where: str) -> RpcFailure | dict
         return error
     if isinstance(error, ToolFailure):
         return error.to_payload()
+    error = find_shortage(error) or error
     if isinstance(error, WshError):
         payload = to_payload(error)
         if family != "terminal":

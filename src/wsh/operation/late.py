@@ -11,22 +11,31 @@ Thing = TypeVar("Thing")
 
 
 class Late(Generic[Thing]):
-    """A value that comes once, or never if the server ends before."""
+    """A value that comes once, or never if the server ends before.
+
+    While it cannot be made, whoever asks is told why; a later try may still bring it.
+    """
 
     def __init__(self) -> None:
         self._future: asyncio.Future[Thing] = asyncio.get_running_loop().create_future()
 
     def set(self, thing: Thing) -> None:
-        if not self._future.done():
-            self._future.set_result(thing)
+        self._renew()
+        self._future.set_result(thing)
 
     def fail(self, problem: BaseException) -> None:
-        if not self._future.done():
-            self._future.set_exception(problem)
-            self._future.exception()
+        """Tell all who wait, and all who ask before the next `set` or `fail`."""
+        self._renew()
+        self._future.set_exception(problem)
+        self._future.exception()
+
+    def _renew(self) -> None:
+        if self._future.done():
+            self._future = asyncio.get_running_loop().create_future()
 
     def close(self) -> None:
-        self.fail(ShuttingDown())
+        if not self._future.done() or self._future.exception() is not None:
+            self.fail(ShuttingDown())
 
     async def get(self) -> Thing:
         return await asyncio.shield(self._future)

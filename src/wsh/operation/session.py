@@ -44,6 +44,7 @@ def describe(rooms: Rooms, session: Session) -> Json:
         "exit_code": session.exit_code,
         "title": session.title,
         "cwd": session.cwd,
+        "journal": session.journal_state,
     }
 
 

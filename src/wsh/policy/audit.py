@@ -7,6 +7,7 @@ log (the anchor), so that lines cut off its end or its beginning show, also afte
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -88,7 +89,7 @@ class Audit:
                 data = (b"\n" if head.torn else b"") + line
                 written = os.write(fd, data)
                 if written != len(data):
-                    raise OSError(f"only {written} of {len(data)} bytes fitted into {self.path}")
+                    raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes fitted", str(self.path))
                 info = os.fstat(fd)
                 self._write_anchor(_Anchor(record["seq"], record["hash"], head.first, head.before_first))
                 self._head = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import logging
@@ -14,7 +15,7 @@ from typing import Any
 
 from wsh.process import launch
 from wsh.process.child import Child
-from wsh.process.keeper import layout
+from wsh.process.keeper import descriptor, layout
 from wsh.process.link import Link
 from wsh.process.orphan import list_orphans
 from wsh.process.program import check_env, find_program
@@ -22,6 +23,7 @@ from wsh.process.ring import Board, Ring
 from wsh.process.spec import KeeperOptions, KillReport, ProcessInfo, ProcessState, SpawnSpec
 from wsh.wire.error import (
     CwdNotFound,
+    DescriptorsExhausted,
     InvalidRequest,
     KeeperGone,
     KeeperIncompatible,
@@ -38,6 +40,9 @@ log = logging.getLogger(__name__)
 _DEFAULT_GRACE_MS = 2000
 _LAST_WORDS_S = 15
 _END_S = 5.0
+_KEPT_FREE = 16
+_PER_CHILD = 3
+"""Descriptors that the server holds of a child."""
 
 
 class _NoSuchChild(InvalidRequest):
@@ -65,6 +70,8 @@ class Keeper:
         self.displaced = False
         self._stopping = False
         self._gone = asyncio.Event()
+        self._spawning: set[asyncio.Future[dict[str, Any]]] = set()
+        self._ending: set[asyncio.Future[None]] = set()
         self._link: Link
         self._board: Board | None = None
         self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -109,18 +116,35 @@ class Keeper:
         """Start a program. Raises ProgramNotFound, CwdNotFound, InvalidEnvironment and the like; nothing stays then."""
         request = self._request_of(spec)
         fds = [spec.cwd_fd] if spec.cwd_fd is not None else []
+        self._require_descriptors()
         asked = asyncio.ensure_future(self._ask(request, fds, spec))
+        self._spawning.add(asked)
+        asked.add_done_callback(self._spawning.discard)
         try:
             answer = await asyncio.shield(asked)
         except asyncio.CancelledError:
             await finish(self._undo_spawn(asked))
             raise
-        return self.children[answer["child"]["id"]]
+        child = self.children.get(answer["child"]["id"])
+        if child is None:
+            raise DescriptorsExhausted("server")
+        return child
+
+    def _require_descriptors(self) -> None:
+        """Some must stay free for requests, or the server could neither answer nor end a session. Raises WshError."""
+        if self._closed or self._link.problem is not None:
+            return  # asking will say so
+        try:
+            descriptor.require(_KEPT_FREE + _PER_CHILD * len(self._spawning), self._link.fileno())
+        except OSError:
+            raise DescriptorsExhausted("server") from None
 
     async def _undo_spawn(self, asked: asyncio.Future[dict[str, Any]]) -> None:
         """Nobody wants the child any more that is being born."""
         try:
-            child = self.children[(await asked)["child"]["id"]]
+            child = self.children.get((await asked)["child"]["id"])
+            if child is None:
+                return
             await self.kill_tree(child)
             await child.exited
             await self.forget(child)
@@ -226,7 +250,10 @@ class Keeper:
         elif event == "displaced":
             self.displaced = True
         elif "child" in message:  # the answer to a spawn
-            self._adopt(message["child"], fds)
+            if len(fds) < int(message.get("fds", 0)):  # the kernel dropped what we could not hold
+                self._end_unheld(message["child"]["id"])
+            else:
+                self._adopt(message["child"], fds)
         for fd in fds:
             os.close(fd)
 
@@ -241,6 +268,18 @@ class Keeper:
             self._slots[ring.slot] = child
             self._slot_end = max(self._slot_end, ring.slot + 1)
         return child
+
+    def _end_unheld(self, id: int) -> None:
+        """A child whose descriptors did not reach us is of no use to anybody."""
+
+        async def end() -> None:
+            with contextlib.suppress(WshError):
+                await self._ask({"do": "kill", "child": id, "grace_ms": 0})
+                await self._ask({"do": "forget", "child": id})
+
+        task = asyncio.ensure_future(end())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def _remove(self, child: Child) -> None:
         if self.children.pop(child.id, None) is None:
@@ -343,6 +382,8 @@ def _failure(code: str, facts: dict[str, Any], spec: SpawnSpec | None) -> Except
     if code == "spawn_failed" and spec is not None:
         number = int(facts.get("errno", 0))
         reason = os.strerror(number)
+        if number in (errno.EMFILE, errno.ENFILE) and facts["stage"] == "setup":
+            return DescriptorsExhausted("keeper")
         if facts["stage"] == "cwd":
             return CwdNotFound(spec.cwd)
         if facts["stage"] == "program" and number in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):

@@ -59,6 +59,9 @@ class Link:
         self._queue.append((memoryview(frame.encode(message)), copies))
         self._write()
 
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
     def close(self, problem: str = "the connection was closed here") -> None:
         if self.problem is not None:
             return
@@ -82,19 +85,23 @@ class Link:
 
     def _read(self) -> None:
         try:
-            data, ancillary, _, _ = self._sock.recvmsg(65_536, frame.ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, flags, _ = self._sock.recvmsg(65_536, frame.ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as problem:
             self.close(str(problem))
             return
+        truncated = bool(flags & socket.MSG_CTRUNC)
         self._decoder.push(data, ancillary)
         if not data:
             self.close("it closed the connection")
             return
         try:
             while self.problem is None and (message := self._decoder.pop()) is not None:
-                self._dispatch(message, self._decoder.take_fds(int(message.get("fds", 0))))
+                count = int(message.get("fds", 0))
+                if truncated and "child" in message and "re" in message:
+                    count = min(count, self._decoder.fd_count)
+                self._dispatch(message, self._decoder.take_fds(count))
         except frame.FrameError as problem:
             self.close(str(problem))
 

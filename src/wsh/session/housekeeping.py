@@ -91,6 +91,7 @@ class Housekeeping:
                 next_retention = now + _RETENTION_EVERY_S
             self._snapshot_quiet(now)
             self._cap()
+            await self._make_missing_folders()
             await self._release()
             if not self._changed and not self._has_loose_ends():
                 self._wake.clear()
@@ -200,8 +201,22 @@ class Housekeeping:
             total -= sizes[session]
             await self._registry.destroy(session)
 
+    async def _make_missing_folders(self) -> None:
+        """Sessions that began on a full disk get their folder when there is room, and a snapshot of all they printed."""
+        for session in self._registry.list_sessions():
+            if session.folder.missing and not session.closed:
+                try:
+                    await asyncio.to_thread(session.folder.create)
+                except OSError:
+                    return
+                session.snapshot_offset = -1
+                self.describe(session)
+                self.touched(session)
+
     def _has_loose_ends(self) -> bool:
-        return any(not s.running and s.child is not None and s.child.ring.eof for s in self._registry.list_sessions())
+        return any(s.folder.missing for s in self._registry.list_sessions()) or any(
+            not s.running and s.child is not None and s.child.ring.eof for s in self._registry.list_sessions()
+        )
 
     async def _release(self) -> None:
         for session in self._registry.list_sessions():

@@ -36,6 +36,7 @@ from wsh.wire.error import (
 from wsh.wire.name import check_session_name, make_session_name
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import Settings
+from wsh.wire.shortage import find_shortage
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,12 @@ class SessionRegistry:
         """Connect to the keeper (or start one), take over its children, restore what is on disk."""
         ensure_private(places.runtime)
         ensure_private(places.state)
-        places.sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            places.sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as problem:  # sessions work without; each tries again
+            if find_shortage(problem) is None:
+                raise
+            log.warning("no folder for journals: %s", problem)
         keeper = await Keeper.open(places)
         registry = cls(keeper, places, settings)
         try:
@@ -136,7 +142,7 @@ class SessionRegistry:
     def list_warnings(self) -> list[str]:
         """What a person should look at: damage of the past, and journals that the disk refuses."""
         stopped = [
-            f"session {session.name}: what it prints is not kept on disk any more, because the disk refused it; make room"
+            f"session {session.name}: what it prints is not kept on disk, because the disk refused it; make room"
             for session in self._by_name.values()
             if session.journal_state == "full"
         ]
@@ -163,7 +169,7 @@ class SessionRegistry:
         sid = f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
         folder = SessionFolder(self.places.sessions / sid)
         try:
-            journaled = self._make_folder(folder)
+            self._make_folder(folder)
             child = await self.keeper.spawn(
                 SpawnSpec(
                     argv=launch.argv if marks is None else marks.argv,
@@ -174,7 +180,7 @@ class SessionRegistry:
                     rows=launch.rows,
                     cols=launch.cols,
                     ring_bytes=self.settings.get_int("session.ring_bytes"),
-                    journal=self._journal_spec(folder) if journaled else None,
+                    journal=self._journal_spec(folder),
                     meta={"sid": sid, "name": name, "marks": marks and [marks.shell, marks.nonce]},
                 )
             )
@@ -208,23 +214,23 @@ class SessionRegistry:
         wanted = self.settings.get_bool("session.shell_integration") if spec.integration is None else spec.integration
         return plan_injection(launch.argv, launch.executable, launch.env) if wanted else None
 
-    def _journal_spec(self, folder: SessionFolder) -> JournalSpec:
+    def _journal_spec(self, folder: SessionFolder) -> JournalSpec | None:
+        """Also for a folder that could not be made: the keeper tries again and again, as with a disk that fills later."""
+        if not self.settings.get_bool("journal.enabled"):
+            return None
         return JournalSpec(
             str(folder.path),
             segment_bytes=self.settings.get_int("journal.segment_bytes"),
             session_bytes=self.settings.get_int("journal.session_bytes"),
         )
 
-    def _make_folder(self, folder: SessionFolder) -> bool:
-        """Whether there is a folder to journal into; a disk that refuses stops journaling, not the terminal."""
-        if not self.settings.get_bool("journal.enabled"):
-            return False
-        try:
-            folder.create()
-        except OSError as problem:
-            log.warning("no journal for a new session: %s", problem)
-            return False
-        return True
+    def _make_folder(self, folder: SessionFolder) -> None:
+        """A disk that refuses stops journaling, not the terminal."""
+        if self.settings.get_bool("journal.enabled"):
+            try:
+                folder.create()
+            except OSError as problem:
+                log.warning("no journal for a new session: %s", problem)
 
     def adopt(self, session: Session) -> None:
         """Put a session on the list: a new one, or one that was restored."""

@@ -40,7 +40,8 @@ async def restore_all(registry: SessionRegistry) -> list[str]:
             continue
         live.add(str(meta["sid"]))
         await _restore(registry, meta, child, said)
-    for path in sorted(registry.places.sessions.iterdir()):
+    folder = registry.places.sessions
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:  # on a full disk there may be none
         if path.name in live or not path.is_dir():
             continue
         described = SessionFolder(path).read_meta()
@@ -75,6 +76,7 @@ async def _rebuild(
     from wsh.session.registry import input_limits, make_log
 
     folder = SessionFolder(registry.places.sessions / str(meta["sid"]))
+    folder.missing = registry.settings.get_bool("journal.enabled") and not folder.path.is_dir()
     meta = _complete(meta, folder)
     name = str(meta["name"])
     if registry.find_session(name) is not None:

@@ -136,7 +136,9 @@ class Session:
 
     @property
     def journal_state(self) -> str:
-        return self.child.ring.journal_state if self.child is not None else self._journal_state
+        """`ok`; `full` while the disk refuses what is printed; `off` where the setting says so."""
+        state = self.child.ring.journal_state if self.child is not None else self._journal_state
+        return "full" if state == "ok" and self.folder.missing else state
 
     @property
     def agent_defaults(self) -> dict[str, str]:

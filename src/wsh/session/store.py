@@ -40,9 +40,16 @@ class SessionFolder:
         # Writes and the removal come from several threads: what is removed must not come back.
         self._lock = threading.Lock()
         self._removed = False
+        self.missing = False
+        """It could not be made, so that nothing of the session is on disk."""
 
     def create(self) -> None:
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Raises OSError as the disk does; may be tried again."""
+        self.missing = True
+        with self._lock:
+            if not self._removed:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.missing = False
 
     def remove(self) -> None:
         with self._lock:

@@ -417,6 +417,39 @@ class TooLarge(WshError):
         )
 
 
+class DiskFull(WshError):
+    """A file could not be made or written, because its disk has no room or no inodes left."""
+
+    code = "disk_full"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, path: str | None = None, lacking: Literal["space", "inodes"] = "space") -> None:
+        where = f"The disk of {path!r}" if path else "A disk of the server"
+        what = "is full" if lacking == "space" else "has no inodes left, so that no file can be made on it"
+        super().__init__(
+            f"{where} {what}.",
+            hint="Delete files there and try again; nothing has to be restarted."
+            if lacking == "space"
+            else "Delete many small files there and try again; nothing has to be restarted.",
+            lacking=lacking,
+        )
+
+
+class DescriptorsExhausted(WshError):
+    """The server or its keeper may open no more files; what is left is kept for ending and reading sessions."""
+
+    code = "no_descriptors"
+    blame: ClassVar[Blame] = "busy"
+
+    def __init__(self, whose: str = "server") -> None:
+        super().__init__(
+            f"The {whose} has no file descriptors left for this.",
+            hint="Kill sessions that are not needed, or raise the limit of open files (`ulimit -n`, LimitNOFILE=) and "
+            "start server and keeper anew.",
+            whose=whose,
+        )
+
+
 class ShuttingDown(WshError):
     code = "shutting_down"
     blame: ClassVar[Blame] = "system"

@@ -113,7 +113,9 @@ def ensure_private(folder: Path) -> Path:
         what = problem.filename or folder
         raise FolderUnusable(f"{what} is not a folder of this user; remove it and try again") from None
     except OSError as problem:
-        raise FolderUnusable(f"the folder {folder} cannot be used: {problem.strerror}") from None
+        refused = FolderUnusable(f"the folder {folder} cannot be used: {problem.strerror}")
+        refused.errno = problem.errno
+        raise refused from None
     return folder
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -30,6 +30,8 @@ class SessionInfo(Shown):
     exit_code: int | None
     title: str
     cwd: str
+    journal: Literal["ok", "full", "off"]
+    """Whether what it prints is kept on disk: `full` while the disk refuses it, `off` where the setting says so."""
 
 
 class SessionCreate(Model):

@@ -143,6 +143,14 @@ SETTINGS: tuple[Setting, ...] = (
     # MCP
     Setting("mcp.toolsets", ["terminal", "contract", "exec", "workspace"], "Families of tools that are offered."),
     Setting("mcp.queue_size", 256, "Calls that may be under way at once.", 64, 100_000),
+    Setting(
+        "mcp.idle_sessions",
+        64,
+        "MCP sessions over HTTP without an open stream or request; the longest silent ends first.",
+        1,
+        10_000,
+    ),
+    Setting("mcp.session_idle_s", 1800, "How long such a session may be silent.", 1, 604_800),
     Setting("mcp.progress_per_second", 4.0, "Progress notifications per call and second.", 0.1, 4),
     # policy and execution
     Setting("exec.timeout_ms", 120_000, "Default deadline of execute_command.", 1, 86_400_000),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import sys
 from typing import Any
 
+from wsh.wire.shortage import find_shortage
 from wsh.workspace.build import build, read_request
-from wsh.workspace.error import ToolError
+from wsh.workspace.error import NoRoom, ToolError
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -23,11 +25,19 @@ def _say(message: dict[str, Any]) -> None:
 def main() -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    folder = None
     try:
         request = read_request(sys.stdin.buffer.read())
+        folder = request.folder
         result = build(request, lambda phase, done, total: _say({"progress": [phase, done, total]}))
     except ToolError as problem:
         _say({"error": problem.to_payload()})
+        return 1
+    except (OSError, sqlite3.Error) as problem:
+        shortage = find_shortage(problem, folder)
+        if shortage is None:
+            raise
+        _say({"error": NoRoom(shortage.message, hint=shortage.hint, **shortage.facts).to_payload()})
         return 1
     _say({"result": result})
     return 0

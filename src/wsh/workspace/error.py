@@ -72,6 +72,12 @@ class ArchiveTooLarge(ToolError):
     CODE = tool.ARCHIVE_TOO_LARGE
 
 
+class NoRoom(ToolError):
+    """The disk of the index is full."""
+
+    CODE = tool.DISK_FULL
+
+
 class IndexBroken(ToolError):
     """The index on disk cannot be used: corrupt, or of another version. Callers rebuild it and say so."""
 
@@ -85,7 +91,7 @@ class IndexBroken(ToolError):
 
 
 _BY_CODE: dict[str, type[ToolError]] = {
-    cls.CODE: cls for cls in (InvalidArguments, NothingThere, Forbidden, DownloadVerifyFailed, ArchiveUnsafe)
+    cls.CODE: cls for cls in (InvalidArguments, NothingThere, Forbidden, DownloadVerifyFailed, ArchiveUnsafe, NoRoom)
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ from wsh.session.journal import Journal
 from wsh.session.output import render
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
 from wsh.session.session import Session
+from wsh.wire.shortage import find_shortage
 from wsh.workspace.transcript import MAX_TEXT_BYTES, Transcript, TranscriptStore
 
 log = logging.getLogger(__name__)
@@ -25,6 +27,8 @@ log = logging.getLogger(__name__)
 STRETCH_BYTES = 64 * 1024
 _HALF = MAX_TEXT_BYTES // 2
 _SOON_S = 0.25
+_AGAIN_S = 5.0
+"""Until the next try after the disk had no room."""
 
 
 class SessionTranscripts:
@@ -42,6 +46,8 @@ class SessionTranscripts:
         self._soon: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.warning: str | None = None
+        """Why what is printed now cannot be searched, while that is so."""
 
     @property
     def enabled(self) -> bool:
@@ -52,7 +58,7 @@ class SessionTranscripts:
         if not self._enabled:
             return
         self._stop.append(self._registry.lifecycle.add(self._on_lifecycle))
-        known = await asyncio.to_thread(self._store.list_finished)
+        known = await self._list_known()
         for session in self._registry.list_sessions():
             self._follow(session)
             fresh = {c.id for c in session.list_commands() if _key(session, c) not in known}
@@ -60,7 +66,16 @@ class SessionTranscripts:
                 self._commands[session.sid] = fresh
             if session.commands is None and session.generation:
                 self._stretches[session.sid] = Journal(session.folder.path).oldest
-        await self.refresh()
+        await self._refresh_quietly()
+
+    async def _list_known(self) -> set[str]:
+        """Keys of what is stored already; none, if the disk has no room for a store."""
+        try:
+            return await asyncio.to_thread(self._store.list_finished)
+        except (OSError, sqlite3.Error) as problem:
+            if find_shortage(problem, self._store.path) is None:
+                raise
+            return set()
 
     async def aclose(self) -> None:
         for stop in (*self._stop, *self._follows.values()):
@@ -68,7 +83,9 @@ class SessionTranscripts:
         if self._soon is not None:
             self._soon.cancel()
         if self._enabled:
-            await self.refresh()
+            await self._refresh_quietly()
+            if self._soon is not None:
+                self._soon.cancel()
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -102,9 +119,9 @@ class SessionTranscripts:
             # Whoever can still call us holds the session in memory.
             self._follows.pop(session.sid, lambda: None)()
 
-    def _flush_soon(self) -> None:
+    def _flush_soon(self, after_s: float = _SOON_S) -> None:
         if self._soon is None:
-            self._soon = asyncio.get_running_loop().call_later(_SOON_S, self._flush)
+            self._soon = asyncio.get_running_loop().call_later(after_s, self._flush)
 
     def _flush(self) -> None:
         self._soon = None
@@ -115,8 +132,15 @@ class SessionTranscripts:
     async def _refresh_quietly(self) -> None:
         try:
             await self.refresh()
-        except Exception:
-            log.exception("transcripts could not be written")
+        except Exception as problem:
+            shortage = find_shortage(problem, self._store.path)
+            if shortage is None:
+                log.exception("transcripts could not be written")
+                return
+            if self.warning is None:
+                log.warning("transcripts could not be written: %s", shortage.message)
+            self.warning = f"what sessions print cannot be searched for now: {shortage.message} {shortage.hint}"
+            self._flush_soon(_AGAIN_S)
 
     # putting
 
@@ -127,15 +151,30 @@ class SessionTranscripts:
                 return
             commands, self._commands = self._commands, {}
             stretches, self._stretches = self._stretches, {}
-            documents: list[Transcript] = []
-            for session in self._registry.list_sessions():
-                for number in sorted(commands.get(session.sid, ())):
-                    command = None if session.commands is None else session.commands.find(number)
-                    if command is not None:
-                        documents.append(await self._command_document(session, command))
-                if session.sid in stretches:
-                    documents += await self._stretch_documents(session, stretches[session.sid])
-            await asyncio.to_thread(self._store.put, documents)
+            try:
+                await self._put(commands, stretches)
+            except BaseException:
+                self._take_back(commands, stretches)
+                raise
+            self.warning = None
+
+    def _take_back(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
+        """What could not be put is new still, for the next time."""
+        for sid, numbers in commands.items():
+            self._commands.setdefault(sid, set()).update(numbers)
+        for sid, start in stretches.items():
+            self._stretches[sid] = min(start, self._stretches.get(sid, start))
+
+    async def _put(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
+        documents: list[Transcript] = []
+        for session in self._registry.list_sessions():
+            for number in sorted(commands.get(session.sid, ())):
+                command = None if session.commands is None else session.commands.find(number)
+                if command is not None:
+                    documents.append(await self._command_document(session, command))
+            if session.sid in stretches:
+                documents += await self._stretch_documents(session, stretches[session.sid])
+        await asyncio.to_thread(self._store.put, documents)
 
     async def replay(self) -> None:
         """Put everything that the sessions still hold."""

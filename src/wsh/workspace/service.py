@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
+from wsh.wire.shortage import find_shortage
 from wsh.workspace import archive, status, store
 from wsh.workspace.child import LocalRunner, Runner, python_module
 from wsh.workspace.error import (
@@ -64,7 +65,7 @@ class WorkspaceService:
         runner: Runner | None = None,
     ) -> None:
         self.settings = settings
-        self._base = places.index
+        self._base = self.folder = places.index
         self._around: Surroundings = surroundings or Alone()
         self._source: TranscriptSource | None = None
         self._retiring: asyncio.Task[None] | None = None
@@ -88,8 +89,12 @@ class WorkspaceService:
             try:
                 if self.transcripts.exists():
                     await asyncio.to_thread(self.transcripts.expire)
-            except sqlite3.Error:
-                log.exception("old transcripts could not be removed")
+            except (OSError, sqlite3.Error) as problem:
+                shortage = find_shortage(problem, self.folder)
+                if shortage is None:
+                    log.exception("old transcripts could not be removed")
+                else:
+                    log.warning("old transcripts could not be removed: %s", shortage.message)
             await asyncio.sleep(_RETIRE_EVERY_S)
 
     def start_watching(self) -> None:
@@ -237,7 +242,7 @@ class WorkspaceService:
                 result["problem"] = {"reason": problem.reason, "message": problem.message, "hint": problem.hint}
         if self._can_transcribe():
             await self._refresh_transcripts()
-            result["transcripts"] = await asyncio.to_thread(self.transcripts.status)
+            result["transcripts"] = await asyncio.to_thread(self._describe_transcripts)
         else:
             result["transcripts"] = None
         return result
@@ -275,7 +280,9 @@ class WorkspaceService:
             raise _no_transcripts()
         warnings: list[dict[str, str]] = []
         if request.in_transcripts and self._can_transcribe():
-            await self._refresh_transcripts()
+            stale = await self._refresh_transcripts()
+            if stale is not None:
+                warnings.append({"code": "TRANSCRIPTS_STALE", "message": f"The newest output is missing: {stale}"})
         found = await self._search_sound(request, root, context, deadline, warnings)
         if self.transcripts.rebuilt:
             warnings.append({"code": "TRANSCRIPTS_REBUILT", "message": "The transcripts were damaged and start anew."})
@@ -345,9 +352,26 @@ class WorkspaceService:
                 raise NoIndex(root, request.mode)
         return current
 
-    async def _refresh_transcripts(self) -> None:
+    async def _refresh_transcripts(self) -> str | None:
+        """Take in what is new. Where the disk has no room for it, what is there can still be read: why it is not all."""
         if self._source is not None and self._source.enabled:
-            await self._source.refresh()
+            try:
+                await self._source.refresh()
+            except (OSError, sqlite3.Error) as problem:
+                shortage = find_shortage(problem, self.folder)
+                if shortage is None:
+                    raise
+                return shortage.message
+        return None
+
+    def _describe_transcripts(self) -> dict[str, Any] | None:
+        """None where there are none, because the disk has no room to begin them."""
+        try:
+            return self.transcripts.status()
+        except (OSError, sqlite3.Error) as problem:
+            if find_shortage(problem, self.folder) is None:
+                raise
+            return None
 
     # show_file
 

@@ -16,6 +16,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from wsh.wire.shortage import is_refused_write
 from wsh.workspace.error import IndexBroken
 
 FORMAT = 4
@@ -121,7 +122,7 @@ def is_corruption(problem: BaseException) -> bool:
     """Whether a database error means that the file is damaged, rather than busy or interrupted."""
     if isinstance(problem, IndexBroken):
         return True
-    if not isinstance(problem, sqlite3.DatabaseError):
+    if not isinstance(problem, sqlite3.DatabaseError) or is_refused_write(problem):
         return False
     text = str(problem)
     return any(mark in text for mark in ("malformed", "not a database", "no such table", "corrupt", "disk I/O error"))

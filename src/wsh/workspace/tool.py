@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from functools import lru_cache
 from typing import Any
 
+from wsh.wire.error import DescriptorsExhausted, DiskFull
+from wsh.wire.shortage import find_shortage
 from wsh.wire.sound import find_unsound
 from wsh.wire.tool import Annotations, CallContext, ToolFailure, ToolOutcome, ToolSpec
 from wsh.workspace import schema
@@ -60,7 +63,14 @@ def _runner(service: WorkspaceService, name: str) -> Any:
 
 
 async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> dict[str, Any]:
-    """Run a tool with arguments that fit its schema."""
+    """Run a tool with arguments that fit its schema. A full disk is raised as such."""
+    try:
+        return await _perform(service, name, a, context)
+    except (OSError, sqlite3.Error) as problem:
+        raise find_shortage(problem, service.folder) or problem from None
+
+
+async def _perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> dict[str, Any]:
     match name:
         case "index_build":
             mode, paths = a.get("mode", "all"), a.get("paths")
@@ -104,7 +114,7 @@ async def call_tool(service: WorkspaceService, name: str, arguments: object, con
             return await perform(service, name, checked, context)
     except TimeoutError:
         raise ToolTimeout(name, timeout_ms) from None
-    except ToolFailure:
+    except (ToolFailure, DiskFull, DescriptorsExhausted):
         raise
     except Exception:
         log.exception("%s failed", name)

@@ -214,7 +214,8 @@ class TranscriptStore:
                 connection.execute("INSERT INTO grams(rowid, pieces) VALUES (?,?)", (rowid, row.grams))
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk ends it
+                connection.execute("ROLLBACK")
             raise
 
     def expire(self, now: float | None = None) -> int:
@@ -229,7 +230,8 @@ class TranscriptStore:
                     _forget(connection, rowid)
                 connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
         return len(old)
 

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+_CACHED_CHARS = 128
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _WORD = re.compile(r"[^\W_]+")
 _CASES = bytes(
@@ -77,8 +78,17 @@ def grams(literal: bytes) -> list[str]:
     return list(found)
 
 
-@lru_cache(maxsize=8192)
 def _name_parts(name: str) -> str:
+    # Long ones are lines that somebody typed: they come once.
+    return _short_name_parts(name) if len(name) <= _CACHED_CHARS else _split_name(name)
+
+
+@lru_cache(maxsize=1024)
+def _short_name_parts(name: str) -> str:
+    return _split_name(name)
+
+
+def _split_name(name: str) -> str:
     return hump_words(name.encode("utf-8", "surrogateescape"))
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from wsh.process.keeper import layout, spawn
+from wsh.process.keeper import descriptor, layout, spawn
 from wsh.process.keeper.cgroup import find_home
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.door import Connection, Door
@@ -170,6 +170,7 @@ class Keeper:
         child.dies_with_server = bool(message["dies_with_server"])
         child.started_us = time.time_ns() // 1000
         try:
+            descriptor.require(descriptor.TO_SPAWN, self.loop.epoll.fileno())
             for _ in range(1 if child.is_terminal else 2):
                 child.streams.append(self.pump.make(child, int(message["ring_bytes"])))
             self._store_meta(child, message["meta"])

@@ -53,7 +53,10 @@ def _let_go(log_path: str, keep: int) -> None:
     """Nothing of whoever started us: folder, descriptors, ignored signals."""
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError:  # a full disk: terminals without a log are better than none
+        log = null
     os.dup2(null, 0)
     os.dup2(null, 1)
     os.dup2(log, 2)

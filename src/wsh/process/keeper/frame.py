@@ -66,6 +66,11 @@ class Decoder:
             raise FrameError("a frame is not a JSON object")
         return message
 
+    @property
+    def fd_count(self) -> int:
+        """Descriptors that came and that no message has claimed."""
+        return len(self._fds)
+
     def take_fds(self, count: int) -> list[int]:
         if count > len(self._fds):
             raise FrameError(f"{count} descriptors announced, {len(self._fds)} came")

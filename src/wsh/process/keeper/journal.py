@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import resource
 import time
 from struct import Struct
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _record = Struct(layout.RECORD)
 _BATCH_S = 0.004
 _RETRY_S = 2.0
-_OPEN_FILES = 64
+_OPEN_JOURNALS = 64
+_DESCRIPTORS_PER_JOURNAL = 16
+"""Of the limit, so that few descriptors serve terminals first; a journal has two of them open."""
 
 
 class Segment:
@@ -213,6 +216,9 @@ class Scribe:
         self._wake.acquire()
         self._hurry = _thread.allocate_lock()
         self._hurry.acquire()
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        few = limit // _DESCRIPTORS_PER_JOURNAL if limit > 0 else _OPEN_JOURNALS
+        self._most_open = max(1, min(_OPEN_JOURNALS, few))
         self._idle = True
         self._stopping = False
         self._stopped = _thread.allocate_lock()
@@ -289,7 +295,7 @@ class Scribe:
         """Keep few files open: the least recently written ones are closed and opened again when needed."""
         self._open.pop(journal, None)
         self._open[journal] = None
-        while len(self._open) > _OPEN_FILES:
+        while len(self._open) > self._most_open:
             oldest = next(iter(self._open))
             del self._open[oldest]
             oldest.close()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RLIMIT_RTTIME = getattr(resource, "RLIMIT_RTTIME", 15)
 RLIMIT_LOCKS = 10  # without effect since Linux 2.6: a second place for the mark
+_LOWEST_SAFE_FD = 16
 _SAFE_FD = 256  # descriptors that must not collide with the numbers a child wants are moved above this
 
 STAGE_CWD = "cwd"
@@ -173,7 +174,10 @@ def _become(plan: Plan, error_fd: int) -> NoReturn:
 
 
 def _move(fd: int) -> int:
-    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _SAFE_FD)
+    except OSError:  # the limit lies below: it starts at the bottom then, beyond what a child may want
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SAFE_FD)
 
 
 def _set_mark(mark: int) -> None:

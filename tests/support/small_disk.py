@@ -1,0 +1,117 @@
+"""A server whose state folder lies on a small disk of its own, which the test fills and empties.
+
+The disk is a tmpfs in a mount namespace that an ordinary user can make too. A small program in that namespace holds it
+and does what the test asks on its standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from wsh.wire.place import Places
+
+_HOLDER = """
+import json, os, subprocess, sys
+folder, size, inodes = sys.argv[1:4]
+subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},nr_inodes={inodes},mode=700", "tmpfs", folder], check=True)
+print("mounted", flush=True)
+
+def fill():
+    ballast = os.open(os.path.join(folder, "ballast"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for size in (65536, 4096):
+        try:
+            while True:
+                os.write(ballast, bytes(size))
+        except OSError:
+            pass
+    os.close(ballast)
+
+def fill_inodes():
+    os.makedirs(os.path.join(folder, "many"), exist_ok=True)
+    try:
+        number = 0
+        while True:
+            os.close(os.open(os.path.join(folder, "many", str(number)), os.O_WRONLY | os.O_CREAT))
+            number += 1
+    except OSError:
+        pass
+
+def free():
+    subprocess.run(["rm", "-rf", os.path.join(folder, "ballast"), os.path.join(folder, "many")], check=True)
+
+def ls():
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+for line in sys.stdin:
+    name, *words = json.loads(line)
+    print(json.dumps(globals()[name](*words)), flush=True)
+"""
+
+
+@lru_cache(maxsize=1)
+def _namespace() -> tuple[str, ...] | None:
+    for command in (("unshare", "-Urm"), ("unshare", "-m")):
+        probe = [*command, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]
+        if shutil.which("unshare") and subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            return command
+    return None
+
+
+class SmallDisk:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def _do(self, *words: str) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def fill(self) -> None:
+        self._do("fill")
+
+    def fill_inodes(self) -> None:
+        self._do("fill_inodes")
+
+    def free(self) -> None:
+        self._do("free")
+
+    def list_files(self) -> list[str]:
+        found: list[str] = self._do("ls")
+        return found
+
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """What goes before a command that is to see the disk."""
+        how = ("-m",) if _namespace() == ("unshare", "-m") else ("-U", "--preserve-credentials", "-m")
+        return ("nsenter", *how, "-t", str(self._process.pid), "--")
+
+
+@contextmanager
+def small_disk(places: Places, size: str = "4m", inodes: int = 400) -> Iterator[SmallDisk]:
+    """A disk at the state folder of `places`. Skips the test where no namespace can be had."""
+    namespace = _namespace()
+    if namespace is None:
+        pytest.skip("this machine gives no mount namespace to this user")
+    places.state.mkdir(mode=0o700, exist_ok=True)
+    command = [*namespace, sys.executable, "-c", _HOLDER, str(places.state), size, str(inodes)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "mounted\n"
+        yield SmallDisk(process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        if process.stdout is not None:
+            process.stdout.close()
+        process.wait(30)
