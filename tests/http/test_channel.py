@@ -246,7 +246,7 @@ def test_a_mirror_kept_by_differences_ends_with_the_same_screen(server: RunningS
             "printf '\\033[?1049h\\033[5;5Hinside'; sleep 0.1; printf '\\033[?1049l'; echo all-$((1+1))-over\r"
         )
         client.ask("send_input", {"data": script})
-        client.ask("await_idle", {"text": "all-2-over", "max_wait_ms": 10000}, timeout=15)
+        client.ask("await_idle", {"text": "all-2-over", "max_wait_ms": 60_000})
         client.ask("await_idle", {"timeout_ms": 300, "fresh": True})
 
         def is_same() -> bool:

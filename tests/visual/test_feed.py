@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.http.talk import Mirror
+from tests.support.waiting import until
 from wsh.http.channel import encode_event
 from wsh.http.outlet import make_frame
 from wsh.http.subscription import Subscribe, Subscription
@@ -18,6 +21,8 @@ from wsh.session.session import Session
 from wsh.terminal.terminal import Terminal
 from wsh.visual.feed import LINES_PER_TICK, Feed, Feeds
 from wsh.visual.stages import Stages
+from wsh.visual.viewer import PUT_OFF_S
+from wsh.wire.model import Format
 from wsh.wire.setting import Settings
 
 
@@ -180,7 +185,7 @@ def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
         joined = [feeds.join(session, "styled", 20, reader) for reader in [*readers, named]]
         assert len({id(feed) for feed in joined}) == 1
         program.print(b"hello")
-        await asyncio.sleep(0.05)
+        await until(lambda: named.heard and all(reader.frames for reader in readers), "the news")
         assert len({id(reader.frames[0]) for reader in readers}) == 1
         assert named.heard[0]["session"] == "p" and "session" not in readers[0].heard[0]
         for reader in [*readers, named]:
@@ -198,16 +203,54 @@ def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None
         feed = Feed(stages, encode_event, session, "plain", 100)
         reader = Reader("diffs")
         feed.join(reader)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        while loop.time() - began < 0.55:
-            program.print(b"x")
-            await asyncio.sleep(0.002)
-        count = len(reader.named_events("diff"))
-        assert 3 <= count <= 7, count
-        first = reader.named_events("diff")[0]
-        assert sum(len(row["line"]) for row in first["rows"]) <= 3, "the first news did not wait for the interval"
+        program.print(b"x")
+        assert feed._timer is not None and feed._timer.when() <= asyncio.get_running_loop().time()
+        await until(lambda: reader.heard, "the first news")
+        for _ in range(10):
+            program.print(b"y")
+        assert len(reader.named_events("diff")) == 1
+        assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(0.1)
+        await until(lambda: len(reader.heard) > 1, "the next news")
+        assert [row["line"] for row in reader.heard[1]["rows"]] == ["x" + "y" * 10]
         feed.leave(reader)
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_a_moment_without_the_processor_does_not_put_off_the_next_news() -> None:
+    async def main() -> None:
+        program = Program()
+        stages, session = set_up(program)
+        look = stages.read_screen
+
+        def look_after_a_while(session: Session, format: Format) -> dict[str, Any]:
+            time.sleep(0.1)
+            return look(session, format)
+
+        stages.read_screen = look_after_a_while  # type: ignore[method-assign]
+        feed = Feed(stages, encode_event, session, "plain", 50)
+        feed.join(Reader("diffs"))
+        program.print(b"x")
+        feed._tick()
+        assert feed._cost_s < 0.1, "a pause is not counted as work"
+        feed.close()
+        program.terminal.close()
+
+    asyncio.run(main())
+
+
+def test_news_that_cost_much_come_a_quarter_of_a_second_apart_at_most() -> None:
+    async def main() -> None:
+        program = Program()
+        stages, session = set_up(program)
+        feed = Feed(stages, encode_event, session, "plain", 50)
+        feed.join(Reader("diffs"))
+        feed._tick()
+        feed._cost_s = 3.0
+        program.print(b"x")
+        assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(PUT_OFF_S)
+        feed.close()
         program.terminal.close()
 
     asyncio.run(main())
@@ -296,9 +339,9 @@ def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from(
             await asyncio.sleep(0.006)
         assert [event["event"] for event in outlet.written] == ["sync"]
         outlet.buffered = 0
-        await asyncio.sleep(0.1)
+        await until(lambda: len(outlet.written) >= 3, "what was missed", seen=lambda: outlet.written)
         program.print(b"and on")
-        await asyncio.sleep(0.05)
+        await until(lambda: "and on" in json.dumps(outlet.written), "the news after it", seen=lambda: outlet.written)
         assert [event["event"] for event in outlet.written[:3]] == ["sync", "lagged", "sync"]
         assert outlet.written[1]["skipped"] > 0
         for event in outlet.written:

@@ -12,7 +12,7 @@ from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.terminal import Terminal
 from wsh.visual.stage import Stage
-from wsh.visual.viewer import SizePolicy, Viewer, Viewers
+from wsh.visual.viewer import PUT_OFF_S, SizePolicy, Viewer, Viewers
 from wsh.wire.element import PanelCreate
 from wsh.wire.error import SessionTaken
 from wsh.wire.place import Places
@@ -142,6 +142,19 @@ def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: P
         viewers.type_keys(viewer, b"\x1c")
         viewers.type_keys(viewer, b"\x1c")
         assert seen.dismissed == "detached"
+
+    run_with_registry(places, work)
+
+
+def test_frames_that_cost_much_come_a_quarter_of_a_second_apart_at_most(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="slow")
+        viewers = viewers_of(session)
+        look(viewers, 24, 80)
+        viewers._frame()
+        viewers._cost_s = 3.0
+        viewers._schedule()
+        assert viewers._due - viewers._last_frame == pytest.approx(PUT_OFF_S)
 
     run_with_registry(places, work)
 

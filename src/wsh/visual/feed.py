@@ -2,12 +2,13 @@
 
 A feed keeps the screen as it told it last. When output comes it waits until its interval is over, looks once, and tells
 the difference; applied to the last `sync`, differences give the same screen that `get_screen` gives. While making news
-costs more than a twentieth of the time, the interval grows. A feed without members listens to nothing.
+costs more than a twentieth of the processor's time, the interval grows, up to `PUT_OFF_S`. A feed without members listens to nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -26,6 +27,7 @@ from wsh.session.event import (
 from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
 from wsh.visual.stages import Stages
+from wsh.visual.viewer import PUT_OFF_S
 from wsh.wire.model import Format
 
 LINES_PER_TICK = 500
@@ -143,18 +145,19 @@ class Feed:
 
     def _schedule(self) -> None:
         if self._timer is None and self._stops:
-            pause = max(self._interval_s, self._cost_s / SHARE)
+            pause = max(self._interval_s, min(self._cost_s / SHARE, PUT_OFF_S))
             self._timer = self._loop.call_at(max(self._loop.time(), self._told_at + pause), self._tick)
 
     def _tick(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        started = self._told_at = self._loop.time()
+        self._told_at = self._loop.time()
+        started = time.thread_time()  # not the clock: on a busy machine a moment without the processor costs nothing
         events = self._collect()
         if events:
             self._tell(events)
-        self._cost_s = self._loop.time() - started
+        self._cost_s = time.thread_time() - started
         if self._held is not None:
             self._schedule()
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
+PUT_OFF_S = 0.25
+"""However much making news of a screen costs, what is printed is shown after this long: a frame here, a difference in a feed."""
 _LOAD = 60.0
 """Making frames takes at most one part in so many of the time."""
 _FRAME_S = 0.001
@@ -303,7 +305,10 @@ class Viewers:
         if not self._viewers:
             return
         if gap_s is None:
-            gap_s = self._cost_s * _ECHO_LOAD if self._echo_frames else max(self._gap_s, self._cost_s * _LOAD)
+            gap_s = self._cost_s * _ECHO_LOAD if self._echo_frames else self._cost_s * _LOAD
+            gap_s = min(gap_s, PUT_OFF_S)
+            if not self._echo_frames:
+                gap_s = max(gap_s, self._gap_s)
         now = time.monotonic()
         due = max(now, self._last_frame + gap_s)
         if self._timer is not None:
@@ -322,7 +327,7 @@ class Viewers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        started = time.perf_counter()
+        started = time.thread_time()  # not the clock: a moment without the processor costs nobody anything
         generation = self.session.generation
         quiet, self._last_generation = generation == self._last_generation, generation
         self._last_frame = time.monotonic()
@@ -335,9 +340,11 @@ class Viewers:
         for shape, viewers in by_shape.items():
             waiting |= self._paint(shape, viewers)
             behind |= self._painters[shape].behind
-        self._cost_s = 0.7 * self._cost_s + 0.3 * (time.perf_counter() - started)
+        self._cost_s = 0.7 * self._cost_s + 0.3 * (time.thread_time() - started)
         if behind and quiet:
-            self._schedule(self._cost_s * _ECHO_LOAD)  # the program rests, and what it printed is still to be shown
+            self._schedule(
+                min(self._cost_s * _ECHO_LOAD, PUT_OFF_S)
+            )  # the program rests, and what it printed is still to be shown
         elif waiting or behind:
             self._schedule()
 
