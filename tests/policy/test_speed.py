@@ -1,18 +1,19 @@
-"""A decision is quick, whatever it is given."""
+"""A decision takes time in proportion to what it is given, whatever that is."""
 
 from __future__ import annotations
 
-import json
-import statistics
+import itertools
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from wsh.policy import Mode, Policy, Request, decide, default_policy
+from wsh.policy import Mode, Policy, Request, decide
 from wsh.policy.hygiene import MAX_COMMAND_BYTES
 from wsh.policy.policy import allow_rules
 
+NOTHING_MS = 10.0
+"""Of what takes less than this, nobody needs to know how it grows."""
 EVERYTHING = Policy(rules=allow_rules(["*"], Mode.HEADLESS))
 # Pieces that make shells, grammars or regular expressions sweat when they are repeated.
 PIECES = (
@@ -24,42 +25,40 @@ PIECES = (
 
 
 def cpu_ms(command: str) -> float:
-    """The best of three, in processor time: the machine may be busy with other tests."""
+    """The best of a few, in processor time of this thread: the machine may be busy with other things."""
     best = float("inf")
     for _ in range(3):
-        began = time.process_time()
+        began = time.thread_time()
         decide(Request(command=command), EVERYTHING)
-        best = min(best, (time.process_time() - began) * 1000)
-        if best < 25:
+        best = min(best, (time.thread_time() - began) * 1000)
+        if best < NOTHING_MS:
             break
     return best
 
 
-def test_half_of_all_decisions_take_less_than_a_millisecond() -> None:
-    commands = [
-        json.loads(line)["command"] for line in (Path(__file__).parent / "corpus.jsonl").read_text().splitlines()
-    ]
-    policy = default_policy()
-    took = []
-    for command in commands:
-        began = time.process_time()
-        decide(Request(command=command), policy)
-        took.append((time.process_time() - began) * 1000)
-    assert statistics.median(took) < 1
+def assert_grows_with_length(make: Callable[[int], str], what: object = "") -> None:
+    """Eight times the text may take some eight times as long, not sixty-four. How long that is, `make bench` tells."""
+    for _ in range(4):
+        long, short = cpu_ms(make(MAX_COMMAND_BYTES)), cpu_ms(make(MAX_COMMAND_BYTES // 8))
+        if long < NOTHING_MS or long < short * 24:
+            return
+    raise AssertionError(f"{what}: {short:.1f} ms for 8 KiB, {long:.1f} ms for 64 KiB")
+
+
+def fill(piece: str, size: int) -> str:
+    return piece * (size // len(piece.encode()))
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_64_kib_of_anything_take_less_than_50_ms(piece: str) -> None:
-    whole = piece * (MAX_COMMAND_BYTES // len(piece.encode()))
-    for size in (MAX_COMMAND_BYTES, 8000, 2000, 800):
-        assert cpu_ms(whole[:size]) < 50, size
+def test_the_time_for_anything_grows_with_its_length(piece: str) -> None:
+    assert_grows_with_length(lambda size: fill(piece, size))
 
 
-def test_a_long_literal_text_is_understood_and_quick() -> None:
+def test_a_long_literal_text_is_understood() -> None:
     code = "print([x for x in (1, 2, 3) if x > 1]); " * 1500
     verdict = decide(Request(command=f"python3 -c '{code}'"), EVERYTHING)
     assert verdict.argv == (("python3", "-c", code),)
-    assert cpu_ms(f"python3 -c '{code}'") < 50
+    assert_grows_with_length(lambda size: f"python3 -c '{code[: size - 20]}'")
     written = decide(Request(command=f"cat > a.py <<'EOF'\n{code}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
     assert written.risk == "destructive" and "overwrites" in written.message
     run = decide(Request(command=f"bash <<'EOF'\n{'true; ' * 60}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
@@ -74,10 +73,13 @@ PROGRAMS = ("mysql -e", "psql -c", "python3 -c", "ruby -e", "awk", "sed", "bash 
 
 
 @pytest.mark.parametrize("piece", QUOTED)
-def test_64_kib_in_quotes_take_less_than_50_ms(piece: str) -> None:
+def test_the_time_for_anything_in_quotes_grows_with_its_length(piece: str) -> None:
     for program in PROGRAMS:
-        room = MAX_COMMAND_BYTES - len(program) - 3
-        assert cpu_ms(f"{program} '{piece * (room // len(piece))}'") < 50, program
+
+        def make(size: int, program: str = program) -> str:
+            return f"{program} '{fill(piece, size - len(program) - 3)}'"
+
+        assert_grows_with_length(make, program)
 
 
 # A word and then nothing but blanks: where runs of blanks meet in an expression, time grows with a power of their number.
@@ -87,27 +89,32 @@ BEFORE_BLANKS = (
 
 
 @pytest.mark.parametrize("word", BEFORE_BLANKS)
-def test_a_word_and_64_kib_of_blanks_take_less_than_50_ms(word: str) -> None:
-    for program in PROGRAMS:
-        for blank in (" ", "\n", "\t ", " \n"):
-            times = (MAX_COMMAND_BYTES - len(program) - len(word) - 3) // len(blank)
-            assert cpu_ms(f"{program} '{word}{blank * times}'") < 50, (program, blank)
+def test_the_time_for_a_word_and_blanks_grows_with_their_number(word: str) -> None:
+    for program, blank in itertools.product(PROGRAMS, (" ", "\n", "\t ", " \n")):
+
+        def make(size: int, program: str = program, blank: str = blank) -> str:
+            return f"{program} '{word}{fill(blank, size - len(program) - len(word) - 3)}'"
+
+        assert_grows_with_length(make, (program, blank))
 
 
 @pytest.mark.parametrize(
     "command", ["git -c 'tool.{}=x' log", "parallel 'a{{{}' ::: b", "rm '{}'", "ssh -o 'ProxyCommand{} a' h"]
 )
-def test_a_long_word_that_a_model_takes_apart_takes_less_than_50_ms(command: str) -> None:
+def test_the_time_for_a_word_that_a_model_takes_apart_grows_with_its_length(command: str) -> None:
     for filling in ("tool.", "{", " ", "\n", "x", "/"):
-        assert cpu_ms(command.format(filling * (65_000 // len(filling)))) < 50, filling
+
+        def make(size: int, filling: str = filling) -> str:
+            return command.format(fill(filling, size - 100))
+
+        assert_grows_with_length(make, filling)
 
 
 @pytest.mark.parametrize(
     "segment", ["a b c d e (", "python3 -c '`a`';", "bwrap --bind a b ", "psql -c 'a';", "su -c 'a';", "bash +x "]
 )
-def test_many_commands_in_64_kib_take_less_than_50_ms(segment: str) -> None:
-    for size in (MAX_COMMAND_BYTES, 20_000, 5_500):
-        assert cpu_ms(segment * (size // len(segment))) < 50, size
+def test_the_time_for_many_commands_grows_with_their_number(segment: str) -> None:
+    assert_grows_with_length(lambda size: fill(segment, size))
 
 
 def test_code_that_starts_too_many_commands_is_destructive_and_still_asked() -> None:
