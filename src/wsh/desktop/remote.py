@@ -143,6 +143,7 @@ class RemoteView:
         self.running = True
         self.captured_by = ""
         """Who gets the keys that people type, if not the program."""
+        self._sending: set[asyncio.Task[None]] = set()
         self._task = asyncio.ensure_future(self._run())
 
     @property
@@ -169,6 +170,8 @@ class RemoteView:
             self.terminal.close()
             self.terminal = Terminal(rows, cols)
             self._connection = connection
+            if (rows, cols) != (asked["rows"], asked["cols"]):  # the window took its size while we were connecting
+                self._send_size()
             try:
                 async for message in connection:
                     if isinstance(message, bytes):
@@ -193,7 +196,10 @@ class RemoteView:
     def resize(self, rows: int, cols: int) -> None:
         if (rows, cols) != (self.terminal.rows, self.terminal.cols):
             self.terminal.resize(rows, cols)
-            self._send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
+            self._send_size()
+
+    def _send_size(self) -> None:
+        self._send(json.dumps({"type": "resize", "rows": self.terminal.rows, "cols": self.terminal.cols}))
 
     async def send_input(self, data: bytes, actor: Actor) -> None:
         """Type; who types is the viewer, which the server knows by itself."""
@@ -207,7 +213,9 @@ class RemoteView:
                 await connection.send(message)
 
         if self._connection is not None:
-            self._sending = asyncio.ensure_future(send(self._connection))
+            task = asyncio.ensure_future(send(self._connection))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
 
     async def aclose(self) -> None:
         self.running = False
