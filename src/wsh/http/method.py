@@ -66,7 +66,7 @@ class Method:
         return InvalidRequest if self.operation is None else self.operation.invalid
 
 
-def _offer(
+def call_by_name(
     operation: Operation,
     name: str | None = None,
     *,
@@ -76,13 +76,14 @@ def _offer(
     replaces: bool = False,
     server_only: bool = False,
 ) -> Method:
+    """A method that calls `operation`, by another name than its own where that is published."""
     published = operation.params if params is None else params
     return Method(name or operation.name, published, operation, spell, shows, replaces, server_only)
 
 
 def _of_elements(kind: ElementOperations) -> tuple[Method, ...]:
     changes = (kind.replace, kind.patch, kind.remove, kind.clear, kind.update_spans, kind.write)
-    return (_offer(kind.create, shows=Created), *map(_offer, (kind.list, kind.get, *changes)))
+    return (call_by_name(kind.create, shows=Created), *map(call_by_name, (kind.list, kind.get, *changes)))
 
 
 def _rename(params: Model) -> SessionPatch:
@@ -106,36 +107,36 @@ METHODS: dict[str, Method] = {
     for method in [
         Method("subscribe", Subscribe),
         Method("unsubscribe", Nothing),
-        _offer(wait.await_idle, replaces=True),
-        _offer(wait.await_idle, "await_quiesce", replaces=True),
-        _offer(run.run_command),
-        _offer(command.list_commands),
-        _offer(command.get_command),
-        _offer(command.get_command_output),
-        _offer(command.get_state),
-        _offer(screen.get_screen),
-        _offer(screen.get_scrollback),
-        _offer(input.send_input),
-        _offer(session.resize),
-        _offer(capture.get_input_mode),
-        _offer(capture.capture_input),
-        _offer(capture.release_input),
-        _offer(capture.focus),
-        _offer(capture.unfocus),
-        _offer(capture.get_focus),
+        call_by_name(wait.await_idle, replaces=True),
+        call_by_name(wait.await_idle, "await_quiesce", replaces=True),
+        call_by_name(run.run_command),
+        call_by_name(command.list_commands),
+        call_by_name(command.get_command),
+        call_by_name(command.get_command_output),
+        call_by_name(command.get_state),
+        call_by_name(screen.get_screen),
+        call_by_name(screen.get_scrollback),
+        call_by_name(input.send_input),
+        call_by_name(session.resize),
+        call_by_name(capture.get_input_mode),
+        call_by_name(capture.capture_input),
+        call_by_name(capture.release_input),
+        call_by_name(capture.focus),
+        call_by_name(capture.unfocus),
+        call_by_name(capture.get_focus),
         *_of_elements(OVERLAY),
         *_of_elements(PANEL),
-        _offer(element.batch_update),
-        _offer(mode.get_screen_mode),
-        _offer(mode.enter_alt_screen),
-        _offer(mode.exit_alt_screen),
-        _offer(session.create_session, server_only=True),
-        _offer(session.list_sessions, server_only=True),
-        _offer(session.kill_session, params=NameParams, server_only=True),
-        _offer(session.detach_session, params=NameParams, server_only=True),
-        _offer(session.update_session, "rename_session", params=RenameParams, spell=_rename, server_only=True),
-        _offer(session.update_session, server_only=True),
-        _offer(session.update_session, "update_tags", params=TagParams, spell=_tag, server_only=True),
-        _offer(server.set_server_mode, server_only=True),
+        call_by_name(element.batch_update),
+        call_by_name(mode.get_screen_mode),
+        call_by_name(mode.enter_alt_screen),
+        call_by_name(mode.exit_alt_screen),
+        call_by_name(session.create_session, server_only=True),
+        call_by_name(session.list_sessions, server_only=True),
+        call_by_name(session.kill_session, params=NameParams, server_only=True),
+        call_by_name(session.detach_session, params=NameParams, server_only=True),
+        call_by_name(session.update_session, "rename_session", params=RenameParams, spell=_rename, server_only=True),
+        call_by_name(session.update_session, server_only=True),
+        call_by_name(session.update_session, "update_tags", params=TagParams, spell=_tag, server_only=True),
+        call_by_name(server.set_server_mode, server_only=True),
     ]
 }

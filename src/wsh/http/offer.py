@@ -66,6 +66,7 @@ def offer(
         waits=operation.manner == "waits",
         invalid=operation.invalid,
         media_type=media_type,
+        operation=operation,
     )
 
 

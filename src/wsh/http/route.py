@@ -21,6 +21,7 @@ from wsh.wire.error import InvalidRequest
 
 if TYPE_CHECKING:
     from wsh.operation.context import Rooms
+    from wsh.operation.operation import Operation
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "WEBSOCKET"]
 
@@ -84,6 +85,8 @@ class Route:
     """Statuses whose body is the handler's own, not the one error shape."""
     media_type: str = "application/json"
     description: str = ""
+    operation: Operation | None = None
+    """What it calls, where it is one."""
 
     @property
     def parameters(self) -> list[str]:
