@@ -1,0 +1,66 @@
+"""A newer server over the keeper of version 0.1.0, which outlives an upgrade with its sessions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
+from wsh.wire.place import Places, ensure_private
+
+FIXTURE = Path(__file__).parent / "fixtures" / "keeper-0.1.0.zip"
+SESSIONS = 20
+
+
+@pytest.fixture
+def old_keeper(places: Places, tmp_path: Path) -> None:
+    """The keeper of 0.1.0 listens where a server will look for its keeper. It ends with its last session."""
+    zipfile.ZipFile(FIXTURE).extractall(tmp_path / "old")
+    ensure_private(places.runtime)
+    ensure_private(places.state)
+    main = tmp_path / "old" / "src" / "wsh" / "process" / "keeper" / "main.py"
+    words = [str(places.keeper_socket), str(places.keeper_secret), str(places.state / "default.keeper.log"), "30"]
+    env = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "1"}
+    subprocess.run([sys.executable, "-I", "-S", str(main), *words], check=True, env=env, cwd="/")
+
+
+def _screens(server: RunningServer) -> dict[str, object]:
+    names = sorted(info["name"] for info in server.get("/sessions"))
+    screens = {name: server.get(f"/sessions/{name}/screen?format=styled") for name in names}
+    return {name: (screen["lines"], screen["cursor"]) for name, screen in screens.items()}
+
+
+def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(old_keeper: None, places: Places) -> None:
+    with running_server(places, check_left=False) as server:
+        for n in range(SESSIONS):
+            colour = 31 + n % 6
+            script = f"printf '\\033[{colour}msession {n}\\033[0m\\n'; seq {n * 7}; exec cat"
+            made = server.request("POST", "/sessions", {"name": f"s{n:02}", "command": script})
+            assert made.status == 201, made.body
+        for n in range(SESSIONS):
+            server.request("POST", f"/sessions/s{n:02}/input", b"typed before\r")
+
+        def all_echoed() -> bool:
+            return all(str(seen).count("typed before") == 2 for seen in _screens(server).values())
+
+        wait_until(all_echoed, what="every session's echo")
+        before = _screens(server)
+        server.process.kill()
+        server.process.wait()
+        with running_server(places, check_left=False) as successor:
+            assert _screens(successor) == before
+            for n in range(SESSIONS):
+                assert successor.request("POST", f"/sessions/s{n:02}/input", b"typed after\r").status == 204
+            wait_until(
+                lambda: all(str(seen).count("typed after") == 2 for seen in _screens(successor).values()),
+                what="every session's echo after the upgrade",
+            )
+            killed = successor.request("DELETE", "/sessions/s00")
+            assert killed.status == 204
+            assert len(successor.get("/sessions")) == SESSIONS - 1
