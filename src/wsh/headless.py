@@ -5,19 +5,18 @@ Serves the contract and `execute_command`: both speak to it as their `Runner`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from wsh import process
 from wsh.contract.runner import OnOutput
-from wsh.policy.git_guard import QUERY
+from wsh.git.guard import INDEX_QUERY, QUERY, looks_into_submodules
 from wsh.policy.launch import is_git, minimal_environment, prepare
 from wsh.process import Keeper, Run
 from wsh.wire.error import Refused
+from wsh.wire.setting import MIB
 
-log = logging.getLogger("wsh.headless")
-
-_QUERY_MS = 5000
+_QUERY_MS = 10_000
+_QUERY_BYTES = 64 * MIB
 
 
 class HeadlessRunner:
@@ -30,8 +29,8 @@ class HeadlessRunner:
 
     async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Run:
         whole = minimal_environment(self.environ, env)
-        settings = await self._ask_git(cwd, whole) if is_git(argv) else None
-        with prepare(argv, cwd, whole, git_settings=settings) as launch:
+        settings, index = await self._ask_git(argv, cwd, whole) if is_git(argv) else (b"", None)
+        with prepare(argv, cwd, whole, git_settings=settings, git_index=index) as launch:
             return await process.start(
                 self.keeper,
                 launch.argv,
@@ -44,22 +43,27 @@ class HeadlessRunner:
                 on_output=on_output,
             )
 
-    async def _ask_git(self, cwd: str, env: Mapping[str, str]) -> bytes | None:
-        """What is configured there. Asking runs nothing of the repository's."""
-        with prepare(QUERY, cwd, env) as launch:
+    async def _ask_git(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[bytes, bytes | None]:
+        """What is configured there, and what is tracked if that matters. Asking runs nothing of the repository's."""
+        settings = await self._answer(QUERY, cwd, env, b"")
+        return settings, await self._answer(INDEX_QUERY, cwd, env, settings) if looks_into_submodules(argv) else None
+
+    async def _answer(self, query: Sequence[str], cwd: str, env: Mapping[str, str], settings: bytes) -> bytes:
+        with prepare(query, cwd, env, git_settings=settings) as launch:
             done = await process.run(
                 self.keeper,
-                QUERY,
+                launch.argv,
                 cwd=launch.cwd,
                 env=launch.env,
                 path=launch.path,
                 cwd_fd=launch.cwd_fd,
                 identity=launch.identity,
                 timeout_ms=_QUERY_MS,
+                max_output_bytes=_QUERY_BYTES,
             )
-        if done.timed_out or done.stdout_dropped:
-            raise Refused("What git is configured to run there cannot be found out, so git is not run.", cwd=cwd)
-        if done.exit_code != 0:
-            log.debug("git told no settings in %s: %r", cwd, done.stderr[:200])
-            return None
-        return done.stdout
+        if done.exit_code == 0 and not done.timed_out and not done.stdout_dropped:
+            return done.stdout
+        told = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:300]
+        raise Refused(
+            "What git would run there cannot be found out, so git is not run" + (f": {told}" if told else "."), cwd=cwd
+        )

@@ -11,8 +11,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wsh.policy.git_guard import guard
-from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound
+from wsh.git.guard import Unguarded, guard
+from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
 
 _PASSED_ON = frozenset("HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME".split())
 _SET: Mapping[str, str] = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1", "SHELL": "/bin/sh"}
@@ -62,15 +62,29 @@ def is_git(argv: Sequence[str]) -> bool:
     return os.path.basename(argv[0]) == "git"
 
 
-def prepare(argv: Sequence[str], cwd: str, env: Mapping[str, str], *, git_settings: bytes | None = None) -> Launch:
-    """Hold the program and the folder. `cwd` is canonical. Raises ProgramNotFound or CwdNotFound."""
+def prepare(
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    *,
+    git_settings: bytes = b"",
+    git_index: bytes | None = None,
+) -> Launch:
+    """Hold the program and the folder. `cwd` is canonical.
+
+    What git answers to the questions of `wsh.git.guard` comes along, unless `argv` is one of them. Raises
+    ProgramNotFound, CwdNotFound, or Refused where git would run what a repository names.
+    """
     fd = _hold_folder(cwd)
     try:
         path, identity = find_program(argv[0], env.get("PATH", _DEFAULT_PATH), cwd)
         if is_git(argv):
-            guarded = guard(argv, git_settings)
+            guarded = guard(argv, git_settings, git_index)
             return Launch(guarded.argv, path, identity, cwd, fd, {**env, **guarded.env})
         return Launch(tuple(argv), path, identity, cwd, fd, dict(env))
+    except Unguarded as problem:
+        os.close(fd)
+        raise Refused(f"git is not run there: {problem}.", cwd=cwd) from None
     except BaseException:
         os.close(fd)
         raise

@@ -3,19 +3,19 @@
 In a git work tree git says so: tracked files and untracked ones, without ignored ones. Elsewhere `.gitignore` and
 `.ignore` files are honoured by pathspec, and folders that tools fill (`node_modules`, caches) are left out.
 
-Git is asked with its hooks and file-system monitor off: a repository's own configuration could otherwise start a
-program of its choice.
+Git is asked behind its guard: a repository's own configuration could otherwise start a program of its choice.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wsh.git.guard import QUERY, Unguarded, guard
 from wsh.wire.sound import is_sound
 
 if TYPE_CHECKING:
@@ -45,27 +45,28 @@ _GIT_TIMEOUT_S = 60
 _SUBMODULE = b"160000"  # the mode of one in git's index
 
 
-def git_command(root: str, *arguments: str) -> list[str]:
-    return ["git", "-C", root, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
-
-
-def git_environment() -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-
-
 def run_git(root: str, *arguments: str, timeout_s: float = _GIT_TIMEOUT_S) -> bytes | None:
     """What git prints, or None when there is no git, no work tree, or it fails."""
+    settings = _ask(root, QUERY, b"", timeout_s)
+    return None if settings is None else _ask(root, ("git", *arguments), settings, timeout_s)
+
+
+def _ask(root: str, argv: Sequence[str], settings: bytes, timeout_s: float) -> bytes | None:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    # A folder may bring a git of its own.
+    kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept.get("PATH", os.defpath).split(os.pathsep)))
     try:
+        guarded = guard(argv, settings)
         done = subprocess.run(
-            git_command(root, *arguments),
+            guarded.argv,
+            cwd=root,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=git_environment(),
+            env=kept | guarded.env | {"LC_ALL": "C"},
             timeout=timeout_s,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired, Unguarded):
         return None
     return done.stdout if done.returncode == 0 else None
 

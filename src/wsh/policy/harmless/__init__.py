@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wsh.policy.harmless import coreutil, search
+from wsh.policy.harmless import coreutil, odd, search
 from wsh.policy.harmless.git import GIT
 from wsh.policy.harmless.model import Judge
 
-PROGRAMS: Mapping[str, Judge] = {**coreutil.PROGRAMS, **search.PROGRAMS, "git": GIT}
+PROGRAMS: Mapping[str, Judge] = {**coreutil.PROGRAMS, **search.PROGRAMS, **odd.PROGRAMS, "git": GIT}

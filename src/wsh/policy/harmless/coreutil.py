@@ -5,77 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from wsh.policy.harmless.model import Judge, judge, judged, model
+from wsh.policy.harmless.model import Judge, judged, model
 
 
 def _date_operand(operand: str) -> str | None:
     return None if operand.startswith("+") else "a date that is not a format sets the clock"
 
 
+def _tail_operand(operand: str) -> str | None:
+    return "a count of lines that ends in f never ends" if re.fullmatch(r"\+.*f", operand) else None
+
+
+def _strings_operand(operand: str) -> str | None:
+    return "a file of arguments may hold any" if operand.startswith("@") else None
+
+
 def _any(_arguments: Sequence[str]) -> str | None:
     return None
-
-
-_PS = re.compile(r"^-?[A-Za-z]{1,12}$|^--(?:forest|no-headers|headers|help|version|info|cumulative|deselect)$")
-_PS_VALUES = frozenset(
-    "-o -O -p -u -U -g -G -C -t -s -q --pid --ppid --sort --format --user --group --cols --rows".split()
-)
-
-
-def _ps(arguments: Sequence[str]) -> str | None:
-    waiting = False
-    for argument in arguments:
-        if waiting:
-            waiting = False
-            if argument.startswith("--") or not re.fullmatch(r"[-+\w,.:/=%@ ]+", argument):
-                return f"the value {argument!r} is not known to be harmless"
-        elif argument in _PS_VALUES:
-            waiting = True
-        elif argument.partition("=")[0] in _PS_VALUES and "=" in argument:
-            continue
-        elif (
-            "e" in argument
-            and (not argument.startswith("-") or {"u", "x", "w"} & set(argument[1:]))
-            and "--" not in argument
-        ):
-            return "it may show the environment of processes"
-        elif not _PS.match(argument) and not re.fullmatch(r"\d+", argument):
-            return f"the argument {argument!r} is not known to be harmless"
-    return None
-
-
-_SED_PRINT = re.compile(r"^(?:\d{1,9}|\$)(?:,(?:\d{1,9}|\$|\+\d{1,9}))?[pd=q]$|^/[A-Za-z0-9_ .:=-]{1,200}/p$")
-_SED = model("-nsuzEr --quiet --silent --separate --null-data --regexp-extended --posix", values="-e --expression")
-
-
-def _sed(arguments: Sequence[str]) -> str | None:
-    """Only scripts that print or drop lines by number: `sed -n 10,20p`. Other scripts can write and execute."""
-    fault = judge(_SED, arguments)
-    if fault:
-        return fault
-    scripts: list[str] = []
-    rest: list[str] = []
-    pending = False
-    for argument in arguments:
-        if pending:
-            scripts.append(argument)
-            pending = False
-        elif argument in ("-e", "--expression"):
-            pending = True
-        elif argument.startswith("--expression="):
-            scripts.append(argument.partition("=")[2])
-        elif argument.startswith("-") and argument != "-":
-            if "e" in argument[1:] and not argument.startswith("--"):
-                return "write -e and its script as two arguments"
-        else:
-            rest.append(argument)
-    if not scripts:
-        scripts, rest = rest[:1], rest[1:]
-    for script in scripts:
-        for part in script.split(";"):
-            if not _SED_PRINT.match(part.strip()):
-                return "only scripts that print or drop lines by number are known to be harmless"
-    return None if scripts else "there is no script"
 
 
 def _test(arguments: Sequence[str]) -> str | None:
@@ -119,7 +65,12 @@ PROGRAMS: Mapping[str, Judge] = {
     ),
     # No -f, -F, --retry: they never end.
     "tail": judged(
-        model("-qvz --quiet --silent --verbose --zero-terminated", values="-nc --lines --bytes", digits=True)
+        model(
+            "-qvz --quiet --silent --verbose --zero-terminated",
+            values="-nc --lines --bytes",
+            digits=True,
+            check_operand=_tail_operand,
+        )
     ),
     "wc": judged(model("-cmlLw --bytes --chars --lines --max-line-length --words", values="--total")),
     "nl": judged(
@@ -131,13 +82,14 @@ PROGRAMS: Mapping[str, Judge] = {
             values="-bcdf --bytes --characters --delimiter --fields --output-delimiter",
         )
     ),
-    # The second operand of uniq is a file it writes.
+    # The second operand of uniq is a file it writes, and POSIXLY_CORRECT makes an option behind the first one that.
     "uniq": judged(
         model(
             "-cdDiuz --count --repeated --ignore-case --unique --zero-terminated",
             values="-fsw --skip-fields --skip-chars --check-chars",
             optional="--all-repeated --group",
             operands=1,
+            ordered=True,
         )
     ),
     "tr": judged(model("-cCdst --complement --delete --squeeze-repeats --truncate-set1", operands=2)),
@@ -162,7 +114,8 @@ PROGRAMS: Mapping[str, Judge] = {
             "--ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse "
             "--version-sort "
             "--merge --stable --unique --zero-terminated --debug",
-            values="-kt --key --field-separator --sort --parallel --batch-size",
+            # No --batch-size, -S, -T: they make it write temporary files.
+            values="-kt --key --field-separator --sort --parallel",
             optional="--check",
         )
     ),
@@ -200,9 +153,9 @@ PROGRAMS: Mapping[str, Judge] = {
     "logname": judged(model(operands=0)),
     "date": judged(
         model(
-            "-uRI --utc --universal --rfc-email --debug",
-            values="-dr --date --reference",
-            optional="--iso-8601 --rfc-3339",
+            "-uR --utc --universal --rfc-email --debug --resolution",
+            values="-dr --date --reference --rfc-3339",
+            optional="-I --iso-8601",
             check_operand=_date_operand,
         )
     ),
@@ -249,10 +202,9 @@ PROGRAMS: Mapping[str, Judge] = {
         )
     ),
     "free": judged(model("-bkmghltvw --bytes --kibi --mebi --gibi --human --lohi --total --wide --si", operands=0)),
-    "ps": _ps,
     "pgrep": judged(
         model(
-            "-acdfilnovwx --list-name --list-full --full --newest --oldest --count --exact --ignore-case",
+            "-acfilnovwx --list-name --list-full --full --newest --oldest --count --exact --ignore-case",
             values="-dGgPstUu --delimiter --group --parent --session --terminal --euid --uid",
         )
     ),
@@ -280,18 +232,25 @@ PROGRAMS: Mapping[str, Judge] = {
             "--ignore-case --gitignore "
             "--si --inodes --device --info --fromfile --metafirst",
             values="-LPIT --filelimit --timefmt --charset --sort",
+            # To tree, -Lo is a level and an output file, whose values follow.
+            clusters=False,
         )
     ),
     "od": judged(
         model(
             "-abcdfhilosxv --output-duplicates",
-            values="-AjNtwS --address-radix --skip-bytes --read-bytes --format --width",
+            values="-AjNtS --address-radix --skip-bytes --read-bytes --format --strings",
+            optional="-w --width",
         )
     ),
     "hexdump": judged(model("-bcCdovx --canonical --no-squeezing", values="-ns --length --skip")),
-    # No -r, and one operand: the second is a file it writes.
-    "xxd": judged(model("-abeiEpuC", values="-cglso", operands=1)),
-    "strings": judged(model("-adfo --all --data --print-file-name", values="-entT --bytes --radix --encoding")),
+    "strings": judged(
+        model(
+            "-adfow --all --data --print-file-name --include-all-whitespace",
+            values="-ents --bytes --radix --encoding --output-separator",
+            check_operand=_strings_operand,
+        )
+    ),
     "base64": judged(model("-di --decode --ignore-garbage", values="-w --wrap", operands=1)),
     "md5sum": judged(_HASH),
     "sha1sum": judged(_HASH),
@@ -301,7 +260,6 @@ PROGRAMS: Mapping[str, Judge] = {
     "sha512sum": judged(_HASH),
     "b2sum": judged(_HASH),
     "cksum": judged(_HASH),
-    "sed": _sed,
     "expand": judged(model("-i --initial", values="-t --tabs")),
     "unexpand": judged(model("-a --all --first-only", values="-t --tabs")),
     "lsblk": judged(
@@ -313,12 +271,13 @@ PROGRAMS: Mapping[str, Judge] = {
     "lscpu": judged(model("-abcJpsxy --all --json --physical", operands=0)),
     "locale": judged(model("-ackmv --all-locales --charmaps")),
     "getconf": judged(model("-a")),
-    "lsb_release": judged(model("-aicdrs --all --id --codename --description --release --short", operands=0)),
     "jq": judged(
         model(
             "-nrRsScCMaej --null-input --raw-output --raw-input --slurp --sort-keys --compact-output --color-output "
-            "--monochrome-output --ascii-output --exit-status --join-output --tab --seq --stream",
+            "--monochrome-output --ascii-output --exit-status --join-output --tab --seq --stream -f --from-file "
+            "--args --jsonargs",
             values="--indent",
+            pairs="--arg --argjson --slurpfile --rawfile",
         )
     ),
 }

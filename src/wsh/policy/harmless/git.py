@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wsh.policy.harmless.model import Branches, Judge, judge, judged, model
+from wsh.policy.harmless.model import Branches, Judge, Model, NotKnown, judge, judged, model, understand
 
 
 def _inside(operand: str) -> str | None:
@@ -19,14 +19,22 @@ def _inside(operand: str) -> str | None:
     return None
 
 
-def _format_value(name: str, value: str) -> str | None:
-    if name in ("--format", "--pretty") and "%G" in value:
-        return "a format with %G runs gpg"
+_STAYS_OUT = {
+    "--submodule": ("", "short", "log"),
+    "--ignore-submodules": ("", "all", "dirty"),
+}
+
+
+def _value(name: str, value: str) -> str | None:
+    if name in ("--format", "--pretty", "--group", "--sort") and ("%G" in value or "signature" in value):
+        return "a signature is checked by gpg"
+    if name in _STAYS_OUT and value not in _STAYS_OUT[name]:
+        return f"{name}={value} looks into submodules, whose own configuration could run programs"
     return None
 
 
 _DIFF_FLAGS = (
-    "-pusRbwazWB --patch --no-patch --raw --patch-with-raw --minimal --patience --histogram --numstat "
+    "-pusRbwazW --patch --no-patch --raw --patch-with-raw --minimal --patience --histogram --numstat "
     "--shortstat --summary "
     "--patch-with-stat --name-only --name-status --no-color --no-renames --check --full-index --binary --text "
     "--ignore-space-at-eol --ignore-cr-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines "
@@ -40,7 +48,7 @@ _DIFF_VALUES = (
 )
 _DIFF_OPTIONAL = (
     "--stat --dirstat --color --color-words --word-diff --word-diff-regex --abbrev --find-renames --find-copies "
-    "--break-rewrites "
+    "--break-rewrites -MCB "
     "--diff-filter --color-moved --color-moved-ws --ws-error-highlight --relative --ignore-submodules --submodule"
 )
 _LOG_FLAGS = (
@@ -53,7 +61,7 @@ _LOG_FLAGS = (
     "--all-match "
     "--regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp --relative-date --no-notes --log-size "
     "--full-diff "
-    "--no-walk --do-walk --cc --no-mailmap --mailmap --use-mailmap --source --show-linear-break -E -F -P -i"
+    "--no-walk --do-walk --not --cc --no-mailmap --mailmap --use-mailmap --source --show-linear-break -E -F -P -i"
 )
 _LOG_VALUES = (
     "-nL --max-count --skip --since --after --until --before --author --committer --grep --grep-reflog "
@@ -67,57 +75,37 @@ _LOG_OPTIONAL = (
 _LOG = model(
     f"{_DIFF_FLAGS} {_LOG_FLAGS}",
     values=f"{_DIFF_VALUES} {_LOG_VALUES}",
-    optional=f"{_DIFF_OPTIONAL} {_LOG_OPTIONAL} -M -C",
+    optional=f"{_DIFF_OPTIONAL} {_LOG_OPTIONAL}",
     digits=True,
     check_operand=_inside,
-    check_value=_format_value,
+    check_value=_value,
 )
 _DIFF = model(
     f"{_DIFF_FLAGS} --cached --staged --merge-base --ours --theirs --base -0 -1 -2 -3",
     values=_DIFF_VALUES,
-    optional=f"{_DIFF_OPTIONAL} -M -C",
+    optional=_DIFF_OPTIONAL,
     check_operand=_inside,
+    check_value=_value,
 )
 _STATUS = model(
     "-sbvz --short --branch --no-branch --show-stash --long --verbose --no-renames --renames --ahead-behind "
     "--no-ahead-behind --no-column",
-    optional="--porcelain --untracked-files --ignored --ignore-submodules --column --find-renames",
+    optional="-uM --porcelain --untracked-files --ignored --ignore-submodules --column --find-renames",
     check_operand=_inside,
+    check_value=_value,
 )
-_UNTRACKED = frozenset({"-uno", "-unormal", "-uall", "-u"})
+_LISTS = frozenset("-l --list --contains --no-contains --merged --no-merged --points-at -n".split())
 
 
-def _status(arguments: Sequence[str]) -> str | None:
-    return judge(_STATUS, [argument for argument in arguments if argument not in _UNTRACKED])
-
-
-def _short_thresholds(known: Judge) -> Judge:
-    """-M, -M90%, -C, -C50%: their value is attached, never separate."""
-
-    def apply(arguments: Sequence[str]) -> str | None:
-        kept: list[str] = []
-        for index, argument in enumerate(arguments):
-            if argument == "--":
-                kept += arguments[index:]
-                break
-            attached = argument[2:].rstrip("%") if argument[:2] in ("-M", "-C") else "x"
-            if attached == "" or attached.isdigit():
-                continue
-            kept.append(argument)
-        return known(kept)
-
-    return apply
-
-
-def _listing(known: Judge, wanted: frozenset[str]) -> Judge:
+def _listing(known: Model) -> Judge:
     """`git branch`, `git tag`: with an operand they create, unless an option asks for a list."""
 
     def apply(arguments: Sequence[str]) -> str | None:
-        fault = known(arguments)
-        if fault:
-            return fault
-        lists = any(argument.partition("=")[0] in wanted for argument in arguments)
-        if not lists and any(not argument.startswith("-") for argument in arguments):
+        try:
+            found = understand(known, arguments)
+        except NotKnown as problem:
+            return str(problem)
+        if found.operands and not found.names() & _LISTS:
             return "with a name and without --list it creates or changes"
         return None
 
@@ -126,13 +114,17 @@ def _listing(known: Judge, wanted: frozenset[str]) -> Judge:
 
 _BRANCH = model(
     "-arvql --all --remotes --verbose --quiet --list --show-current --ignore-case --no-color --no-abbrev --no-column",
-    values="--sort --format --points-at --contains --no-contains --merged --no-merged",
+    values="--sort --format",
+    defaulting="--points-at --contains --no-contains --merged --no-merged",
     optional="--color --column --abbrev",
+    check_value=_value,
 )
 _TAG = model(
     "-li --list --ignore-case --no-color --no-column",
-    values="--sort --format --points-at --contains --no-contains --merged --no-merged",
-    optional="--color --column",
+    values="--sort --format",
+    defaulting="--points-at --contains --no-contains --merged --no-merged",
+    optional="-n --color --column",
+    check_value=_value,
 )
 
 
@@ -187,6 +179,7 @@ _LS_FILES = model(
     values="-xX --exclude --exclude-from --exclude-per-directory --format",
     optional="--abbrev",
     check_operand=_inside,
+    check_value=_value,
 )
 _LS_TREE = model(
     "-drtlz --long --name-only --name-status --object-only --full-name --full-tree",
@@ -197,7 +190,7 @@ _BLAME = model(
     "-bltfnsewp --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number "
     "--show-email -c",
     values="-LS --date --encoding --reverse --ignore-rev",
-    optional="--abbrev -M -C",
+    optional="--abbrev -MC",
     check_operand=_inside,
 )
 _REV_PARSE = model(
@@ -228,13 +221,16 @@ _DESCRIBE = model(
 )
 _REFS = model(
     "--head --heads --tags --branches --verify --dereference --hash -dsqvh --quiet --ignore-case",
-    values="--sort --format --count --points-at --contains --no-contains --merged --no-merged --exclude",
+    values="--sort --format --count --exclude",
+    defaulting="--points-at --contains --no-contains --merged --no-merged",
     optional="--hash --abbrev --color",
+    check_value=_value,
 )
 _SHORTLOG = model(
     "-nsecg --numbered --summary --email --committer --no-merges --all",
     values="--since --until --author --group --max-count",
     optional="-w",
+    check_value=_value,
 )
 _CAT_FILE = model("-tsep", operands=2, check_operand=_inside)
 _REV_LIST = model(
@@ -243,24 +239,19 @@ _REV_LIST = model(
     optional=_LOG_OPTIONAL + " --missing",
     digits=True,
     check_operand=_inside,
+    check_value=_value,
 )
 
 _BRANCHES = Branches(
     {
-        "status": _status,
-        "log": _short_thresholds(judged(_LOG)),
-        "show": _short_thresholds(judged(_LOG)),
-        "diff": _short_thresholds(judged(_DIFF)),
-        "whatchanged": _short_thresholds(judged(_LOG)),
-        "diff-tree": _short_thresholds(judged(_LOG)),
-        "branch": _listing(
-            judged(_BRANCH),
-            frozenset({"-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"}),
-        ),
-        "tag": _listing(
-            judged(_TAG),
-            frozenset({"-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"}),
-        ),
+        "status": judged(_STATUS),
+        "log": judged(_LOG),
+        "show": judged(_LOG),
+        "diff": judged(_DIFF),
+        "whatchanged": judged(_LOG),
+        "diff-tree": judged(_LOG),
+        "branch": _listing(_BRANCH),
+        "tag": _listing(_TAG),
         "remote": _remote,
         "stash": _stash,
         "reflog": _reflog,
@@ -268,8 +259,8 @@ _BRANCHES = Branches(
         "worktree": _only(("list",), ("list", "--porcelain"), ("list", "-v")),
         "ls-files": judged(_LS_FILES),
         "ls-tree": judged(_LS_TREE),
-        "blame": _short_thresholds(judged(_BLAME)),
-        "annotate": _short_thresholds(judged(_BLAME)),
+        "blame": judged(_BLAME),
+        "annotate": judged(_BLAME),
         "rev-parse": judged(_REV_PARSE),
         "rev-list": judged(_REV_LIST),
         "grep": judged(_GREP),

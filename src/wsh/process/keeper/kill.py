@@ -59,6 +59,7 @@ class KillJob:
         self._give_up_at = self._force_at + _FORCE_LIMIT_S
         self._asking = False
         self._again = False
+        self._trace = True
         self._pause_s = _FIRST_LOOK_S
         self._timer: Timer | None = None
         self._politely: set[int] = set()
@@ -97,15 +98,21 @@ class KillJob:
             self._timer = None
         self._asking = True
         self._again = False
-        self._census.ask(self._counted)
+        self._census.ask(self._counted, trace=self._trace)
 
     def _counted(self, count: Count) -> None:
         self._asking = False
         alive = count.alive.get(self.child, [])
         now = time.monotonic()
         if not alive and count.sure:
-            self._finish([])
+            if count.traced:
+                self._finish([])
+            else:
+                self._trace = True
+                self._look()
             return
+        # The first look traces everybody, before parents are gone. Then speed counts, for trees that fork as they die.
+        self._trace = False
         if alive:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
             if now >= self._force_at:

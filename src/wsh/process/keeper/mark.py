@@ -89,13 +89,14 @@ def is_alive(pid: int) -> bool:
 
 class Count:
     """One walk's result: live processes by child. `sure` is False if a process vanished during it: it may have
-    forked unseen, so "nobody left" must be asked again."""
+    forked unseen, so "nobody left" must be asked again. `traced` says whether descendants without a mark are among them."""
 
-    __slots__ = ("alive", "sure")
+    __slots__ = ("alive", "sure", "traced")
 
-    def __init__(self) -> None:
+    def __init__(self, traced: bool) -> None:
         self.alive: dict[int, list[int]] = {}
         self.sure = True
+        self.traced = traced
 
 
 class Census:
@@ -111,14 +112,17 @@ class Census:
         self._waiting: list[Callable[[Count], None]] = []
         self._asked: list[Callable[[Count], None]] = []
         self._todo: list[int] = []
-        self._count = Count()
+        self._count = Count(False)
+        self._tracing = False
         self._found: dict[int, int] = {}  # pid to child id, of this walk
         self._strangers: dict[int, list[bytes]] = {}  # without a mark of ours: the fields of their stat
         self._known: dict[tuple[int, bytes], int] = {}  # by pid and start: descendants without a mark, seen before
         self._walking = False
 
-    def ask(self, answer: Callable[[Count], None]) -> None:
+    def ask(self, answer: Callable[[Count], None], *, trace: bool = True) -> None:
+        """Call `answer` with a count. Without `trace` it holds marked processes only, and takes half the time."""
         self._waiting.append(answer)
+        self._tracing = self._tracing or trace
         if not self._walking:
             self._begin()
 
@@ -177,7 +181,8 @@ class Census:
         self._walking = True
         self._asked, self._waiting = self._waiting, []
         self._todo = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        self._count = Count()
+        self._count = Count(self._tracing)
+        self._tracing = False
         self._found.clear()
         self._strangers.clear()
         self._loop.add_step(self._step)
@@ -188,7 +193,8 @@ class Census:
             self._visit(self._todo.pop())
             if time.monotonic() > until:
                 return True
-        self._place_strangers()
+        if self._count.traced:
+            self._place_strangers()
         asked, count = self._asked, self._count
         self._walking = False
         if self._waiting:
@@ -208,6 +214,8 @@ class Census:
                 self._count.sure = False
                 return
             child = self._id_of(marks)
+        if child is None and not self._count.traced:
+            return
         stat = read_stat(pid)
         if stat is None or stat[0] in (b"Z", b"X", b"x"):
             if child is not None or stat is None:

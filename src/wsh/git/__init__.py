@@ -1,0 +1,1 @@
+"""git, asked about repositories that nobody vouches for. Knows no other room."""

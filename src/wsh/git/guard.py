@@ -1,0 +1,136 @@
+"""git, run so that a hostile repository's configuration cannot run anything.
+
+A repository's own configuration may name programs: file system monitors, hooks, pagers, filters, diff drivers, gpg,
+ssh, credential helpers. What the user configured globally is kept; what the repository says in those places is
+replaced. Pure: the caller asks git for its settings (`QUERY`, which executes nothing) and passes the answer here.
+Settings travel as GIT_CONFIG_* variables. A submodule has settings that were not asked for: git stays out of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wsh.git.key import ALWAYS, READING, fold, replacement
+
+QUERY: tuple[str, ...] = ("git", "config", "--list", "--show-scope", "--includes", "-z")
+"""What is configured, and by whom. Executes nothing."""
+INDEX_QUERY: tuple[str, ...] = ("git", "ls-files", "--stage", "--full-name", "-z", ":/")
+"""What is tracked, for commands that `looks_into_submodules` speaks of."""
+_TRUSTED_SCOPES = frozenset({b"system", b"global"})
+_OURS = b"command"
+_GITLINK = b"160000 "
+MAX_SETTINGS_BYTES = 64 * 1024
+"""How much room replacing a repository's settings may take in the environment."""
+
+READING_COMMANDS = frozenset(
+    "status log show diff whatchanged diff-tree diff-index diff-files branch tag remote stash reflog config "
+    "worktree ls-files "
+    "ls-tree blame annotate rev-parse rev-list grep describe show-ref for-each-ref shortlog cat-file merge-base "
+    "name-rev "
+    "cherry count-objects check-ignore check-attr version".split()
+)
+_NO_DRIVERS = ("--no-ext-diff", "--no-textconv")
+_NO_SUBMODULES = ("--ignore-submodules=dirty",)
+# What is said right after these words: attributes in the tree can choose a driver that the configuration defines.
+_SAID: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    *((("stash", verb), _NO_DRIVERS) for verb in ("show", "list")),
+    (("reflog", "show"), _NO_DRIVERS),
+    *((("reflog", verb), ()) for verb in ("list", "exists", "expire", "delete", "drop", "write")),
+    *(((verb,), _NO_DRIVERS) for verb in ("log", "show", "whatchanged", "diff-tree", "reflog")),
+    *(((verb,), (*_NO_DRIVERS, *_NO_SUBMODULES)) for verb in ("diff", "diff-index", "diff-files")),
+    (("status",), _NO_SUBMODULES),
+    *(((verb,), ("--no-textconv",)) for verb in ("blame", "annotate", "grep")),
+)
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+}
+
+
+class Unguarded(Exception):
+    """git cannot be run there without running what the repository names; the message says why."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+def looks_into_submodules(argv: Sequence[str]) -> bool:
+    """`describe --dirty` asks every submodule for its state, and no option or setting keeps it from that."""
+    return tuple(argv[1:2]) == ("describe",) and any(word.startswith(("--di", "--b")) for word in argv[2:])
+
+
+def guard(argv: Sequence[str], settings: bytes, index: bytes | None = None) -> Guarded:
+    """`argv` of git and the variables to run it with.
+
+    `settings` is the answer to QUERY; `index` that to INDEX_QUERY, wanted when `looks_into_submodules`. Raises
+    Unguarded.
+    """
+    reading = argv[1] in READING_COMMANDS if len(argv) > 1 else False
+    if looks_into_submodules(argv) and (index is None or _has_gitlinks(index)):
+        raise Unguarded(
+            "describe with --dirty or --broken looks into submodules, whose own configuration could run programs; "
+            "leave that option out, or ask git status"
+        )
+    pairs = [*ALWAYS, *(READING if reading else ()), *_replaced(settings)]
+    env = dict(_ENVIRONMENT)
+    env["GIT_CONFIG_COUNT"] = str(len(pairs))
+    for number, (key, value) in enumerate(pairs):
+        env[f"GIT_CONFIG_KEY_{number}"] = key
+        env[f"GIT_CONFIG_VALUE_{number}"] = value
+    if reading:
+        env["GIT_OPTIONAL_LOCKS"] = "0"
+        # A partial clone would fetch what it lacks, by whatever transport its configuration names.
+        env["GIT_ALLOW_PROTOCOL"] = ""
+        env["GIT_NO_LAZY_FETCH"] = "1"
+    return Guarded(_said(tuple(argv)), env)
+
+
+def _said(argv: tuple[str, ...]) -> tuple[str, ...]:
+    for words, more in _SAID:
+        end = 1 + len(words)
+        if argv[1:end] == words:
+            return (*argv[:end], *more, *argv[end:])
+    return argv
+
+
+def _has_gitlinks(index: bytes) -> bool:
+    return any(entry.startswith(_GITLINK) for entry in index.split(b"\0"))
+
+
+def _replaced(settings: bytes) -> list[tuple[str, str]]:
+    hostile: dict[str, str] = {}
+    trusted: dict[str, list[str]] = {}
+    fields = settings.split(b"\0")
+    if fields.pop() or len(fields) % 2:
+        raise Unguarded("what git says about its configuration was not understood")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=True):
+        key, _, value = entry.decode("utf-8", "surrogateescape").partition("\n")
+        if scope == _OURS:
+            continue
+        instead = replacement(key)
+        if instead is None:
+            continue
+        if scope in _TRUSTED_SCOPES:
+            trusted.setdefault(fold(key), []).append(value)
+        else:
+            hostile[key] = instead
+    pairs: list[tuple[str, str]] = []
+    for key, instead in hostile.items():
+        kept = trusted.get(fold(key), [])
+        if fold(key).startswith("credential"):
+            # An empty helper forgets those before it; then the user's own come back.
+            pairs += [(key, ""), *((key, value) for value in kept)]
+        else:
+            pairs.append((key, kept[-1] if kept else instead))
+    if sum(len(key) + len(value) + 64 for key, value in pairs) > MAX_SETTINGS_BYTES:
+        raise Unguarded("the repository's configuration names more programs than can be replaced")
+    return pairs
