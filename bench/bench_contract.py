@@ -20,6 +20,7 @@ from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore
 from wsh.process import Keeper, KeeperOptions
+from wsh.session.output import render_printed
 from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
 from wsh.wire.tool import Actor, Stream
@@ -68,6 +69,7 @@ async def _measure() -> list[Row]:
             policy=PolicyStore(places.policy_file),
             trail=audit,
             environ=os.environ,
+            render=render_printed,
         )
         execute = ExecuteCommand(headless, audit)
         caller = Caller("bench", cwd="/")

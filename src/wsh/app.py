@@ -355,6 +355,7 @@ class LateRooms:
         from wsh.mcp.tool.rooms import TerminalRooms
         from wsh.policy.audit import Audit
         from wsh.policy.store import PolicyStore
+        from wsh.session.output import render_printed
         from wsh.workspace.feed import SessionTranscripts
         from wsh.workspace.service import WorkspaceService
         from wsh.workspace.tool import list_tools
@@ -366,7 +367,13 @@ class LateRooms:
             trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
             policy = PolicyStore(places.policy_file)
             contract = make_contract(
-                settings, places, runner=runner, policy=policy, trail=trail, environ=dict(os.environ)
+                settings,
+                places,
+                runner=runner,
+                policy=policy,
+                trail=trail,
+                environ=dict(os.environ),
+                render=render_printed,
             )
             execute = ExecuteCommand(
                 runner,

@@ -43,7 +43,7 @@ def test_output_streams_while_the_command_runs() -> None:
             await client.submit(request, mirror)
             await until(lambda: b"first" in mirror.buffer.read().data, "output of a running command")
             assert mirror.running
-            await desktop.type_text(request.terminal_id, "it")
+            desktop.type_text(request.terminal_id, "it")
             await until(lambda: not mirror.running, "the exit")
             assert b"got it" in mirror.buffer.read().data
 
@@ -311,7 +311,7 @@ def test_reads_go_on_from_a_cursor_also_over_a_new_connection() -> None:
                 await until(lambda: listener.terminals.list_running()[0].buffer.end >= 3, "the first bytes")
                 first = await client.read(terminal, None, "t")
                 assert (first.data, first.running) == ("abc", True)
-                await desktop.type_text(terminal, "")
+                desktop.type_text(terminal, "")
                 await until(lambda: not desktop.running, "the end")
                 rest = await client.read(terminal, 3, "t")
                 assert rest.data.endswith("def") and rest.exit_code == 0 and rest.offset == 3

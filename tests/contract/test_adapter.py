@@ -84,7 +84,7 @@ def test_a_configured_program_is_started_becomes_ready_and_serves(tmp_path: Path
     async def scenario(world: World) -> None:
         async with ended_afterwards(world):
             answer = await world.interactive("echo", "from a real window", spawn_timeout_ms=30_000)
-            assert answer["success"] and answer["result"]["stdout"] == "from a real window\r\n"
+            assert answer["success"] and answer["result"]["stdout"] == "from a real window\n"
             first = find_endpoint(world.info)
             assert (await world.interactive("true"))["success"]
             assert find_endpoint(world.info) == first, "one desktop serves all"
@@ -299,7 +299,7 @@ def test_a_container_reaches_the_host_by_its_alias_then_by_the_fallback(tmp_path
                 environ = bridge_environ(endpoint, HOST_ALIAS=alias)
                 async with opened(tmp_path, environ=environ) as world:
                     answer = await world.interactive("pwd")
-                    assert answer["success"] and answer["result"]["stdout"] == "/usr\r\n", "the desktop's own folder"
+                    assert answer["success"] and answer["result"]["stdout"] == "/usr\n", "the desktop's own folder"
 
     asyncio.run(whole())
 
@@ -309,7 +309,7 @@ def test_across_the_bridge_only_the_desktop_knows_what_a_path_means(tmp_path: Pa
         async with listening(ScriptedDesktop()) as (_, endpoint):
             async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
                 there = await world.interactive("pwd", cwd="/etc")
-                assert there["result"]["stdout"] == "/etc\r\n"
+                assert there["result"]["stdout"] == "/etc\n"
                 missing = await world.interactive("pwd", cwd="/no/such/place")
                 assert missing["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
                 relative = await world.interactive("pwd", cwd="etc")
@@ -390,7 +390,7 @@ def test_a_peer_of_another_version_or_another_protocol_is_a_disconnect(tmp_path:
             b'{"type":"error","code":"unsupported_version","message":"m","fatal":true,"details":{"supported":[9]}}\n': (
                 "unsupported_version"
             ),
-            b"SSH-2.0-OpenSSH\r\n": "not_a_bridge",
+            b"SSH-2.0-OpenSSH\n": "not_a_bridge",
             b"": "closed",
         }
         for line, reason in answers.items():

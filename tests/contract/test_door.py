@@ -83,7 +83,7 @@ def test_one_trace_id_goes_from_the_caller_to_the_window_the_frames_the_audit_an
     trace = "trace_01JWHOLEWAY"
     with desktop(server, approve) as window, host(tmp_path, PM_INTERACTIVE_TERMINAL_TRACE_BRIDGE="1") as stdio:
         answer = payload(stdio.call(TOOL, execute("echo seen", correlation={"trace_id": trace})))
-        assert answer["success"] and answer["result"]["stdout"] == "seen\r\n"
+        assert answer["success"] and answer["result"]["stdout"] == "seen\n"
         assert answer["correlation"]["trace_id"] == trace
         assert window.arrived[0].request.trace_id == window.orders[0].trace_id == trace
     log = server.output.read_text()

@@ -40,7 +40,7 @@ def test_an_approved_command_runs_and_its_output_comes_back(tmp_path: Path) -> N
         async with meeting(tmp_path, desktop) as (world, _):
             answer = await world.interactive("sh", "-c", "echo hello; exit 3")
             assert answer["success"] and answer["status"] == "completed" and answer["error"] is None
-            assert answer["result"]["stdout"] == "hello\r\n" and answer["result"]["exit_code"] == 3
+            assert answer["result"]["stdout"] == "hello\n" and answer["result"]["exit_code"] == 3
             assert answer["result"]["running"] is False and answer["result"]["authorization"] == "allowed"
             assert answer["result"]["approved_by"] == "script" and answer["result"]["approval_scope"] == "once"
             assert set(answer["identity"]) == {"session_id", "terminal_id"}
@@ -59,10 +59,10 @@ def test_a_command_line_runs_as_words_where_it_is_words_and_through_a_shell_wher
         async with meeting(tmp_path, desktop) as (world, _):
             words = await world.interactive("echo 'two  words' plain")
             assert desktop.orders[-1].argv == ("echo", "two  words", "plain")
-            assert words["result"]["stdout"] == "two  words plain\r\n"
+            assert words["result"]["stdout"] == "two  words plain\n"
             shell = await world.interactive("echo a | tr a b && echo $((1+1))")
             assert desktop.orders[-1].argv == ("sh", "-c", "echo a | tr a b && echo $((1+1))")
-            assert shell["result"]["stdout"] == "b\r\n2\r\n"
+            assert shell["result"]["stdout"] == "b\n2\n"
 
     asyncio.run(scenario())
 
@@ -127,8 +127,8 @@ def test_a_drop_in_midstream_keeps_the_identity_and_a_read_finds_it_again(tmp_pa
             assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
             assert answer["error"]["details"]["request_state"] == "started"
             again = await world.follow("read_output", answer)
-            assert again["success"] and again["result"]["stdout"] == "one\r\n" and again["status"] == "accepted"
-            await desktop.type_text(answer["identity"]["terminal_id"], "")
+            assert again["success"] and again["result"]["stdout"] == "one\n" and again["status"] == "accepted"
+            desktop.type_text(answer["identity"]["terminal_id"], "")
             done = await world.ask(
                 {
                     "action": "read_output",
@@ -139,7 +139,7 @@ def test_a_drop_in_midstream_keeps_the_identity_and_a_read_finds_it_again(tmp_pa
             while done["result"]["running"]:
                 done = await world.follow("read_output", answer)
             whole = await world.follow("read_output", answer)
-            assert whole["result"]["stdout"].endswith("two\r\n") and whole["result"]["exit_code"] == 5
+            assert whole["result"]["stdout"].endswith("two\n") and whole["result"]["exit_code"] == 5
 
     asyncio.run(scenario())
 
@@ -154,7 +154,7 @@ def test_a_long_command_is_accepted_read_by_cursor_and_terminated(tmp_path: Path
         async with meeting(tmp_path, desktop) as (world, _):
             answer = await world.interactive("sh", "-c", "echo one; sleep 1000", timeout_ms=700)
             assert answer["status"] == "accepted" and answer["result"]["running"] is True
-            assert answer["result"]["stdout"] == "one\r\n"
+            assert answer["result"]["stdout"] == "one\n"
             cursor = answer["result"]["next_cursor"]
             nothing = await world.follow("read_output", answer, cursor=cursor)
             assert nothing["result"]["stdout"] == "" and nothing["result"]["next_cursor"] == cursor
@@ -165,7 +165,7 @@ def test_a_long_command_is_accepted_read_by_cursor_and_terminated(tmp_path: Path
             assert ended["success"] and ended["result"]["terminated"] is True and ended["result"]["running"] is False
             assert desktop.running == {}
             kept = await world.follow("read_output", answer)
-            assert kept["result"]["stdout"] == "one\r\n" and kept["status"] == "completed"
+            assert kept["result"]["stdout"] == "one\n" and kept["status"] == "completed"
 
     asyncio.run(scenario())
 
@@ -259,7 +259,7 @@ def test_an_allow_rule_for_interactive_mode_runs_at_once_and_visibly(tmp_path: P
         desktop = ScriptedDesktop(script=decline)
         async with meeting(tmp_path, desktop, make_policy(interactive=["echo *"])) as (world, _):
             answer = await world.interactive("echo hi")
-            assert answer["result"]["stdout"] == "hi\r\n" and answer["result"]["approval_scope"] == "rule"
+            assert answer["result"]["stdout"] == "hi\n" and answer["result"]["approval_scope"] == "rule"
             assert desktop.arrived == [] and len(desktop.orders) == 1
 
     asyncio.run(scenario())
@@ -279,7 +279,7 @@ def test_an_edited_command_runs_as_edited_and_the_answer_tells(tmp_path: Path) -
         desktop = ScriptedDesktop(script=lambda pending: pending.approve(argv=["echo", "safer"]))
         async with meeting(tmp_path, desktop) as (world, _):
             answer = await world.interactive("echo risky")
-            assert answer["result"]["stdout"] == "safer\r\n" and answer["result"]["edited_argv"] == ["echo", "safer"]
+            assert answer["result"]["stdout"] == "safer\n" and answer["result"]["edited_argv"] == ["echo", "safer"]
             assert "edited" in answer["result"]["warning"]
 
     asyncio.run(scenario())
@@ -392,7 +392,7 @@ def test_a_restarted_desktop_knows_nothing_and_what_was_seen_stays_readable(tmp_
             async with listening(second) as (_, endpoint):
                 write_endpoint(world.info, endpoint)
                 kept = await world.follow("read_output", answer)
-                assert kept["success"] and kept["result"]["stdout"] == "seen\r\n" and kept["status"] == "completed"
+                assert kept["success"] and kept["result"]["stdout"] == "seen\n" and kept["status"] == "completed"
                 assert "not known" in kept["result"]["warning"]
                 gone = await world.follow("terminate", other)
                 assert gone["error"]["code"] == "PM_TERM_NOT_FOUND"

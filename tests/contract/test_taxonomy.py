@@ -18,16 +18,16 @@ from wsh.contract.response import Envelope
 from wsh.contract.taxonomy import BY_CODE, TAXONOMY
 
 ROWS = {
-    "PM_TERM_INVALID_ACTION": ("validation", False, "reject_no_retry", None),
-    "PM_TERM_INVALID_PAYLOAD": ("validation", False, "reject_no_retry", None),
-    "PM_TERM_INVALID_MODE": ("validation", False, "reject_no_retry", None),
-    "PM_TERM_DECLINED": ("user_decision", False, "report_decline", None),
-    "PM_TERM_TIMEOUT": ("runtime_timeout", True, "suggest_retry_headless_or_interactive", "headless"),
-    "PM_TERM_DISCONNECTED": ("transport", True, "suggest_reconnect_retry", "interactive"),
-    "PM_TERM_GUI_UNAVAILABLE": ("runtime_unavailable", True, "fallback_to_headless_if_allowed", "headless"),
-    "PM_TERM_BLOCKED_DESTRUCTIVE": ("authorization", False, "reject_with_safety_hint", "interactive"),
-    "PM_TERM_NOT_FOUND": ("identity", False, "refresh_list_then_retry", None),
-    "PM_TERM_INTERNAL": ("internal", True, "deterministic_internal_fallback", None),
+    "PM_TERM_INVALID_ACTION": ("validation", False, "reject_no_retry", False),
+    "PM_TERM_INVALID_PAYLOAD": ("validation", False, "reject_no_retry", False),
+    "PM_TERM_INVALID_MODE": ("validation", False, "reject_no_retry", False),
+    "PM_TERM_DECLINED": ("user_decision", False, "report_decline", False),
+    "PM_TERM_TIMEOUT": ("runtime_timeout", True, "suggest_retry_headless_or_interactive", True),
+    "PM_TERM_DISCONNECTED": ("transport", True, "suggest_reconnect_retry", False),
+    "PM_TERM_GUI_UNAVAILABLE": ("runtime_unavailable", True, "fallback_to_headless_if_allowed", True),
+    "PM_TERM_BLOCKED_DESTRUCTIVE": ("authorization", False, "reject_with_safety_hint", False),
+    "PM_TERM_NOT_FOUND": ("identity", False, "refresh_list_then_retry", False),
+    "PM_TERM_INTERNAL": ("internal", True, "deterministic_internal_fallback", False),
 }
 
 
@@ -37,9 +37,9 @@ def test_the_table_has_exactly_the_codes_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("code", ROWS)
-def test_a_code_has_one_category_one_strategy_and_one_recommended_mode(code: Any) -> None:
+def test_a_code_has_one_category_and_one_strategy(code: Any) -> None:
     entry = BY_CODE[code]
-    assert (entry.category, entry.retriable, entry.strategy, entry.recommended_mode) == ROWS[code]
+    assert (entry.category, entry.retriable, entry.strategy, entry.may_be_headless) == ROWS[code]
 
 
 @pytest.mark.parametrize("code", ROWS)
@@ -55,7 +55,7 @@ def test_a_failing_answer_has_the_whole_shape_whatever_the_action(code: Any, act
         "legacy_action": "send",
         "mode": "interactive",
     }
-    category, retriable, strategy, mode = ROWS[code]
+    category, retriable, strategy, _ = ROWS[code]
     assert answer["error"] == {
         "code": code,
         "category": category,
@@ -64,7 +64,7 @@ def test_a_failing_answer_has_the_whole_shape_whatever_the_action(code: Any, act
         "details": {"timeout_ms": 30000},
     }
     fallback = answer["fallback"]
-    assert (fallback["strategy"], fallback["recommended_mode"]) == (strategy, mode)
+    assert fallback["strategy"] == strategy and "recommended_mode" not in fallback
     assert fallback["can_auto_retry"] is False and fallback["user_message"]
     assert fallback["next_action"] in {action, "list", None}
 

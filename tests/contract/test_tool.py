@@ -16,7 +16,7 @@ from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, w
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import STAGES, Stage
 from wsh.contract.endpoint import STATUS, handle_terminal
-from wsh.contract.tool import make_tools
+from wsh.contract.tool import SCHEMA_VERSION, make_tools
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import Caller as Connection
 from wsh.mcp.registry import Registry
@@ -64,7 +64,9 @@ def test_the_schemas_are_schemas_and_refuse_unknown_fields_at_every_level(stage:
                 assert spec.input_schema["additionalProperties"] is False
                 for part in ("invocation", "correlation", "runtime", "execution", "target", "compat"):
                     assert spec.input_schema["properties"][part]["additionalProperties"] is False
-                assert spec.schema_version == 1 and spec.family == "contract" and len(spec.description) > 100
+                assert (
+                    spec.schema_version == SCHEMA_VERSION and spec.family == "contract" and len(spec.description) > 100
+                )
 
     asyncio.run(scenario())
 

@@ -32,5 +32,5 @@ def test_a_server_in_another_network_reaches_the_desktop_by_its_alias_and_surviv
     assert hosts[0] in {"host.containers.internal", "10.213.0.1"} and hosts[1] == "host.docker.internal"
     assert plugged["success"], "the cable is back"
     assert killed["error"]["code"] in {"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_DISCONNECTED"}
-    assert back["result"]["stdout"] == "back\r\n"
+    assert back["result"]["stdout"] == "back\n"
     assert "token-of-the-desk" not in done.stdout + done.stderr

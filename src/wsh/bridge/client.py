@@ -37,6 +37,7 @@ from wsh.bridge.frame import (
     Frame,
     Heartbeat,
     Hello,
+    Line,
     Output,
     PageAnswer,
     Policy,
@@ -50,7 +51,7 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line"]
 Reply: TypeAlias = Output | Exit | Answered
 
 
@@ -70,6 +71,8 @@ class Ear(Protocol):
 
     def take_output(self, frame: Output) -> None: ...
 
+    def take_line(self, frame: Line) -> None: ...
+
     def take_exit(self, frame: Exit) -> None: ...
 
     def lose(self) -> None: ...
@@ -85,6 +88,11 @@ class Mirror:
         self.exit_code: int | None = None
         self.terminated = False
         self.survivors: list[int] = []
+        self.lines: list[Line] = []
+
+    def take_line(self, frame: Line) -> None:
+        self.lines.append(frame)
+        self.buffer.wake()
 
     def take_output(self, frame: Output) -> None:
         gap = frame.offset - self.buffer.end
@@ -119,8 +127,11 @@ class Mirror:
 class BridgeClient:
     """Connected from `connect` on. `on_policy` hears every policy frame."""
 
-    def __init__(self, stream: FrameStream, ready: Ready, on_policy: Callable[[Policy], None] | None) -> None:
+    def __init__(
+        self, stream: FrameStream, ready: Ready, on_policy: Callable[[Policy], None] | None, host: str, port: int
+    ) -> None:
         self.stream = stream
+        self._peer = (host, port)
         self.ready = ready
         self.fault: BridgeFault | None = None
         self._on_policy = on_policy
@@ -160,7 +171,7 @@ class BridgeClient:
             stream.abort()
             await stream.aclose()
             raise
-        client = cls(stream, ready, on_policy)
+        client = cls(stream, ready, on_policy, host, port)
         stream.start_heartbeats(ready.heartbeat_ms / 1000, stream.abort)
         return client
 
@@ -172,6 +183,16 @@ class BridgeClient:
     def takes_answers(self) -> bool:
         """Whether this desktop lets a page answer."""
         return "answer" in self.ready.capabilities
+
+    @property
+    def tells_lines(self) -> bool:
+        """Whether this desktop says what came of a line that was typed."""
+        return "line" in self.ready.capabilities
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        """Host and port of the desktop, as they were given to `connect`."""
+        return self._peer
 
     def submit(
         self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
@@ -269,6 +290,8 @@ class BridgeClient:
 
     def _fail(self, fault: BridgeFault) -> None:
         if self.fault is None:
+            host, port = self._peer
+            fault.details = {"host": host, "port": port} | fault.details
             self.fault = fault
         for decision in self._decisions.values():
             if not decision.done():
@@ -299,6 +322,9 @@ class BridgeClient:
                     reply.set_result(frame)
             case Output() | Exit():
                 self._take_terminal(frame)
+            case Line():
+                if (ear := self._ears.get(frame.terminal_id)) is not None:
+                    ear.take_line(frame)
             case Policy():
                 if self._on_policy is not None:
                     self._on_policy(frame)

@@ -11,7 +11,12 @@ from wsh.bridge.frame import Effect, Outcome, Policy, Request, Risk, Scope
 
 
 class StartFailed(Exception):
-    """An approved command could not be started; the text is shown to the caller."""
+    """An approved command could not be started, or a line not typed; the text is shown to the caller."""
+
+    def __init__(self, message: str, code: str = "start_failed") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
 
 
 class AnswerRefused(Exception):
@@ -47,6 +52,22 @@ class Order:
     environment: Mapping[str, str]
     title: str | None
     kind: Literal["run", "open"]
+
+
+@dataclass(frozen=True)
+class TypedLine:
+    """What came of a line: how the wait for it ended (None: the time was over), and the truth where a shell told it."""
+
+    finished_by: Literal["command", "prompt", "quiet", "exit"] | None = None
+    exit_code: int | None = None
+    output: str | None = None
+    omitted_bytes: int = 0
+    duration_ms: float | None = None
+    command_id: int | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.finished_by in ("command", "exit")
 
 
 class Sink(Protocol):
@@ -146,11 +167,17 @@ class DesktopEnd(Protocol):
     def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
         """Write the rule of an "always" that counted."""
 
-    async def run(self, order: Order, sink: Sink) -> None:
-        """Start it in a visible terminal and return; raises StartFailed."""
+    async def run(self, order: Order, sink: Sink) -> tuple[int, int] | None:
+        """Start it in a visible terminal and return that one's rows and columns; raises StartFailed."""
 
-    async def type_text(self, terminal_id: str, text: str) -> None:
-        """Type an approved line, Enter included, into an open terminal; raises StartFailed."""
+    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
+        """Type an approved line, Enter included, into an open terminal, and say what came of it within `wait_s`.
+
+        Calls `typed` when it is in. Raises StartFailed if it was not typed.
+        """
+
+    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+        """The end of a line that went on, however late; None if it will never be known."""
 
     async def terminate(self, terminal_id: str) -> Sequence[int]:
         """Kill the terminal's process tree; the pids that survived."""

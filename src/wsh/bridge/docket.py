@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wsh.bridge.desktop import Answer, Judgement, Order, Pending, StartFailed
+from wsh.bridge.desktop import Answer, Judgement, Order, Pending, StartFailed, TypedLine
 from wsh.bridge.evidence import CannotRun, Evidence, resolve, resolve_typing
 from wsh.bridge.fault import FrameTooLarge
-from wsh.bridge.frame import Decision, Error, Outcome, Request, Scope, Withdraw
+from wsh.bridge.frame import Decision, Error, Line, Outcome, Request, Scope, Withdraw
 from wsh.bridge.ledger import DuplicateId, QueueFull, State
 from wsh.bridge.terminal import BridgeTerminal
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("wsh.bridge")
 
 _STRICTNESS = {"allow": 0, "ask": 1, "refuse": 2}
+_LINE_WAIT_S = 0.3
+"""How long a line is waited for where the server does not say."""
 _RISK = {"none": 0, "destructive": 1, "irrecoverable": 2}
 
 
@@ -33,6 +35,7 @@ class _Asked:
     """A request that is not settled yet, and its card once the person sees it."""
 
     request: Request
+    since: float
     deadline: float
     timer: asyncio.TimerHandle
     card: Pending | None = None
@@ -69,7 +72,8 @@ class Docket:
             return
         life_s = request.deadline_ms / 1000
         timer = self.peer.loop.call_later(life_s, self._expire, request)
-        self._asked[key] = _Asked(request, time.monotonic() + life_s, timer)
+        now = time.monotonic()
+        self._asked[key] = _Asked(request, now, now + life_s, timer)
         self.peer.spawn(self._present(request, key), "bridge-present")
 
     def _reject(self, request: Request, code: str, message: str, **details: object) -> None:
@@ -177,21 +181,22 @@ class Docket:
         if not self.peer.listener.ledger.start(key):  # withdrawn meanwhile; that has been answered
             return
         terminal: BridgeTerminal | None = None
+        size: tuple[int, int] | None = None
         try:
             if request.kind == "send":
-                await end.type_text(request.terminal_id, evidence.argv[0])
+                await self._type(request, evidence.argv[0])
             else:
                 terminal = self.peer.listener.terminals.add(
                     request.session_id, request.terminal_id, self.peer.runtime_session_id, request.trace_id
                 )
-                await end.run(_order(request, evidence), terminal)
+                size = await end.run(_order(request, evidence), terminal)
         except Exception as problem:
             if terminal is not None:
                 self.peer.listener.terminals.forget(request.terminal_id)
             if not isinstance(problem, StartFailed):
                 log.exception("bridge %s: could not start, trace %s", self.peer.name, request.trace_id)
-            message = str(problem) if isinstance(problem, StartFailed) else "The desktop could not start it."
-            self._settle(request, "refused", code="start_failed", reason=message, evidence=evidence)
+            failed = problem if isinstance(problem, StartFailed) else StartFailed("The desktop could not start it.")
+            self._settle(request, "refused", code=failed.code, reason=failed.message, evidence=evidence)
             return
         if answer.scope == "session" and answer.argv is None:
             self.peer.listener.ledger.grant(evidence.binding, self.peer.listener.options.grant_life_s)
@@ -202,9 +207,66 @@ class Docket:
             by=answer.by,
             evidence=evidence,
             edited=answer.argv is not None,
+            size=size,
         )
         if terminal is not None:
             self.peer.spawn(self.peer.stream_output(terminal), "bridge-output")
+
+    async def _type(self, request: Request, text: str) -> None:
+        """Return when it is typed; what comes of it is told later, by a `line` frame. Raises StartFailed."""
+        asked = self._asked.get(self._key(request.id))
+        since = asked.since if asked is not None else time.monotonic()
+        wait_s = _LINE_WAIT_S
+        if request.wait_ms is not None:
+            wait_s = max(_LINE_WAIT_S, since + request.wait_ms / 1000 - time.monotonic())
+        typed: asyncio.Future[None] = self.peer.loop.create_future()
+
+        def note() -> None:
+            if not typed.done():
+                typed.set_result(None)
+
+        async def follow() -> None:
+            end = self.peer.listener.end
+            try:
+                line = await end.type_line(request.terminal_id, text, wait_s, note)
+            except Exception as problem:
+                if typed.done():
+                    log.exception("bridge %s: a line was lost, trace %s", self.peer.name, request.trace_id)
+                else:
+                    typed.set_exception(problem)
+                return
+            finally:
+                if not typed.done() and (task := asyncio.current_task()) is not None and task.cancelling():
+                    typed.set_exception(StartFailed("The connection ended before it was typed."))
+            note()
+            self._tell_line(request, line)
+            if not line.has_ended:
+                later = await end.await_line(request.terminal_id, line)
+                if later is not None:
+                    self._tell_line(request, later)
+
+        self.peer.spawn(follow(), "bridge-line")
+        await typed
+
+    def _tell_line(self, request: Request, line: TypedLine) -> None:
+        terminal = self.peer.listener.terminals.find(request.terminal_id, self.peer.runtime_session_id)
+        if not self.peer.wants_lines or terminal is None:
+            return
+        frame = Line(
+            request=request.id,
+            terminal_id=request.terminal_id,
+            trace_id=request.trace_id,
+            finished_by=line.finished_by,
+            exit_code=line.exit_code,
+            output=line.output,
+            omitted_bytes=line.omitted_bytes,
+            duration_ms=line.duration_ms,
+            offset=terminal.buffer.end,
+        )
+        try:
+            self.peer.send(frame)
+        except FrameTooLarge:  # escaped, a text may be larger than it came; how it ended matters more
+            self.peer.send(frame.model_copy(update={"output": None}))
 
     def withdraw(self, frame: Withdraw) -> None:
         key = self._key(frame.id)
@@ -234,7 +296,9 @@ class Docket:
         reason: str | None = None,
         evidence: Evidence | None = None,
         edited: bool = False,
+        size: tuple[int, int] | None = None,
     ) -> None:
+        rows, cols = size if size is not None and self.peer.wants_lines else (None, None)
         decision = Decision(
             id=request.id,
             trace_id=request.trace_id,
@@ -247,6 +311,8 @@ class Docket:
             terminal_id=request.terminal_id,
             edited=edited,
             evidence=evidence.to_frame() if evidence else None,
+            rows=rows,
+            cols=cols,
         )
         try:
             self.peer.send(decision)

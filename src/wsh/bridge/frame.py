@@ -97,6 +97,8 @@ class Request(Frame):
     rule: str | None = None
     asker: Asker
     deadline_ms: int = Field(ge=1)
+    wait_ms: int | None = Field(default=None, ge=1)
+    """For `send`: how long the caller waits for the line's end. Only to desktops with the capability `line`."""
 
 
 class Withdraw(Frame):
@@ -134,6 +136,9 @@ class Decision(Frame):
     terminal_id: Id
     edited: bool = False
     evidence: ShownEvidence | None = None
+    rows: int | None = Field(default=None, ge=1)
+    cols: int | None = Field(default=None, ge=1)
+    """Size of a terminal that was made. Only to servers with the capability `line`."""
 
 
 class Card(Frame):
@@ -201,6 +206,26 @@ class Output(Frame):
         return self.data.encode() if self.encoding == "utf-8" else base64.b64decode(self.data, validate=True)
 
 
+class Line(Frame):
+    """What came of a line that was typed: how its wait ended (None: it was over), and the truth where a shell told it.
+
+    Sent once per `send`, and again when the end of a line that went on is seen later. Only to servers with the capability
+    `line`.
+    """
+
+    type: Literal["line"] = "line"
+    request: Id
+    terminal_id: Id
+    trace_id: Id
+    finished_by: Literal["command", "prompt", "quiet", "exit"] | None = None
+    exit_code: int | None = None
+    output: str | None = None
+    omitted_bytes: int = Field(default=0, ge=0)
+    duration_ms: float | None = None
+    offset: int = Field(ge=0)
+    """Bytes that the terminal had printed by then."""
+
+
 class Exit(Frame):
     """A terminal's program ended; all its output came before this frame. Also the answer to a terminate."""
 
@@ -258,6 +283,7 @@ AnyFrame: TypeAlias = Annotated[
     | Withdraw
     | Decision
     | Output
+    | Line
     | Exit
     | Read
     | Terminate
@@ -276,6 +302,7 @@ FRAME_TYPES: tuple[type[Frame], ...] = (
     Withdraw,
     Decision,
     Output,
+    Line,
     Exit,
     Read,
     Terminate,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line"]
 ANSWER = "answer"
 """Said by a desktop that takes answers from a page."""
 
@@ -57,6 +57,7 @@ class Peer:
         self.runtime_session_id = ""
         self.is_ready = False
         self.wants_cards = False
+        self.wants_lines = False
         self.loop = asyncio.get_running_loop()
         self.docket = Docket(self)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,6 +127,7 @@ class Peer:
         )
         # Frames that a server does not know would end the connection.
         self.wants_cards = "card" in hello.capabilities
+        self.wants_lines = "line" in hello.capabilities
         self.is_ready = True
         return True
 

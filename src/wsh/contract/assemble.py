@@ -15,6 +15,7 @@ from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
 from wsh.contract.policy_book import PolicyBook, PolicyFile
 from wsh.contract.runner import Runner
+from wsh.contract.text import RenderText
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.version import VERSION
@@ -28,8 +29,9 @@ def make_contract(
     policy: PolicyFile,
     trail: Trail,
     environ: Mapping[str, str],
+    render: RenderText,
 ) -> Contract:
-    """`environ` is the server's own: what a started desktop inherits, and whose HOME must not be wiped.
+    """`render` makes text of what terminals print. `environ` is the server's own: what a started desktop inherits, and whose HOME must not be wiped.
 
     The caller owns the result and calls its `aclose`.
     """
@@ -53,7 +55,12 @@ def make_contract(
         gate, runner, registry, HeadlessOptions(max_output_bytes=settings.get_int("exec.max_output_bytes"))
     )
     interactive = InteractiveRoute(
-        gate, pool, registry, headless, InteractiveOptions(max_approval_ms=settings.get_int("approvals.timeout_ms"))
+        gate,
+        pool,
+        registry,
+        headless,
+        render,
+        InteractiveOptions(max_approval_ms=settings.get_int("approvals.timeout_ms")),
     )
     return Contract(registry, headless, interactive)
 

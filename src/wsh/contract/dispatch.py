@@ -88,6 +88,7 @@ class Contract:
         log.debug("%s -> %s (gate: %s), trace %s", request.action, route.path, route.gate, ids.trace_id)
         match route:
             case Route.LIST:
+                await self.interactive.refresh(self.registry.list_active(caller, request), request, ids)
                 items = [identity.to_item() for identity in self.registry.list_active(caller, request)]
                 return Outcome("completed", {"items": items})
             case Route.HEADLESS_EXECUTE:

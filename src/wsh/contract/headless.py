@@ -172,7 +172,7 @@ class HeadlessRoute:
         return Outcome("accepted" if identity.running else "completed", result, identity.to_wire())
 
     def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
-        return make_result(identity, cursor, self.options.reply_bytes)
+        return make_result(identity, identity.log.read(cursor, self.options.reply_bytes))
 
     async def aclose(self) -> None:
         """End every headless command of this server."""

@@ -41,6 +41,10 @@ class Identity:
     authorization: str = "allowed"
     warning: str | None = None
     ended: float | None = None
+    reachable: bool = True
+    """False if the desktop that runs it could not be asked when somebody last wanted to know."""
+    rows: int = 24
+    cols: int = 80
     facts: dict[str, Any] = field(default_factory=dict)
 
     def end(self, exit_code: int | None) -> None:
@@ -63,6 +67,7 @@ class Identity:
             "workspace_id": self.workspace_id,
             "caller_surface": self.caller_surface,
             "running": self.running,
+            "reachable": self.reachable,
             "started_at": self.started,
             "trace_id": self.trace_id,
         }

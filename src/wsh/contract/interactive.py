@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from wsh.bridge.frame import Asker, Decision, Exit, Output
+from wsh.bridge.frame import Asker, Decision, Exit, Line, Output
 from wsh.bridge.frame import Request as RequestFrame
 from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
 from wsh.contract.adapters.classify import refusal
@@ -29,19 +29,21 @@ from wsh.contract.model import Request, Target
 from wsh.contract.output import OutputLog
 from wsh.contract.question import find_cwd, make_question, result_entry, speak
 from wsh.contract.response import Outcome
-from wsh.contract.result import make_result, wait_for_news
+from wsh.contract.result import make_result, wait_for_news, wait_for_wake
 from wsh.contract.shield import finish
+from wsh.contract.text import RenderText, read_text
 from wsh.contract.waiting import WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
 
 log = logging.getLogger("wsh.contract")
 
 Kind = Literal["run", "open", "send"]
-QUIET_S = 0.3
-"""After typing into a terminal: silence that counts as an answer."""
 _ACTIONS: dict[Kind, Action] = {"run": Action.EXECUTE, "open": Action.OPEN, "send": Action.SEND}
+LATE_S = 2.0
+"""How long what is under way on the bridge may follow the end of a line, or of its wait."""
+QUIET_S = 0.3
 PATIENCE_S = 1.0
-"""After typing into a terminal: how long the first output may take."""
+"""With a desktop that tells nothing of lines: silence that counts as an answer, and how long the first output may take."""
 
 
 class HeadlessView(Protocol):
@@ -64,6 +66,8 @@ class TerminalEar:
         self.identity = identity
         self.received = 0
         self.is_lost = False
+        self.lines: dict[str, Line] = {}
+        """The newest word on each line that was typed, by the request's id on the bridge."""
         self._is_approved = False
         self._on_exit = on_exit
 
@@ -79,6 +83,10 @@ class TerminalEar:
             self.identity.log.append("stdout", data)
         if not frame.running:
             self._end(frame.exit_code)
+
+    def take_line(self, frame: Line) -> None:
+        self.lines[frame.request] = frame
+        self.identity.log.wake()
 
     def take_exit(self, frame: Exit) -> None:
         if frame.terminated:
@@ -110,6 +118,36 @@ class Attached:
     ear: TerminalEar
 
 
+@dataclass(frozen=True)
+class TypedCommand:
+    """A line that was typed into a terminal, and what is known of its end by now."""
+
+    command: str
+    request: str
+    ear: TerminalEar
+
+    @property
+    def frame(self) -> Line | None:
+        return self.ear.lines.get(self.request)
+
+    def describe(self, identity: Identity) -> dict[str, Any]:
+        """Its end as a result tells it: known from the shell, or with the terminal that it was typed into."""
+        frame = self.frame
+        ended = frame is not None and frame.finished_by in ("command", "exit")
+        told: dict[str, Any] = {
+            "command": self.command,
+            "running": not ended and identity.running,
+            "exit_code": frame.exit_code if frame is not None and ended else identity.exit_code,
+        }
+        if frame is not None and frame.finished_by is not None:
+            told["finished_by"] = frame.finished_by
+        elif not identity.running:
+            told["finished_by"] = "exit"
+        if frame is not None and frame.duration_ms is not None:
+            told["duration_ms"] = frame.duration_ms
+        return told
+
+
 class InteractiveRoute:
     def __init__(
         self,
@@ -117,6 +155,7 @@ class InteractiveRoute:
         pool: AdapterPool,
         registry: IdentityRegistry,
         headless: HeadlessView,
+        render: RenderText,
         options: InteractiveOptions | None = None,
         new_id: Callable[[str], str] = make_id,
     ) -> None:
@@ -124,6 +163,7 @@ class InteractiveRoute:
         self.pool = pool
         self.registry = registry
         self.headless = headless
+        self.render = render
         self.options = options or InteractiveOptions()
         self.new_id = new_id
         self.waiting = WaitingRequests()
@@ -168,6 +208,8 @@ class InteractiveRoute:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         approval_ms = min(timeout_ms, self.gate.approval_ms(caller, self.options.max_approval_ms))
         frame = self._frame(request, caller, ids, kind, identity, cwd, verdict, approval_ms)
+        if kind == "send" and adapter.tells_lines:
+            frame = frame.model_copy(update={"wait_ms": timeout_ms})
         ear = (
             identity.handle.ear if into else TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids))
         )
@@ -191,8 +233,11 @@ class InteractiveRoute:
             raise refusal(decision, approval_ms)
         self._note_approval(identity, decision, verdict)
         if into is None:
+            identity.rows, identity.cols = decision.rows or identity.rows, decision.cols or identity.cols
             ear.approved()
-        return await self._follow(request, identity, kind, cursor, deadline, ids)
+        if kind == "send":
+            return await self._follow_line(identity, frame, cursor, deadline)
+        return await self._follow(identity, kind, cursor, deadline, ids)
 
     async def _adapter_for(
         self, request: Request, caller: Caller, ids: Correlated, into: Identity | None
@@ -288,9 +333,7 @@ class InteractiveRoute:
             identity.authorization = "allowed_with_warning"
             identity.warning = "Destructive, and approved: " + "; ".join(list_risks(verdict) or [verdict.message])
 
-    async def _follow(
-        self, request: Request, identity: Identity, kind: Kind, cursor: int, deadline: float, ids: Correlated
-    ) -> Outcome:
+    async def _follow(self, identity: Identity, kind: Kind, cursor: int, deadline: float, ids: Correlated) -> Outcome:
         """Wait for what was started, for as long as the call may take."""
         loop = asyncio.get_running_loop()
         attached: Attached = identity.handle
@@ -299,24 +342,53 @@ class InteractiveRoute:
                 while identity.running and not attached.ear.is_lost and loop.time() < deadline:
                     left_s = deadline - loop.time()
                     await wait_for_news(identity, identity.log.end, left_s, lambda: attached.ear.is_lost)
-            elif kind == "send":
-                await self._wait_for_quiet(identity, cursor, deadline)
         except asyncio.CancelledError:
             if kind == "run" and identity.running:
                 assert identity.terminal_id is not None
                 await finish(attached.adapter.terminate(identity.terminal_id, ids.trace_id))
             raise
         if kind == "run" and identity.running and attached.ear.is_lost:
-            raise ContractFault(
-                "PM_TERM_DISCONNECTED",
-                "The connection to the desktop was lost while the command ran; it may still be running there.",
-                request_state="started",
-                next_recommended_action="Reconnect by reading the output of this session; nothing was repeated.",
-                identity=identity.to_wire(),
-            )
+            raise _lost(identity, attached.adapter)
         done = kind == "open" or not identity.running
-        result = make_result(identity, cursor, self.options.reply_bytes)
-        return Outcome("completed" if done else "accepted", result, identity.to_wire())
+        return Outcome("completed" if done else "accepted", await self._result(identity, cursor), identity.to_wire())
+
+    async def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
+        reading = await read_text(identity, cursor, self.options.reply_bytes, self.render)
+        result = make_result(identity, reading)
+        line: TypedCommand | None = identity.facts.get("line")
+        if line is not None:
+            result["line"] = line.describe(identity)
+        return result
+
+    async def _follow_line(self, identity: Identity, frame: RequestFrame, cursor: int, deadline: float) -> Outcome:
+        """Wait for the end of what was typed, as far as the shell, or the terminal's own end, tells of one."""
+        loop = asyncio.get_running_loop()
+        attached: Attached = identity.handle
+        ear = attached.ear
+        line = identity.facts["line"] = TypedCommand(frame.command, frame.id, ear)
+        if frame.wait_ms is None:
+            await self._wait_for_quiet(identity, cursor, deadline)
+        else:
+            # The desktop's own clock ends the wait; ours is for a desktop that hangs.
+            await _wait_while(identity, lambda: line.frame is None and not ear.is_lost, deadline + LATE_S)
+            if line.frame is None and not identity.running:
+                late = min(deadline, loop.time()) + LATE_S
+                while line.frame is None and loop.time() < late:
+                    await wait_for_wake(identity, late - loop.time())
+        if identity.running and ear.is_lost:
+            raise _lost(identity, attached.adapter)
+        if line.frame is not None:
+            until = line.frame.offset
+            await _wait_while(identity, lambda: ear.received < until and not ear.is_lost, loop.time() + LATE_S)
+        result = await self._result(identity, cursor)
+        result |= line.describe(identity)
+        if line.frame is not None and line.frame.output is not None:
+            result["stdout"] = line.frame.output
+            if line.frame.omitted_bytes:
+                result["omitted_bytes"] = line.frame.omitted_bytes
+        del result["line"], result["command"]
+        result["terminal_running"] = identity.running
+        return Outcome("accepted" if result["running"] else "completed", result, identity.to_wire())
 
     async def _wait_for_quiet(self, identity: Identity, cursor: int, deadline: float) -> None:
         loop = asyncio.get_running_loop()
@@ -342,8 +414,25 @@ class InteractiveRoute:
                 break
             await wait_for_news(identity, cursor, min(left, 0.5))
         done = not identity.running
-        result = make_result(identity, cursor, self.options.reply_bytes)
-        return Outcome("completed" if done else "accepted", result, identity.to_wire())
+        return Outcome("completed" if done else "accepted", await self._result(identity, cursor), identity.to_wire())
+
+    async def refresh(self, identities: Sequence[Identity], request: Request, ids: Correlated) -> None:
+        """Ask desktops whose connection dropped what became of their terminals, for as long as the call may wait.
+
+        One that cannot be asked in time is marked as not reachable; whether it runs is not known.
+        """
+        lost = [known for known in identities if isinstance(known.handle, Attached) and known.handle.ear.is_lost]
+        if not lost:
+            return
+        asking = {asyncio.ensure_future(self._sync(identity, ids)): identity for identity in lost}
+        try:
+            await asyncio.wait(asking, timeout=request.timeout_ms / 1000)
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        for task, identity in asking.items():
+            identity.reachable = not task.cancelled() and task.exception() is None
 
     async def _sync(self, identity: Identity, ids: Correlated) -> None:
         """Take over what the desktop has and we have not. A desktop that knows nothing of it was restarted."""
@@ -380,7 +469,7 @@ class InteractiveRoute:
             identity.terminated = True
             survivors = list(frame.survivors)
             attached.ear.take_exit(frame)
-        result = make_result(identity, identity.log.end, self.options.reply_bytes)
+        result = await self._result(identity, identity.log.end)
         result["terminated"] = True
         if survivors:
             result["survivors"] = survivors
@@ -420,6 +509,24 @@ class InteractiveRoute:
 
     def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
         self.gate.record(result_entry(identity, caller, ids, round((time.time() - identity.started) * 1000)))
+
+
+def _lost(identity: Identity, adapter: RuntimeAdapter) -> ContractFault:
+    return ContractFault(
+        "PM_TERM_DISCONNECTED",
+        "The connection to the desktop was lost while the command ran; it may still be running there.",
+        request_state="started",
+        next_recommended_action="Reconnect by reading the output of this session; nothing was repeated.",
+        identity=identity.to_wire(),
+        **adapter.describe_peer(),
+    )
+
+
+async def _wait_while(identity: Identity, condition: Callable[[], bool], deadline: float) -> None:
+    """Until `condition` no longer holds (looked at on every wake), the terminal ends, or `deadline`."""
+    loop = asyncio.get_running_loop()
+    while identity.running and condition() and (left := deadline - loop.time()) > 0:
+        await wait_for_wake(identity, left)
 
 
 def _find_cwd(request: Request, caller: Caller) -> str | None:

@@ -93,7 +93,7 @@ class Runtime(Part):
     timeout_ms: Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS)] | None = Field(
         default=None,
         description=f"How long this call waits (default {DEFAULT_TIMEOUT_MS}). A command that still runs then goes on, "
-        "and the answer is status accepted.",
+        "and the answer is status accepted; a list says of terminals that could not be asked that they are not reachable.",
     )
     adapter_override: AdapterOverride | None = Field(
         default=None, description="Which desktop runtime an interactive execute uses."

@@ -27,6 +27,16 @@ class Reading:
     """Whether kept output lies beyond `next_cursor` already."""
 
 
+@dataclass(frozen=True)
+class RawReading:
+    """Both streams as one; see `Reading`."""
+
+    data: bytes
+    cursor: int
+    dropped_bytes: int
+    more: bool
+
+
 PIECE_BYTES = 64 * 1024
 MAX_PIECES = 16 * 1024
 """Streams that take turns byte by byte make many pieces; they, too, are bounded."""
@@ -120,6 +130,18 @@ class OutputLog:
                 stop = max(piece.offset, first) + len(data)
             parts[piece.stream].append(data)
         return Reading(_text(parts["stdout"]), _text(parts["stderr"]), first, stop, first - wanted, stop < self.end)
+
+    def read_raw(self, cursor: int | None = None, max_bytes: int = 1024 * 1024) -> RawReading:
+        """As `read`, in bytes: for a terminal, whose streams are one."""
+        wanted = self.start if cursor is None else min(cursor, self.end)
+        first = max(wanted, self.start)
+        stop = min(self.end, first + max_bytes)
+        parts = [
+            bytes(piece.data[max(0, first - piece.offset) : max(0, stop - piece.offset)])
+            for piece in self._pieces
+            if piece.end > first and piece.offset < stop
+        ]
+        return RawReading(b"".join(parts), first, first - wanted, stop < self.end)
 
     def wake(self) -> None:
         for waiter in self._waiters:

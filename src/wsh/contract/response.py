@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from wsh.contract.alias import Resolution
+from wsh.contract.alias import CANONICAL_TOOL, Resolution
 from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import Mode
-from wsh.contract.taxonomy import BY_CODE
+from wsh.contract.taxonomy import BY_CODE, Entry
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,11 @@ class Envelope:
         if entry.next_action == "list":
             next_action = "list"
         elif entry.next_action == "same":
-            next_action = self.resolution.canonical_action
+            # A legacy tool takes its own words alone.
+            is_canonical = self.resolution.tool == CANONICAL_TOOL
+            next_action = self.resolution.canonical_action if is_canonical else self.resolution.given
         details = dict(fault.details)
+        said = details.pop("user_message", None) or _explain(entry, details, self.mode)
         answer = self._head(False, "failed")
         identity = details.pop("identity", None)
         if identity:
@@ -80,10 +84,11 @@ class Envelope:
         answer["fallback"] = {
             "strategy": entry.strategy,
             "next_action": next_action,
-            "recommended_mode": entry.recommended_mode,
-            "user_message": entry.user_message,
+            "user_message": said,
             "can_auto_retry": False,
         }
+        if entry.may_be_headless and self.resolution.canonical_action == "execute":
+            answer["fallback"] |= _advise_headless(said, details.get("headless_verdict"))
         return answer
 
     def fail_internally(self) -> dict[str, Any]:
@@ -96,3 +101,30 @@ class Envelope:
                 request_id=self.correlated.request_id,
             )
         )
+
+
+def _explain(entry: Entry, details: Mapping[str, Any], mode: Mode | None) -> str:
+    """What to tell a person, where the code alone does not say it."""
+    if entry.code == "PM_TERM_INVALID_ACTION" and (allowed := details.get("allowed_actions")):
+        return f"The action is not known here. Use {_listed(allowed)}."
+    if entry.code == "PM_TERM_BLOCKED_DESTRUCTIVE" and details.get("risk") == "irrecoverable":
+        return "What this command destroys cannot be brought back, so neither mode runs it, whoever asks. Change the command."
+    if entry.code == "PM_TERM_BLOCKED_DESTRUCTIVE" and mode == "interactive":
+        return "The policy blocks this command also with a person to ask. Change the command, or the policy."
+    return entry.user_message
+
+
+def _advise_headless(said: str, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Headless mode is recommended where the policy would allow the same request there; else it is said why not."""
+    if verdict is None:
+        why = "Headless mode has no terminals to open or to type into"
+    elif verdict["effect"] == "allow":
+        message = f"{said} The policy would also allow it in headless mode."
+        return {"recommended_mode": "headless", "user_message": message}
+    else:
+        why = f"Headless mode would refuse it ({str(verdict.get('message') or verdict['reason']).rstrip('.')})"
+    return {"user_message": f"{said} {why}."}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]

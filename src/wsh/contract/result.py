@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wsh.contract.identity import Identity
+from wsh.contract.output import Reading
 
 
-def make_result(identity: Identity, cursor: int | None, reply_bytes: int) -> dict[str, Any]:
-    """The `result` of an answer about an identity: state, and output from `cursor` on."""
-    reading = identity.log.read(cursor, reply_bytes)
+def make_result(identity: Identity, reading: Reading) -> dict[str, Any]:
+    """The `result` of an answer about an identity: its state, and what was read of its output."""
     result: dict[str, Any] = {
         "authorization": identity.authorization,
         "stdout": reading.stdout,
@@ -30,6 +30,15 @@ def make_result(identity: Identity, cursor: int | None, reply_bytes: int) -> dic
         if name in identity.facts:
             result[name] = identity.facts[name]
     return result
+
+
+async def wait_for_wake(identity: Identity, timeout_s: float) -> None:
+    """Until anything about it changes, or the time is over."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await identity.log.changed()
+    except TimeoutError:
+        pass
 
 
 async def wait_for_news(

@@ -75,13 +75,35 @@ def output_schema() -> dict[str, Any]:
     result = {
         "type": "object",
         "properties": {
-            "authorization": {"enum": ["allowed", "allowed_with_warning", "blocked"]},
+            "authorization": {"type": "string", "enum": ["allowed", "allowed_with_warning", "blocked"]},
             "warning": text,
             "stdout": text,
             "stderr": text,
             "exit_code": {"type": ["integer", "null"]},
             "signal": text,
             "running": {"type": "boolean"},
+            "terminal_running": {
+                "type": "boolean",
+                "description": "Whether the terminal that was typed into still runs.",
+            },
+            "finished_by": {
+                "type": "string",
+                "enum": ["command", "prompt", "quiet", "exit"],
+                "description": "What ended the wait for a line that was typed.",
+            },
+            "duration_ms": {"type": "number"},
+            "omitted_bytes": {"type": "integer", "description": "Of stdout's middle, left out because it is long."},
+            "line": {
+                "type": "object",
+                "description": "The line that was typed last into this terminal, and its end as far as it is known.",
+                "properties": {
+                    "command": text,
+                    "running": {"type": "boolean"},
+                    "exit_code": {"type": ["integer", "null"]},
+                    "finished_by": text,
+                    "duration_ms": {"type": "number"},
+                },
+            },
             "cursor": {"type": "integer"},
             "next_cursor": {"type": "integer", "description": "Give it as target.cursor to read on from here."},
             "dropped_bytes": {"type": "integer", "description": "Asked for, and no longer kept."},
@@ -99,7 +121,7 @@ def output_schema() -> dict[str, Any]:
         "properties": {
             "success": {"type": "boolean"},
             "action": maybe_text,
-            "status": {"enum": ["accepted", "completed", "failed"]},
+            "status": {"type": "string", "enum": ["accepted", "completed", "failed"]},
             "correlation": {
                 "type": "object",
                 "properties": {"request_id": text, "trace_id": text, "client_request_id": text},
@@ -124,8 +146,8 @@ def output_schema() -> dict[str, Any]:
             "error": {
                 "type": ["object", "null"],
                 "properties": {
-                    "code": {"enum": [entry.code for entry in TAXONOMY]},
-                    "category": {"enum": sorted({entry.category for entry in TAXONOMY})},
+                    "code": {"type": "string", "enum": [entry.code for entry in TAXONOMY]},
+                    "category": {"type": "string", "enum": sorted({entry.category for entry in TAXONOMY})},
                     "message": text,
                     "retriable": {"type": "boolean"},
                     "details": {"type": "object"},
@@ -135,13 +157,17 @@ def output_schema() -> dict[str, Any]:
             "fallback": {
                 "type": "object",
                 "properties": {
-                    "strategy": {"enum": sorted({entry.strategy for entry in TAXONOMY})},
+                    "strategy": {"type": "string", "enum": sorted({entry.strategy for entry in TAXONOMY})},
                     "next_action": maybe_text,
-                    "recommended_mode": maybe_text,
+                    "recommended_mode": {
+                        "type": "string",
+                        "enum": ["headless"],
+                        "description": "Only where the policy would allow the same request there.",
+                    },
                     "user_message": text,
-                    "can_auto_retry": {"const": False},
+                    "can_auto_retry": {"type": "boolean", "const": False},
                 },
-                "required": ["strategy", "next_action", "recommended_mode", "user_message", "can_auto_retry"],
+                "required": ["strategy", "next_action", "user_message", "can_auto_retry"],
             },
         },
         "required": ["success", "action", "status", "correlation", "resolved"],

@@ -1,7 +1,8 @@
 """The failures of the contract: one table that code, tests and the operators' guide share.
 
-One code has one category, one answer to "may it be tried again", one fallback strategy and one recommended mode,
-always. `can_auto_retry` is false everywhere: trying again is the caller's decision, never the server's.
+One code has one category, one answer to "may it be tried again" and one fallback strategy, always. Headless mode is
+recommended only where the policy would allow the same request there. `can_auto_retry` is false everywhere: trying again
+is the caller's decision, never the server's.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Entry:
     retriable: bool
     strategy: Strategy
     next_action: NextAction
-    recommended_mode: Literal["interactive", "headless"] | None
+    may_be_headless: bool
+    """Whether the same request could be tried in headless mode, if the policy allows it there."""
     user_message: str
 
 
@@ -65,7 +67,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "reject_no_retry",
         "none",
-        None,
+        False,
         "The action is not known. Use execute, read_output, terminate or list.",
     ),
     Entry(
@@ -75,7 +77,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "reject_no_retry",
         "same",
-        None,
+        False,
         "The request does not fit the contract. Correct the fields that error.details.fields names and send it again.",
     ),
     Entry(
@@ -85,7 +87,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "reject_no_retry",
         "same",
-        None,
+        False,
         "The mode cannot be used. Choose an allowed mode, or complete the configuration that error.details names.",
     ),
     Entry(
@@ -95,7 +97,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "report_decline",
         "none",
-        None,
+        False,
         "The person declined this command. Do not send it again; ask what they would prefer.",
     ),
     Entry(
@@ -105,8 +107,8 @@ TAXONOMY: tuple[Entry, ...] = (
         True,
         "suggest_retry_headless_or_interactive",
         "same",
-        "headless",
-        "The interactive path timed out. You can retry now or run in headless mode.",
+        True,
+        "The interactive path timed out. You can retry now.",
     ),
     Entry(
         "PM_TERM_DISCONNECTED",
@@ -115,7 +117,7 @@ TAXONOMY: tuple[Entry, ...] = (
         True,
         "suggest_reconnect_retry",
         "same",
-        "interactive",
+        False,
         "The connection to the desktop was lost. Check that its window is running, then send the request again.",
     ),
     Entry(
@@ -125,8 +127,8 @@ TAXONOMY: tuple[Entry, ...] = (
         True,
         "fallback_to_headless_if_allowed",
         "same",
-        "headless",
-        "No desktop is available to ask. Start interactive-terminal, or use headless mode if the policy allows it.",
+        True,
+        "No desktop is available to ask. Start interactive-terminal, then send the request again.",
     ),
     Entry(
         "PM_TERM_BLOCKED_DESTRUCTIVE",
@@ -135,7 +137,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "reject_with_safety_hint",
         "none",
-        "interactive",
+        False,
         "The policy blocked this command. Change the command, ask a person in interactive mode, or change the policy.",
     ),
     Entry(
@@ -145,7 +147,7 @@ TAXONOMY: tuple[Entry, ...] = (
         False,
         "refresh_list_then_retry",
         "list",
-        None,
+        False,
         "There is no such session or terminal of yours. List them, then use an id from that list.",
     ),
     Entry(
@@ -155,7 +157,7 @@ TAXONOMY: tuple[Entry, ...] = (
         True,
         "deterministic_internal_fallback",
         "same",
-        None,
+        False,
         "Something failed inside the server. Its log has the details under the trace id; trying again may help.",
     ),
 )

@@ -16,7 +16,7 @@ from wsh.contract.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from wsh.contract.schema import input_schema, output_schema
 from wsh.wire.tool import Annotations, CallContext, ToolOutcome, ToolSpec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _ABOUT: dict[Tool, tuple[str, str]] = {
     "memory_terminal_interactive": (
@@ -26,8 +26,8 @@ _ABOUT: dict[Tool, tuple[str, str]] = {
         "person at the desktop, who approves or declines, and it then runs in a terminal they can watch; mode headless "
         "runs at once where the server runs, only what the policy's allowlist covers, as one program without a shell. "
         "intent execute_command runs execution.command (with execution.args: one program and its arguments); open_only "
-        "opens an interactive terminal, into which later calls type with target.terminal_id. status accepted means it "
-        "still runs: call read_output with target.session_id and target.cursor set to the last next_cursor, or "
+        "opens an interactive terminal, into which later calls type with target.terminal_id; such a line is completed, with "
+        "exit_code, where the shell tells its end. status accepted means it still runs, or that its end is not known: call read_output with target.session_id and target.cursor set to the last next_cursor, or "
         "terminate. Every failure carries a PM_TERM code, what is wrong, and a fallback that says what to do next; "
         "headless is never tried for you. Not for typing into full-screen programs: use the wsh_ tools for that.",
     ),

@@ -6,6 +6,7 @@ checked against it again.
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import hashlib
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from wsh.bridge import frame
-from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed, TypedLine
 from wsh.bridge.escape import escape_argument
 from wsh.bridge.evidence import Evidence
 from wsh.bridge.frame import Outcome, Policy, Request
@@ -28,11 +29,11 @@ from wsh.policy import Request as Question
 from wsh.policy.audit import Audit
 from wsh.policy.rule import RuleError, parse_pattern
 from wsh.policy.store import PolicyStore
-from wsh.session.event import Actor, Exited, SessionEvent
+from wsh.session.event import Actor, CommandFinished, Destroyed, Exited, Input, SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec, default_shell
-from wsh.wire.error import SessionNotFound, WshError
+from wsh.wire.error import SessionExited, SessionNotFound, WaitTimeout, WshError
 from wsh.wire.setting import Settings
 
 _EFFECTS: dict[Effect, frame.Effect] = {Effect.ALLOW: "allow", Effect.ASK: "ask", Effect.DENY: "refuse"}
@@ -42,6 +43,8 @@ _RISKS: dict[Risk, frame.Risk] = {
     Risk.IRRECOVERABLE: "irrecoverable",
 }
 
+_LINE_BYTES = 256 * 1024
+"""Most output that is told with the end of a line."""
 KEPT = 500
 """Requests of the past that are at hand."""
 
@@ -215,7 +218,7 @@ class WindowEnd:
 
     # running
 
-    async def run(self, order: Order, sink: Sink) -> None:
+    async def run(self, order: Order, sink: Sink) -> tuple[int, int]:
         # Programs begin at the size they are looked at: many draw badly when it changes while they start.
         rows, cols = self._size()
         try:
@@ -253,6 +256,7 @@ class WindowEnd:
             sink.exited(session.exit_code)
             self._ended(order.terminal_id, session.exit_code, time.monotonic() - started, session.sid)
         self._on_session(session)
+        return session.rows, session.cols
 
     def _running(self, terminal_id: str, sid: str) -> None:
         row = self.history.get(self._asked_by.get(terminal_id, ""))
@@ -279,13 +283,75 @@ class WindowEnd:
             del self.history[next(iter(self.history))]
         self._on_history(row)
 
-    async def type_text(self, terminal_id: str, text: str) -> None:
+    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
+        actor = Actor("agent", "bridge")
+        began = False
+
+        def hear(event: SessionEvent) -> None:
+            nonlocal began
+            if isinstance(event, Input) and event.actor == actor:
+                began = True
+                typed()
+
         try:
             session = self._registry.get_session(self._by_terminal.get(terminal_id, ""))
-            data = text if text.endswith(("\n", "\r")) else text + "\r"
-            await session.send_input(data.encode(), Actor("agent", "bridge"))
+            stop = session.listeners.add(hear)
+            try:
+                outcome = await session.run_command(
+                    text, actor, max_wait_ms=max(1, round(wait_s * 1000)), max_output_bytes=_LINE_BYTES
+                )
+            finally:
+                stop()
+        except WaitTimeout as late:
+            if not began:
+                raise StartFailed(late.message, "session_taken") from None
+            return TypedLine(command_id=late.facts.get("command_id"))
+        except (SessionExited, SessionNotFound) as gone:
+            if not began:
+                raise StartFailed(gone.message, "terminal_ended") from None
+            return TypedLine("exit", gone.facts.get("exit_code"))
         except WshError as error:
-            raise StartFailed(error.message) from None
+            raise StartFailed(error.message, error.code) from None
+        told = outcome.output
+        return TypedLine(
+            outcome.finished_by,
+            outcome.exit_code,
+            told.text if told is not None else None,
+            told.omitted_bytes if told is not None else 0,
+            outcome.duration_ms,
+            outcome.command_id,
+        )
+
+    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+        """By the shell's own word; a line that no command stands for has no end to wait for."""
+        if line.command_id is None:
+            return None
+        try:
+            session = self._registry.get_session(self._by_terminal.get(terminal_id, ""))
+        except SessionNotFound:
+            return None
+        ended = asyncio.Event()
+
+        def hear(event: SessionEvent) -> None:
+            if isinstance(event, Exited | Destroyed) or event == CommandFinished(line.command_id or 0):
+                ended.set()
+
+        stop = session.listeners.add(hear)
+        try:
+            command = session.get_command(line.command_id)
+            if session.running and command.exit_code is None:
+                await ended.wait()
+            command = session.get_command(line.command_id)
+            if command.exit_code is None:
+                return None
+            text = await session.read_command_output(command, _LINE_BYTES)
+        except WshError:
+            return None
+        finally:
+            stop()
+        return TypedLine(
+            "command", command.exit_code, text.text, text.omitted_bytes, command.duration_ms, line.command_id
+        )
 
     async def terminate(self, terminal_id: str) -> Sequence[int]:
         name = self._by_terminal.get(terminal_id)

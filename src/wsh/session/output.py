@@ -7,6 +7,7 @@ that of the text and not that of the cells. The session's own screen is never lo
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -276,6 +277,17 @@ async def render(data: bytes, rows: int, cols: int, max_bytes: int) -> OutputTex
     cutter = Cutter(max_bytes)
     await _render_into(cutter, data, rows, cols)
     return cutter.cut()
+
+
+_ENDS_A_LINE = re.compile(rb"\n(?:\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r)*\Z")
+
+
+async def render_printed(data: bytes, rows: int, cols: int) -> str:
+    """All of `data` as text, with the line feed at its end if it has one: a text that the next one may follow."""
+    cutter = Cutter(len(data) * 8 + rows * cols * 8)
+    await _render_into(cutter, data, rows, cols)
+    text = cutter.cut().text
+    return text + "\n" if _ENDS_A_LINE.search(data[-4096:]) is not None else text
 
 
 def render_now(data: bytes, rows: int, cols: int) -> str:

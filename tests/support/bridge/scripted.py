@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed
+from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed, TypedLine
 from wsh.bridge.endpoint import Endpoint, write_endpoint
 from wsh.bridge.evidence import Evidence
 from wsh.bridge.frame import Outcome, Policy, Request
@@ -63,6 +63,7 @@ class ScriptedDesktop:
     typed: list[tuple[str, str]] = field(default_factory=list)
     running: dict[str, Running] = field(default_factory=dict)
     on_run: Callable[[Order], None] | None = None
+    quiet_s: float = 0.3
 
     def base_environment(self) -> Mapping[str, str]:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": self.cwd, "LANG": "C.UTF-8"}
@@ -143,7 +144,17 @@ class ScriptedDesktop:
         del self.running[terminal_id]
         running.sink.exited(running.process.wait())
 
-    async def type_text(self, terminal_id: str, text: str) -> None:
+    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
+        """A desktop whose shells tell nothing: a line is typed, and after a while that is all."""
+        self.type_text(terminal_id, text)
+        typed()
+        await asyncio.sleep(min(wait_s, self.quiet_s))
+        return TypedLine("quiet")
+
+    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+        return None
+
+    def type_text(self, terminal_id: str, text: str) -> None:
         self.typed.append((terminal_id, text))
         running = self.running.get(terminal_id)
         if running is None:

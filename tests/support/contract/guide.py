@@ -85,7 +85,7 @@ def taxonomy_table() -> str:
     lines = ["| code | when | try again? | fallback | recommended mode |", "|---|---|---|---|---|"]
     for entry in TAXONOMY:
         again = "yes" if entry.retriable else "no"
-        mode = entry.recommended_mode or ""
+        mode = "headless, where the policy would allow the same there" if entry.may_be_headless else ""
         lines.append(f"| `{entry.code}` | {entry.trigger} | {again} | `{entry.strategy}` | {mode} |")
     return "\n".join(lines)
 

@@ -25,6 +25,7 @@ from wsh.headless import HeadlessRunner
 from wsh.policy import Mode, Policy
 from wsh.policy.policy import allow_rules
 from wsh.process import Keeper, KeeperOptions
+from wsh.session.output import render_printed
 from wsh.wire.place import Places
 
 ALLOWED = ("ls", "cat", "echo *", "true", "false", "sleep *", "sh *", "printf *", "env *", "seq *", "pwd", "head *")
@@ -122,7 +123,7 @@ async def opened(
         )
     )
     by_policy = HeadlessRoute(gate, runner or NothingRuns(), registry, headless)
-    by_person = InteractiveRoute(gate, pool, registry, by_policy, interactive)
+    by_person = InteractiveRoute(gate, pool, registry, by_policy, render_printed, interactive)
     contract = Contract(registry, by_policy, by_person)
     caller = Caller("caller-1", cwd=str(folder), environ=dict(environ or {}))
     try:

@@ -98,13 +98,26 @@ class RuntimeAdapter(ABC):
         """Whether the desktop lets a page answer."""
         return self._client is not None and self._client.takes_answers
 
+    @property
+    def tells_lines(self) -> bool:
+        """Whether the desktop says what came of a line that was typed."""
+        return self._client is not None and self._client.tells_lines
+
+    def describe_peer(self) -> dict[str, Any]:
+        """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
+        facts: dict[str, Any] = {"adapter": self.adapter_type}
+        if self._client is not None:
+            host, port = self._client.peer
+            facts |= {"alias": host, "host": host, "port": port}
+        return facts
+
     async def send_request(
         self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
     ) -> SendRequestResult:
         try:
             return SendRequestResult(request, self._ready_client().submit(request, ear, on_card))
         except BridgeFault as fault:
-            raise classify(fault) from None
+            raise classify(fault, **self.describe_peer()) from None
 
     async def await_response(self, sent: SendRequestResult, timeout_s: float) -> Decision:
         """The one decision. Past `timeout_s` the request is withdrawn first, and what comes back says whether that was
@@ -122,26 +135,26 @@ class RuntimeAdapter(ABC):
         try:
             client.withdraw(sent.request, reason)
         except BridgeFault as fault:
-            raise classify(fault, request_state="unknown") from None
+            raise classify(fault, request_state="unknown", **self.describe_peer()) from None
         await asyncio.wait({sent.decision}, timeout=ACKNOWLEDGE_S)
         if not sent.decision.done():
             await client.aclose()
             silent = Dropped("The desktop did not acknowledge a withdrawal; the connection was given up.")
-            raise classify(silent, request_state="unknown")
+            raise classify(silent, request_state="unknown", **self.describe_peer())
         return self._settled(sent)
 
     def _settled(self, sent: SendRequestResult) -> Decision:
         try:
             return sent.decision.result()
         except BridgeFault as fault:
-            raise classify(fault, request_state="unknown") from None
+            raise classify(fault, request_state="unknown", **self.describe_peer()) from None
 
     async def answer(self, answer: PageAnswer, timeout_s: float = 10.0) -> None:
         """Hand on an answer that was given elsewhere. Returns if it counted."""
         try:
             await self._ready_client().answer(answer, timeout_s)
         except BridgeFault as fault:
-            raise classify(fault) from None
+            raise classify(fault, **self.describe_peer()) from None
         except TimeoutError:
             raise _silent("answer", timeout_s) from None
 
@@ -149,7 +162,7 @@ class RuntimeAdapter(ABC):
         try:
             return await self._ready_client().read(terminal_id, cursor, trace_id, timeout_s=timeout_s)
         except BridgeFault as fault:
-            raise classify(fault) from None
+            raise classify(fault, **self.describe_peer()) from None
         except TimeoutError:
             raise _silent("read", timeout_s) from None
 
@@ -157,7 +170,7 @@ class RuntimeAdapter(ABC):
         try:
             return await self._ready_client().terminate(terminal_id, trace_id, timeout_s=timeout_s)
         except BridgeFault as fault:
-            raise classify(fault) from None
+            raise classify(fault, **self.describe_peer()) from None
         except TimeoutError:
             raise _silent("terminate", timeout_s) from None
 

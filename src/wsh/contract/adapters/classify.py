@@ -53,6 +53,8 @@ _FIELD_OF_REFUSAL = {
     "start_failed": "execution.command",
     "cwd_not_found": "runtime.cwd",
 }
+_BUSY = frozenset({"line_in_use", "session_taken"})
+"""A person, or another line, has the terminal at the moment."""
 
 
 def classify(fault: BridgeFault, **details: Any) -> ContractFault:
@@ -101,6 +103,15 @@ def _refused(decision: Decision, identity: dict[str, str]) -> ContractFault:
     code, reason = decision.code or "internal", decision.reason or "The desktop refused it."
     if code in _FIELD_OF_REFUSAL:
         return bad_field(_FIELD_OF_REFUSAL[code], reason.rstrip("."), reason=code)
+    if code in _BUSY:
+        return ContractFault(
+            "PM_TERM_GUI_UNAVAILABLE",
+            reason,
+            reason=code,
+            target=identity,
+            next_recommended_action="Wait until the terminal is free, or open another one.",
+            user_message="The terminal is in use at the moment, and nothing was typed. Try again, or open another one.",
+        )
     if code in {"unknown_terminal", "terminal_ended"}:
         return ContractFault("PM_TERM_NOT_FOUND", reason, reason=code, target=identity)
     if code == "forbidden":
