@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.policy.hostile import git, run_guarded
+from tests.support.policy.hostile import git, run_guarded
 from wsh.git.guard import guard
 from wsh.policy.launch import Launch, minimal_environment, prepare
-from wsh.wire.error import CwdNotFound, ProgramNotFound
+from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 
 
 def launched(argv: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -95,3 +95,23 @@ def test_closing_a_launch_twice_is_fine(tmp_path: Path) -> None:
     launch: Launch = prepare(("ls",), str(tmp_path), {"PATH": os.environ["PATH"]})
     launch.close()
     launch.close()
+
+
+@pytest.mark.parametrize("program", ["cargo", "rustc", "python3"])
+def test_a_folder_does_not_choose_what_answers_with_a_version(tmp_path: Path, program: str) -> None:
+    shims, project = tmp_path / "shims", tmp_path / "project/below"
+    shims.mkdir()
+    project.mkdir(parents=True)
+    (shims / "rustup").write_text("#!/bin/sh\n")
+    (shims / "rustup").chmod(0o755)
+    (shims / program).symlink_to("rustup")
+    argv, env = (program, "--version"), {"PATH": str(shims)}
+    selector = project.parent / "rust-toolchain.toml"
+    selector.write_text('# see https://example.invalid/\n[toolchain]\nchannel = "stable"\n')
+    with prepare(argv, str(project), env) as launch:
+        assert launch.env["GOTOOLCHAIN"] == "local"
+    selector.write_text('[toolchain]\npath = "/somewhere/else"\n')
+    with pytest.raises(Refused, match=r"rust-toolchain\.toml"):
+        prepare(argv, str(project), env)
+    # Whoever allowed more than that has let the folder choose.
+    prepare((program, "build"), str(project), env).close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from wsh.policy import Mode, Policy, Request, decide
@@ -184,6 +186,9 @@ diff --paginate a b
 du --files0-from=x
 wc --files0-from=x
 jq --run-tests x
+locale -m
+locale -am
+locale --charmaps
 pgrep --signal 9 x
 """
 
@@ -345,3 +350,9 @@ def test_what_could_write_or_run_is_refused(line: str) -> None:
 def test_what_only_reads_is_allowed(line: str) -> None:
     verdict = decide(Request(argv=_argv(line)), POLICY)
     assert verdict.allowed, verdict.message
+
+
+def test_no_attempt_of_the_list_is_run() -> None:
+    """`attempts.txt`: ways to write, run or fetch with the programs of the shipped list and their neighbours."""
+    attempts = (Path(__file__).parent / "attempts.txt").read_text().splitlines()
+    assert [line for line in attempts if decide(Request(command=line), POLICY).allowed] == []

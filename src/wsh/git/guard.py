@@ -116,7 +116,7 @@ def _replaced(settings: bytes) -> list[tuple[str, str]]:
         key, _, value = entry.decode("utf-8", "surrogateescape").partition("\n")
         if scope == _OURS:
             continue
-        instead = replacement(key)
+        instead = replacement(key, value)
         if instead is None:
             continue
         if scope in _TRUSTED_SCOPES:

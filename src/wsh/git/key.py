@@ -66,16 +66,18 @@ ALWAYS: tuple[tuple[str, str], ...] = (
 READING: tuple[tuple[str, str], ...] = tuple(
     (key, "false") for key in ("gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program")
 )
-"""Set for commands that only read: a format of the repository's own may ask for a signature to be checked."""
+"""Set for commands that only read: nothing they print needs a signature checked."""
 
 _FIXED = frozenset(key.lower() for key, _ in ALWAYS)
 
 
-def replacement(key: str) -> str | None:
-    """What stands in place of the value that a repository gives `key`; None if git runs nothing because of it."""
+def replacement(key: str, value: str) -> str | None:
+    """What stands in place of the `value` that a repository gives `key`; None if git runs nothing because of it."""
     folded = fold(key)
     if folded in _FIXED:
         return None
+    if folded == "format.pretty" or folded.startswith("pretty."):
+        return "medium" if "%G" in value else None
     return next((value for pattern, value in _RUNS if pattern.fullmatch(folded)), None)
 
 

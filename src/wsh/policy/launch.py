@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wsh.git.guard import Unguarded, guard
+from wsh.policy.toolchain import ENVIRONMENT, asks_version, find_selector
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
 
 _PASSED_ON = frozenset("HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME".split())
@@ -81,6 +82,11 @@ def prepare(
         if is_git(argv):
             guarded = guard(argv, git_settings, git_index)
             return Launch(guarded.argv, path, identity, cwd, fd, {**env, **guarded.env})
+        if asks_version(argv):
+            selector = find_selector(path, cwd)
+            if selector is not None:
+                raise Refused(f"{selector} names a path from which {argv[0]} would be run.", cwd=cwd)
+            return Launch(tuple(argv), path, identity, cwd, fd, {**env, **ENVIRONMENT})
         return Launch(tuple(argv), path, identity, cwd, fd, dict(env))
     except Unguarded as problem:
         os.close(fd)

@@ -269,7 +269,8 @@ PROGRAMS: Mapping[str, Judge] = {
         )
     ),
     "lscpu": judged(model("-abcJpsxy --all --json --physical", operands=0)),
-    "locale": judged(model("-ackmv --all-locales --charmaps")),
+    # No -m: it starts gzip to look into the charmaps.
+    "locale": judged(model("-ackv --all-locales --category-name --keyword-name --verbose")),
     "getconf": judged(model("-a")),
     "jq": judged(
         model(

@@ -48,8 +48,8 @@ def _ps(arguments: Sequence[str]) -> str | None:
 
 
 # A bracket expression holds no delimiter: some seds look for its end first, others do not.
-_SED_PART = r"(?:[^{d}\\\n\[]|\\[^\n]|\[\^?\]?[^\]{d}\n\\]*\])*"
-_SED_TEXT = r"(?:[^{d}\\\n]|\\[^\n])*"
+_SED_PART = r"(?:[^{d}\\\n\[]|\\[^\n]|\[\^?+\]?+[^\]{d}\n\\]*+\])*+"
+_SED_TEXT = r"(?:[^{d}\\\n]|\\[^\n])*+"
 _SED_SLASH = _SED_PART.format(d="/")
 _SED_ADDRESS = rf"(?:\d{{1,9}}(?:~\d{{1,9}})?|\$|/{_SED_SLASH}/I?)"
 _SED_COMMANDS = "|".join(
@@ -64,7 +64,7 @@ _SED_COMMANDS = "|".join(
     ]
 )
 _SED_STEP = re.compile(
-    rf"\s*(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+\d{{1,9}}|~\d{{1,9}}))?[ \t]*!?[ \t]*)?(?:{_SED_COMMANDS})[ \t]*(?:[;\n]\s*|$)"
+    rf"\s*+(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+\d{{1,9}}|~\d{{1,9}}))?[ \t]*+!?+[ \t]*+)?(?:{_SED_COMMANDS})[ \t]*+(?:[;\n]\s*+|$)"
 )
 _SED = model(
     "-nsuzErb --quiet --silent --separate --null-data --regexp-extended --posix --unbuffered --debug",
