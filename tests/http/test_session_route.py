@@ -373,6 +373,7 @@ def test_agents_are_kept_out_while_a_person_has_taken_over(server: RunningServer
     assert server.request("POST", f"{path}/input", b"x").status == 204
     assert server.request("GET", f"{path}/screen", token=agent).status == 200
     assert server.request("POST", f"{path}/hand_back").status == 204
+    assert server.request("POST", f"{path}/input", b"\r").status == 204
     assert server.request("POST", f"{path}/input", b"x", token=agent).status == 204
 
 
@@ -383,3 +384,19 @@ def test_large_input_passes_in_pieces_and_not_in_one(server: RunningServer, open
     assert (big.status, big.code) == (413, "too_large")
     for _ in range(3):
         assert server.request("POST", f"/sessions/{name}/input", b"x" * 1_000_000).status == 204
+
+
+def test_a_line_that_somebody_typed_is_refused_to_others(server: RunningServer, open_session: Open) -> None:
+    name = open_session("bash --norc")
+    agent = TokenFile(server.places.tokens).add_agent("liner")
+    path = f"/sessions/{name}"
+    assert server.request("GET", f"{path}/idle?prompt=true&max_wait_ms=60000").status == 200
+    assert server.request("POST", f"{path}/input", b"echo half-", token=agent).status == 204
+    refused = server.request("POST", f"{path}/run", {"input": "ls"})
+    assert (refused.status, refused.code) == (409, "line_in_use")
+    details = refused.json["error"]["details"]
+    assert (details["text"], details["typed_by"]) == ("echo half-", {"kind": "agent", "id": "liner"})
+    assert server.request("POST", f"{path}/input", b"x").code == "line_in_use"
+    assert server.request("POST", f"{path}/input", b"line\r", token=agent).status == 204
+    ran = server.request("POST", f"{path}/run", {"input": "echo free", "clear_line": True})
+    assert ran.json["output"] == "free"

@@ -209,7 +209,11 @@ def test_commands_one_after_another_each_show_their_own_screen(host: Host, sessi
 def test_enter_can_be_left_out(host: Host, session: str) -> None:
     ran = run(host, session, "echo not-ye", enter=False, timeout_ms=200)
     assert ran["finished_by"] in {"quiet", "prompt"} and ran.get("exit_code") is None
-    assert run(host, session, "t")["output"] == "not-yet"
+    refused = fail(host, "wsh_run_command", session=session, input="t")
+    assert (refused["code"], refused["text"], refused["own"]) == ("LINE_IN_USE", "echo not-ye", True)
+    call(host, "wsh_send_input", session=session, input="t\r")
+    call(host, "wsh_await_quiesce", session=session, until=["command"])
+    assert "not-yet" in read(host, session)
 
 
 def test_long_output_is_cut_in_the_middle_and_says_so(host: Host, session: str) -> None:
@@ -283,6 +287,7 @@ def test_a_full_scrollback_keeps_ten_thousand_lines_and_counts_them_all(host: Ho
 
 
 def test_a_wait_with_the_current_generation_waits_for_something_new(host: Host, session: str) -> None:
+    call(host, "wsh_await_quiesce", session=session, until=["prompt"])
     now = call(host, "wsh_await_quiesce", session=session, timeout_ms=100)["generation"]
     payload = fail(host, "wsh_await_quiesce", session=session, timeout_ms=50, generation=now, max_wait_ms=250)
     assert (payload["code"], payload["timeoutMs"]) == ("TOOL_TIMEOUT", 250)
@@ -676,3 +681,41 @@ def test_a_cancelled_wait_leaves_the_session_alone(server: RunningServer) -> Non
         assert failure(host.wait_answer("w"))["code"] == "CANCELLED"
         call(host, "wsh_await_quiesce", session=name, text="survived")
         call(host, "wsh_manage_session", session=name, action="kill")
+
+
+def test_after_a_run_states_are_true_and_its_own_events_count(host: Host, session: str) -> None:
+    run(host, session, "echo printed-by-the-run")
+    for until in (["prompt"], ["prompt", "quiet"]):
+        ended = call(host, "wsh_await_quiesce", session=session, until=until, timeout_ms=60_000, max_wait_ms=60_000)
+        assert ended["ended_by"] == "prompt"
+    ended = call(host, "wsh_await_quiesce", session=session, until=["command", "quiet"], max_wait_ms=60_000)
+    assert ended["ended_by"] == "command"
+    ended = call(host, "wsh_await_quiesce", session=session, text="printed-by-the-run", max_wait_ms=60_000)
+    assert ended["ended_by"] == "text"
+    ended = call(host, "wsh_await_quiesce", session=session, until=["quiet"], timeout_ms=50, max_wait_ms=60_000)
+    assert ended["ended_by"] == "quiet"
+    # what came before the last input does not count
+    run(host, session, "true")
+    late = fail(host, "wsh_await_quiesce", session=session, text="printed-by-the-run", max_wait_ms=200)
+    assert late["code"] == "TOOL_TIMEOUT"
+
+
+def test_a_prompt_from_before_the_input_is_none(host: Host, session: str) -> None:
+    run(host, session, "true")
+    call(host, "wsh_send_input", session=session, input="sleep 0.3; echo slept\r")
+    ended = call(host, "wsh_await_quiesce", session=session, until=["prompt"], max_wait_ms=60_000)
+    assert ended["ended_by"] == "prompt" and "slept" in read(host, session)
+
+
+def test_a_line_that_another_has_typed_is_not_gone_on_with(host: Host, session: str, server: RunningServer) -> None:
+    run(host, session, "true")
+    assert server.request("POST", f"/sessions/{session}/input", b"echo rm -rf important-").status == 204
+    for tool in ("wsh_run_command", "wsh_send_input"):
+        refused = fail(host, tool, session=session, input="ls\r")
+        assert (refused["code"], refused["text"]) == ("LINE_IN_USE", "echo rm -rf important-")
+        assert refused["typed_by"] == {"kind": "person", "id": "owner"} and refused["typed_at"]
+    ran = run(host, session, "echo clean", clear_line=True)
+    assert (ran["output"], ran["exit_code"]) == ("clean", 0)
+    assert ran["cleared_line"]["put_back"] == "yes" and ran["cleared_line"]["text"] == "echo rm -rf important-"
+    assert server.request("POST", f"/sessions/{session}/input", b"files\r").status == 204
+    call(host, "wsh_await_quiesce", session=session, text="rm -rf important-files", generation=0, max_wait_ms=60_000)

@@ -67,7 +67,7 @@ def test_marks_without_the_nonce_or_with_an_old_number_are_nothing() -> None:
 def test_the_end_of_a_prompt_is_believed_only_after_its_beginning() -> None:
     scanner = MarkScanner(NONCE)
     assert scanner.scan(0, b"\x1b]133;B;wsh\x07") == []
-    assert [m.kind for m in scanner.scan(50, mark("A", 1) + b"\x1b]133;B;wsh\x07\x1b]133;B;wsh\x07")] == ["A", "B"]
+    assert [m.kind for m in scanner.scan(50, mark("A", 1) + b"\x1b]133;B;wsh\x07\x1b]133;B;wsh\x07")] == ["A", "B", "R"]
     assert [m.kind for m in scanner.scan(300, mark("C", 2) + b"\x1b]133;B;wsh\x07")] == ["C"]
 
 

@@ -143,6 +143,11 @@ export function Single() {
             not kept on disk
           </span>
         )}
+        {remote?.waits && (
+          <span class="soft" role="status">
+            <bdi>{remote.waits}</bdi>
+          </span>
+        )}
         {state?.last_input && <Typed last={state.last_input} />}
         <button class="icon" title="Find in this terminal" aria-label="Find" aria-pressed={finding} onClick={() => setFinding(!finding)}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">

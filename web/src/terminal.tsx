@@ -27,6 +27,7 @@ export function shownText(name: string): string {
 }
 
 const typers = new Map<string, (data: string) => void>();
+const runners = new Map<string, (command: string) => void>();
 /** Modifiers that are down for the next key. */
 export const held = signal({ ctrl: false, alt: false });
 
@@ -68,13 +69,11 @@ export function focusTerminal(name: string): void {
   emulators.get(name)?.focus();
 }
 
-/** Type a command and Enter. Not by a request that waits for it: browsers repeat one that is answered with 408. */
+/** Run a command where the line is empty; the server says so if it is not. Not by a request that waits for its end: browsers
+ * repeat one that is answered with 408. */
 export function enter(name: string, command: string): void {
-  const terminal = emulators.get(name);
-  if (!terminal) return;
-  terminal.paste(command);
-  typers.get(name)?.("\r");
-  terminal.focus();
+  runners.get(name)?.(command);
+  emulators.get(name)?.focus();
 }
 
 /** Show the newest place of `text` once the terminal is there and has its scrollback. */
@@ -87,6 +86,8 @@ export function findInTerminal(name: string, text: string, regex: boolean, tries
 export interface Remote {
   owner: string | null;
   taken: string | null;
+  /** Whose run waits until the line is empty, in words. */
+  waits: string | null;
   exit: number | null | undefined;
   lost: boolean;
 }
@@ -118,7 +119,7 @@ class Viewer {
     socket.onopen = () => {
       // The whole picture comes again, with what scrolled off before it.
       this.terminal.reset();
-      this.tellRemote({ owner: null, taken: null });
+      this.tellRemote({ owner: null, taken: null, waits: null });
       this.pause = 200;
       this.tellRemote({ lost: false });
     };
@@ -147,6 +148,9 @@ class Viewer {
       case "taken":
         this.tellRemote({ taken: (said.by as string | null) ?? null });
         break;
+      case "run_waits":
+        this.tellRemote({ waits: said.by ? `${String(said.by)} wants to run ${String(said.command)}` : null });
+        break;
       case "exit":
         this.tellRemote({ exit: said.exit_code as number | null });
         break;
@@ -167,6 +171,10 @@ class Viewer {
     }
   }
 
+  run(command: string): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ type: "run", command }));
+  }
+
   typeBinary(data: string): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(Uint8Array.from(data, (c) => c.charCodeAt(0)));
   }
@@ -183,7 +191,7 @@ class Viewer {
 
 export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
   const holder = useRef<HTMLDivElement>(null);
-  const [remote, setRemote] = useState<Remote>({ owner: null, taken: null, exit: undefined, lost: false });
+  const [remote, setRemote] = useState<Remote>({ owner: null, taken: null, waits: null, exit: undefined, lost: false });
 
   useEffect(() => {
     const element = holder.current as HTMLDivElement;
@@ -251,7 +259,10 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     element.addEventListener("paste", ask, true);
     searches.set(props.name, search);
     emulators.set(props.name, terminal);
-    if (!looksOnly) typers.set(props.name, (data) => viewer.type(data));
+    if (!looksOnly) {
+      typers.set(props.name, (data) => viewer.type(data));
+      runners.set(props.name, (command) => viewer.run(command));
+    }
     if (props.focus !== false) terminal.focus();
     return () => {
       unfollow();
@@ -260,7 +271,10 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       for (const stop of stops) stop.dispose();
       if (searches.get(props.name) === search) searches.delete(props.name);
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
-      if (!looksOnly) typers.delete(props.name);
+      if (!looksOnly) {
+        typers.delete(props.name);
+        runners.delete(props.name);
+      }
       viewer.close();
       terminal.dispose();
     };

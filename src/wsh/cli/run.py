@@ -24,16 +24,26 @@ _MOST_BYTES = 64 * 1024 * 1024
         default=_MOST_BYTES,
         help="Leave out the middle of longer output; default: the most, 64 MiB.",
     ),
+    Option(
+        "--clear-line", kind=bool, help="Clear what somebody has typed first; a person's text is put back afterwards."
+    ),
     json_option,
     session_argument,
     Argument("words", metavar="COMMAND", rest=True),
 )
 def run(
-    timeout_ms: int, max_wait_ms: int, max_output_bytes: int, as_json: bool, session: str, words: tuple[str, ...]
+    timeout_ms: int,
+    max_wait_ms: int,
+    max_output_bytes: int,
+    clear_line: bool,
+    as_json: bool,
+    session: str,
+    words: tuple[str, ...],
 ) -> int:
     """Type COMMAND into SESSION, wait for its end, print its output.
 
-    The exit status is the command's own where the shell tells it.
+    The exit status is the command's own where the shell tells it. It types only onto an empty line: where somebody has
+    typed something without Enter, nothing is typed, and the error says what stands there.
     """
     request = {
         "input": " ".join(words),
@@ -41,6 +51,7 @@ def run(
         "max_wait_ms": max_wait_ms,
         "max_output_bytes": max_output_bytes,
         "format": "plain",
+        "clear_line": clear_line,
     }
     # What the shell did not tell is told as null.
     done = {"exit_code": None, "output": None, "duration_ms": None} | call(

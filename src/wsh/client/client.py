@@ -160,14 +160,19 @@ class Session:
         max_wait_ms: int = 30_000,
         max_output_bytes: int | None = None,
         format: Format = "plain",
+        clear_line: bool = False,
     ) -> RunOutcome:
-        """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on."""
+        """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on.
+
+        Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given.
+        """
         request: dict[str, Any] = {
             "input": command,
             "enter": enter,
             "timeout_ms": timeout_ms,
             "max_wait_ms": max_wait_ms,
             "format": format,
+            "clear_line": clear_line,
         }
         if max_output_bytes is not None:
             request["max_output_bytes"] = max_output_bytes

@@ -50,6 +50,7 @@ STATUS: dict[str, int] = {
     "not_in_alt_screen": 409,
     "session_exited": 409,
     "session_taken": 409,
+    "line_in_use": 409,
     "input_captured": 409,
     "idle_superseded": 409,
     "too_large": 413,

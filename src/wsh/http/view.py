@@ -1,8 +1,8 @@
 """The WebSocket of a viewer: composed pictures out, keys in.
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
-`taken`, `renamed`, `error`, `end` (up to which row the last picture reaches), `dismissed` from us; `resize`, `move`, `take_over` and `hand_back` from the viewer. A viewer that does not keep
-up skips frames and gets a whole picture when it is free again.
+`taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
+reaches), `dismissed` from us; `resize`, `move`, `take_over`, `hand_back` and `run` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
 """
 
 from __future__ import annotations
@@ -57,8 +57,16 @@ class HandBack(Model):
     type: Literal["hand_back"]
 
 
-_MESSAGE: TypeAdapter[Resize | Move | TakeOver | HandBack] = TypeAdapter(
-    Annotated[Resize | Move | TakeOver | HandBack, Field(discriminator="type")],
+class Run(Model):
+    """Type a command and Enter, if the line is empty; what it prints is seen in the frames."""
+
+    type: Literal["run"]
+    command: Annotated[str, Field(max_length=1_048_576)]
+
+
+Message: TypeAlias = Resize | Move | TakeOver | HandBack | Run
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(
+    Annotated[Message, Field(discriminator="type")],
     config=ConfigDict(defer_build=True),
 )
 
@@ -146,7 +154,19 @@ def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) 
             raise InvalidRequest(
                 "The viewer's message cannot be understood.", hint=str(problem.errors(include_url=False)[0]["msg"])
             ) from None
-        _act(viewers, viewer, message)
+        if not isinstance(message, Run):
+            _act(viewers, viewer, message)
+        elif viewer.read_only:
+            raise Refused("A viewer that only looks cannot run anything.", hint="Attach without read_only.")
+        else:
+            viewers.session.start_task(_run(viewers, viewer, connection, message.command))
+    except WshError as error:
+        connection.tell({"type": "error", **error.to_wire()})
+
+
+async def _run(viewers: Viewers, viewer: Viewer, connection: _Connection, command: str) -> None:
+    try:
+        await viewers.session.type_command(command, viewer.actor)
     except WshError as error:
         connection.tell({"type": "error", **error.to_wire()})
 

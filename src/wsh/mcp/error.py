@@ -35,6 +35,7 @@ _PUBLIC_BY_CLASS: tuple[tuple[type[WshError], str], ...] = (
     (fault.WaitTimeout, tool.TOOL_TIMEOUT),
     (fault.SessionExited, tool.SESSION_EXITED),
     (fault.SessionTaken, tool.SESSION_TAKEN),
+    (fault.LineInUse, tool.LINE_IN_USE),
     (fault.Refused, tool.FORBIDDEN),
     (fault.LimitReached, tool.QUEUE_OVERLOADED),
     (fault.DescriptorsExhausted, tool.QUEUE_OVERLOADED),

@@ -73,4 +73,6 @@ async def get_state(on: OnSession) -> Annotated[Json, StateAnswer]:
     ago = None
     if last is not None:
         ago = {"by": last[0].kind, "name": last[0].id, "ago_ms": int((time.monotonic() - last[1]) * 1000)}
-    return state | {"taken_by": on.session.taken_by, "last_input": ago}
+    waits = on.session.run_waits
+    wanted = None if waits is None else {"by": waits[0].id, "kind": waits[0].kind, "command": waits[1]}
+    return state | {"taken_by": on.session.taken_by, "run_waits": wanted, "last_input": ago}

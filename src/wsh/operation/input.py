@@ -13,7 +13,14 @@ from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Model, Shown
 from wsh.wire.session import Keys
 
-_INPUT = ("session_not_found", "session_exited", "session_taken", "idle_timeout", "resource_limit_reached")
+_INPUT = (
+    "session_not_found",
+    "session_exited",
+    "session_taken",
+    "line_in_use",
+    "idle_timeout",
+    "resource_limit_reached",
+)
 
 
 class InputParams(Model):
@@ -31,13 +38,13 @@ class Generation(Shown):
 @operation(errors=_INPUT)
 async def send_input(on: OnSession, params: InputParams) -> Generation:
     """Type these bytes."""
-    return Generation(generation=await on.session.send_input(_decode(on, params), on.caller.actor))
+    return Generation(generation=await on.session.type_input(_decode(on, params), on.caller.actor))
 
 
 @operation(errors=(*_INPUT, "invalid_key"))
 async def send_keys(on: OnSession, params: Keys) -> Generation:
     """Press these keys."""
-    return Generation(generation=await on.session.send_input(_press(on, params.keys), on.caller.actor))
+    return Generation(generation=await on.session.type_input(_press(on, params.keys), on.caller.actor))
 
 
 def _press(on: OnSession, keys: list[str]) -> bytes:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from wsh.session.event import CommandFinished, CommandStarted, PromptShown
+from wsh.session.event import CommandFinished, CommandStarted, LineTold, PromptShown
+from wsh.session.line import Editor, ShellLine
 from wsh.session.mark import Mark, MarkScanner
 from wsh.session.output import Capture, render_now
 from wsh.session.shell import ShellName
@@ -22,8 +23,9 @@ CommandState: TypeAlias = Literal["running", "finished", "lost"]
 Phase: TypeAlias = Literal["starting", "prompting", "prompt", "running"]
 """Before the first prompt; a prompt is being drawn; the shell reads a line; a command runs."""
 
-CommandEvent: TypeAlias = CommandStarted | CommandFinished | PromptShown
+CommandEvent: TypeAlias = CommandStarted | CommandFinished | PromptShown | LineTold
 
+_EDITORS: dict[str, Editor] = {"e": "emacs", "v": "vi"}
 _EOL_MARK = b"\x1b]6973;wsh-eol\x07"
 _PASTE_OFF = b"\x1b[?2004l\r"
 _HISTORY = re.compile(r"(?:\A|\n)\s*(\d+)[* ] (.*)", re.DOTALL)
@@ -107,6 +109,11 @@ class CommandLog:
         """The newest prompt was never told to be complete: something draws it without our end."""
         self.refused_line = False
         """fish did not take the line and left it in its editor."""
+        self.editor: Editor = ""
+        """How the shell edits its line; empty if it would not understand our private keys."""
+        self.line: ShellLine | None = None
+        """The line that is being typed, as the shell last told it."""
+        self.lines_told = 0
         self.holders = 0
         """Runs that will want the output when the command ends."""
         self._capture: Capture | None = None
@@ -119,6 +126,8 @@ class CommandLog:
         self._next_id = 1
         self._cwd: str | None = None
         self._history_number = ""
+        self.continues = False
+        """The shell asks for the rest of a command now."""
         self._began: float | None = None
 
     # reading
@@ -132,6 +141,11 @@ class CommandLog:
 
     def find(self, id: int) -> Command | None:
         return self._commands.get(id)
+
+    @property
+    def asked(self) -> int:
+        """How often the shell has asked for a line, or for the rest of one."""
+        return self.prompts + self.continued
 
     @property
     def newest(self) -> Command | None:
@@ -193,6 +207,8 @@ class CommandLog:
                         mark, place, told, live
                     )  # history expansion failed: bash asks again at once
                 self.phase = "prompting"
+                self.editor = _EDITORS.get(mark.fields.get("k", ""), "")
+                self.continues = False
                 self._cwd = mark.fields.get("d") or mark.fields.get("v") or self._cwd
                 self._history_number = mark.fields.get("h", "")
             case "B":
@@ -202,8 +218,22 @@ class CommandLog:
                 self.refused_line = False
                 self._capture = Capture(mark.end)
                 told.append(PromptShown(self.prompts))
+            case "R":
+                if self._capture is not None and not self.continues:
+                    self._capture = Capture(mark.end)
+            case "L":
+                fields = mark.fields
+                self.line = ShellLine(
+                    fields.get("q", ""),
+                    self.continues or fields.get("s") == "1",
+                    fields.get("b", ""),
+                    fields.get("k") == "c",
+                )
+                self.lines_told += 1
+                told.append(LineTold(self.lines_told))
             case "P":
                 self.continued += 1
+                self.continues = True
                 told.append(PromptShown(self.prompts))
             case "C":
                 self.open_prompt = self.phase == "prompting"
@@ -383,6 +413,8 @@ class CommandLog:
             "next_id": self._next_id,
             "cwd": self._cwd,
             "history_number": self._history_number,
+            "editor": self.editor,
+            "continues": self.continues,
             "current": None if self.current is None else self.current.id,
             "commands": [asdict(command) for command in self],
         }
@@ -396,6 +428,8 @@ class CommandLog:
         self._next_id = int(facts.get("next_id", 1))
         self._cwd = facts.get("cwd")
         self._history_number = str(facts.get("history_number", ""))
+        self.editor = facts.get("editor", "")
+        self.continues = bool(facts.get("continues"))
         for known in facts.get("commands", ()):
             self._add(Command(**known))
         self.current = self._commands.get(facts.get("current") or 0)

@@ -120,6 +120,21 @@ class PromptShown:
 
 
 @dataclass(frozen=True)
+class LineTold:
+    """The integrated shell has told the line that is being typed; `count` is how often it has."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class RunWaits:
+    """`actor` wants to run `command` and waits until the line is free; None: nobody waits any more."""
+
+    actor: Actor | None
+    command: str = ""
+
+
+@dataclass(frozen=True)
 class CommandStarted:
     id: int
 
@@ -152,6 +167,8 @@ SessionEvent: TypeAlias = (
     | TakenOver
     | JournalState
     | PromptShown
+    | LineTold
+    | RunWaits
     | CommandStarted
     | CommandFinished
     | Destroyed

@@ -1,9 +1,9 @@
 """Finding the marks of our own shell integration in a stream of bytes.
 
 A mark is an OSC 133 that carries the session's nonce and a number that rises: `A` a prompt begins, `C` a command begins,
-`D` it ended. `B` (the prompt is complete) and `P` (the rest of a command is asked for) have no nonce and are believed
-only after an `A`, before the next `C` or `D`. Anything that a
-program prints by itself lacks the nonce, and a replay of an old mark lacks a new number: both are passed over. The scanner
+`D` it ended, `L` tells the line that is being typed. `B` (the prompt is complete) and `P` (the rest of a command is asked for)
+have no nonce and are believed only after an `A`, before the next `C` or `D`; a second `B` there is `R`, the prompt drawn
+again. Anything that a program prints by itself lacks the nonce, and a replay of an old mark lacks a new number: both are passed over. The scanner
 works on pieces of any size and speaks of absolute offsets. It knows nothing of sessions, terminals or clocks.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-MarkKind: TypeAlias = Literal["A", "B", "C", "D", "P"]
+MarkKind: TypeAlias = Literal["A", "B", "C", "D", "L", "P", "R"]
 
 _INTRO = b"\x1b]133;"
 _BELL = b"\x07"
@@ -94,9 +94,12 @@ class MarkScanner:
         if self._prompting and (start := data.find(_PROMPT_END, at, end)) >= 0:
             self._prompting, self._reading = False, True
             return "B", start, start + len(_PROMPT_END)
-        if self._reading and (start := data.find(_CONTINUED, at, end)) >= 0:
-            return "P", start, start + len(_CONTINUED)
-        return None
+        if not self._reading:
+            return None
+        again, more = data.find(_PROMPT_END, at, end), data.find(_CONTINUED, at, end)
+        if again >= 0 and not 0 <= more < again:
+            return "R", again, again + len(_PROMPT_END)
+        return ("P", more, more + len(_CONTINUED)) if more >= 0 else None
 
     def _keep(self, data: bytes, at: int) -> None:
         begin = data.rfind(b"\x1b", max(at, len(data) - LONGEST_MARK))
@@ -117,14 +120,15 @@ class MarkScanner:
             return (None, -1) if len(data) - begin <= LONGEST_MARK else (None, after)
         kind, _, status = data[begin + len(_INTRO) : found].decode("latin-1").partition(";")
         number, _, rest = data[after:end].partition(b";")
-        if kind not in ("A", "C", "D") or b"\x1b" in rest or not number.isdigit() or len(number) > 18:
+        if kind not in ("A", "C", "D", "L") or b"\x1b" in rest or not number.isdigit() or len(number) > 18:
             return None, after
         if int(number) <= self._number:
             return None, end + 1
         self._number = int(number)
-        self._prompting, self._reading = kind == "A", False
+        if kind != "L":
+            self._prompting, self._reading = kind == "A", False
         mark = Mark(
-            kind,  # type: ignore[arg-type]  # one of three, see above
+            kind,  # type: ignore[arg-type]  # one of four, see above
             offset + begin,
             offset + end + 1,
             int(number),

@@ -67,7 +67,11 @@ def terminal_limits(settings: Settings) -> TerminalLimits:
 
 
 def input_limits(settings: Settings) -> InputLimits:
-    return InputLimits(settings.get_int("session.input_bytes"), settings.get_int("session.input_timeout_ms"))
+    return InputLimits(
+        settings.get_int("session.input_bytes"),
+        settings.get_int("session.input_timeout_ms"),
+        settings.get_int("session.line_wait_ms"),
+    )
 
 
 def make_log(shell: ShellName, nonce: str, settings: Settings) -> CommandLog:

@@ -2,20 +2,16 @@
 
 Where the shell tells (see `command`), the run ends when the shell says that the command ended. It also ends when the program
 in front wants input or is on the alternate screen and has been silent for `timeout_ms`; and where nothing tells, on silence.
-The result names which it was. Runs on one session wait for each other. Nothing that was on the screen before the input
+The result names which it was. Runs on one session wait for each other, and a run types only onto an empty line (see `turn`). Nothing that was on the screen before the input
 can end a run: what is awaited is counted from the write on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import re
-import struct
-import termios
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
@@ -24,15 +20,15 @@ from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
 from wsh.session.state import describe_process, wants_input
+from wsh.session.turn import LineMoved, LineTurn, count_unread
 from wsh.session.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
-from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
+from wsh.wire.error import InvalidRequest, LineInUse, SessionExited, SessionNotFound, WaitTimeout
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
 
 FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 
-_TIOCGPTPEER = 0x5441
 _LOOK_AGAIN_S = 0.25
 _HANDOVER_S = 0.001
 _FORK_LOOKS, _FORK_PAUSE_S = 4, 0.003
@@ -56,6 +52,10 @@ class RunOutcome:
     """All commands that this input ran, where it had several lines."""
     jobs: tuple[ProcessInfo, ...] = ()
     """Programs that the session has in the background now."""
+    input_generation: int = 0
+    """The generation from before the input: events that the run itself caused come after it."""
+    cleared_line: dict[str, Any] | None = None
+    """What stood on the line and was cleared, and whether it was put back."""
 
     def to_wire(self, session: str) -> dict[str, Any]:
         """As every door tells it, without the screen; what is not known is left out."""
@@ -73,6 +73,8 @@ class RunOutcome:
             told["commands"] = list(self.commands)
         if self.jobs:
             told["background"] = [describe_process(job) for job in self.jobs]
+        if self.cleared_line is not None:
+            told["cleared_line"] = self.cleared_line
         if self.output is not None and self.output.truncated:
             told["truncated"] = {
                 "omitted_bytes": self.output.omitted_bytes,
@@ -94,10 +96,13 @@ async def run_command(
     timeout_ms: int = 2000,
     max_wait_ms: int = 30_000,
     max_output_bytes: int = 64 * 1024,
+    clear_line: bool = False,
+    line_wait_ms: int = 5000,
 ) -> RunOutcome:
     """Type `text` (and Enter, unless it ends in one) and wait.
 
-    Raises WaitTimeout at the deadline; the command goes on, and the error says how to go on waiting.
+    Raises LineInUse if something stands on the line already and `clear_line` is not given; while a person types it, that is
+    waited for up to `line_wait_ms`. Raises WaitTimeout at the deadline; the command goes on, and the error says how to go on waiting.
     """
     for name, value in (
         ("timeout_ms", timeout_ms),
@@ -110,6 +115,41 @@ async def run_command(
     if enter and not data.endswith((b"\r", b"\n")):
         data += b"\r"
     deadline = time.monotonic() + max_wait_ms / 1000
+    shown = data.decode("utf-8", "replace").strip()
+    turn = LineTurn(session, actor, shown, deadline, line_wait_ms / 1000, clear=clear_line)
+    await _take_turn(session, max_wait_ms)
+    run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes, turn)
+    try:
+        try:
+            outcome = await run.go()
+        finally:
+            await turn.give_back()
+        if session.closed:
+            raise SessionNotFound(session.name)
+        return replace(outcome, input_generation=run.generation, cleared_line=turn.describe())
+    except WaitTimeout as problem:
+        problem.facts["input_generation"] = run.generation
+        raise
+    finally:
+        run.close()
+        session.lock.release()
+
+
+async def type_command(session: Session, text: str, actor: Actor, *, max_wait_ms: int, line_wait_ms: int) -> None:
+    """Type `text` and Enter as a run does, onto an empty line, and wait for nothing else."""
+    deadline = time.monotonic() + max_wait_ms / 1000
+    turn = LineTurn(session, actor, text.strip(), deadline, line_wait_ms / 1000)
+    await _take_turn(session, max_wait_ms)
+    run = _Run(session, text.rstrip("\r\n").encode() + b"\r", actor, 0.5, max_wait_ms, deadline, 0, turn)
+    try:
+        await run.type()
+    finally:
+        run.close()
+        session.lock.release()
+
+
+async def _take_turn(session: Session, max_wait_ms: int) -> None:
+    """Runs on one session go one after the other."""
     try:
         async with asyncio.timeout(max_wait_ms / 1000):
             await session.lock.acquire()
@@ -120,15 +160,6 @@ async def run_command(
             hint="Wait for it, use another session, or send input without waiting.",
             session=session.name,
         ) from None
-    run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes)
-    try:
-        outcome = await run.go()
-        if session.closed:
-            raise SessionNotFound(session.name)
-        return outcome
-    finally:
-        run.close()
-        session.lock.release()
 
 
 class _Run:
@@ -141,8 +172,10 @@ class _Run:
         max_wait_ms: int,
         deadline: float,
         max_output_bytes: int,
+        turn: LineTurn,
     ) -> None:
         self._session = session
+        self._turn = turn
         self._log: CommandLog | None = session.commands
         self._data = data
         self._actor = actor
@@ -152,10 +185,11 @@ class _Run:
         self._max_output = max_output_bytes
         self._several = b"\n" in data[:-1] or b"\r" in data[:-1]
         self._wake = asyncio.Event()
-        self._typist = Typist(session, actor, self._wake, deadline)
+        self._typist = Typist(session, actor, self._wake, deadline, turn)
         self._ended: list[tuple[Command, Capture | None]] = []
         self._sent = 0.0
-        self._generation = 0
+        self.generation = session.generation
+        """From before the input."""
         self._looked = 0.0
         self._soon = False
         self._at_prompt = False
@@ -184,31 +218,57 @@ class _Run:
     # typing
 
     async def go(self) -> RunOutcome:
-        log, session = self._log, self._session
-        data = self._data
+        await self.type()
+        if len(self._ended) == self._ended_before:
+            self._sent = time.monotonic()
+        return await self._wait()
+
+    async def type(self) -> None:
+        """Type everything, as soon as the line is free."""
+        log = self._log
+        while True:
+            if log is not None:
+                await self._typist.wait_until_ready(log, self._silence_s)
+            try:
+                await self._type_now()
+            except LineMoved:
+                continue
+            except LineInUse as problem:
+                if self._sent or not await self._turn.wait(problem):
+                    raise
+                continue
+            except SessionExited:
+                if not self._ended:
+                    raise
+            return
+
+    async def _type_now(self) -> None:
+        log, session, data = self._log, self._session, self._data
         if log is not None:
-            await self._typist.wait_until_ready(log, self._silence_s)
             self._at_prompt = log.phase in ("prompt", "prompting")
             self._running_before = log.current.id if log.current is not None else 0
             if self._at_prompt and b"\t" in data:
                 data = quote_tabs(data, log.shell)
-        self._sent = time.monotonic()
-        first: int | None = None
-        try:
-            if log is not None and self._at_prompt and self._several:
+            if self._at_prompt and self._several:
                 *lines, data = data.splitlines(keepends=True)
-                first = await self._typist.type_lines(lines, log)
-            if log is not None:
-                self._ended_before, self._prompts_before = len(self._ended), log.prompts
-                self._empty_before = log.empty_lines
-            generation = await session.send_input(data, self._actor)
-            self._generation = generation if first is None else first
-        except SessionExited:
-            if not self._ended:
-                raise
-        if len(self._ended) == self._ended_before:
-            self._sent = time.monotonic()
-        return await self._wait()
+                self.generation = await self._typist.type_lines(lines, log, self._begin)
+                await self._typist.type_next(data, self._note_before)
+                return
+        self.generation = await session.send_input(data, self._actor, before=self._begin)
+
+    async def _begin(self) -> bytes:
+        """Called when nobody else can type: the line is free, and from now on everything counts."""
+        prefix = await self._turn.check()
+        if self._log is not None and self._at_prompt != (self._log.phase in ("prompt", "prompting")):
+            raise LineMoved
+        self._sent = time.monotonic()
+        self._note_before()
+        return prefix
+
+    def _note_before(self) -> None:
+        if self._log is not None:
+            self._ended_before, self._prompts_before = len(self._ended), self._log.prompts
+            self._empty_before = self._log.empty_lines
 
     # waiting
 
@@ -255,6 +315,8 @@ class _Run:
         elif log.current is not None:
             return None
         await self._settle(log)
+        if log.phase == "prompt":
+            session.line.entered = (0.0, 0)  # every line that was typed has been answered
         return await self._outcome("command" if session.running else "exit")
 
     async def _settle(self, log: CommandLog) -> None:
@@ -273,7 +335,7 @@ class _Run:
         if log.phase != "prompt":
             return False
         number = (log.prompts, log.finished, session.generation)
-        if _unread_bytes(session) == 0:
+        if count_unread(session) == 0:
             seen = await self._typist.inspect()
             if seen is None:
                 return False
@@ -371,9 +433,9 @@ class _Run:
     async def _since_input(self, end: int | None = None) -> OutputText:
         """What came after the input, for a program that was running already."""
         session = self._session
-        raw = await asyncio.to_thread(session.recent_output, self._generation)
+        raw = await asyncio.to_thread(session.recent_output, self.generation)
         if end is not None:
-            raw = raw[: max(0, end - self._generation)]
+            raw = raw[: max(0, end - self.generation)]
         return await render(raw, session.rows, session.cols, self._max_output)
 
     async def _jobs(self) -> tuple[ProcessInfo, ...]:
@@ -445,20 +507,3 @@ def _has_children(pid: int) -> bool:
             return bool(file.read(64).strip())
     except OSError:
         return True
-
-
-def _unread_bytes(session: Session) -> int | None:
-    """Input that the kernel holds and nobody has read yet; None if that cannot be known."""
-    child = session.child
-    if child is None or child.fd < 0:
-        return None
-    try:
-        peer = fcntl.ioctl(child.fd, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        return int(struct.unpack("i", fcntl.ioctl(peer, termios.FIONREAD, bytes(4)))[0])
-    except OSError:
-        return None
-    finally:
-        os.close(peer)

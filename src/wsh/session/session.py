@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,18 +20,23 @@ from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.journal import Journal
+from wsh.session.line import TypedLine
 from wsh.session.output import OutputPage, OutputText
 from wsh.session.playback import read_output, read_output_page
-from wsh.session.run import RunOutcome, run_command
+from wsh.session.run import RunOutcome, run_command, type_command
 from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
+from wsh.session.turn import read_modes, refuse_over_another
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.name import check_size, check_tag
 
 log = logging.getLogger(__name__)
+
+ENTERED_S = 1.0
+"""How long a shell may take to say that it has begun what Enter started; asking for more lines it may say nothing."""
 
 Tap: TypeAlias = Callable[[int, bytes], None]
 
@@ -41,6 +47,8 @@ class InputLimits:
 
     waiting_bytes: int = 4 << 20
     timeout_ms: int = 30_000
+    line_wait_ms: int = 5000
+    """How long a run waits for a person who is typing a line."""
 
 
 class Session:
@@ -88,6 +96,10 @@ class Session:
         """Output that a restore could not bring back."""
         self.taken_by: str | None = None
         self.last_input: tuple[Actor, float] | None = None
+        self.line = TypedLine()
+        """What has been typed since the last Enter, and by whom."""
+        self.run_waits: tuple[Actor, str] | None = None
+        """Whose run waits until the line is free, and what it is."""
         self.interrupted: tuple[float, int] = (0.0, 0)
         """When Ctrl+C was last typed, and how many prompts the shell had shown before."""
         self.last_activity = time.monotonic()
@@ -108,6 +120,7 @@ class Session:
         self._remembering: asyncio.Task[None] | None = None
         self._remember_again = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._lasting: set[asyncio.Task[None]] = set()
         self._journal_state = "ok"
         self._closed = False
 
@@ -294,10 +307,12 @@ class Session:
 
     # input
 
-    async def send_input(self, data: bytes, actor: Actor) -> int:
+    async def send_input(
+        self, data: bytes, actor: Actor, *, before: Callable[[], Awaitable[bytes]] | None = None
+    ) -> int:
         """Write `data` to the child and return the generation from before the write.
 
-        Returns when the kernel has taken all of it. Raises SessionExited, SessionTaken (agents, while a person has taken
+        `before` is awaited while no other input can come between, may refuse by raising, and returns bytes to write first. Returns when the kernel has taken all of it. Raises SessionExited, SessionTaken (agents, while a person has taken
         over), LimitReached if too much waits already, or WaitTimeout if the child does not read for too long: then the
         rest is dropped, and the error says how much was written.
         """
@@ -308,6 +323,9 @@ class Session:
         try:
             async with self._writing:
                 child = self._check_input(actor)
+                if before is not None:
+                    data = await before() + data
+                    child = self._check_input(actor)
                 generation = child.ring.head
                 self._note_input(data, actor)
                 await self._write(child, memoryview(data))
@@ -316,6 +334,27 @@ class Session:
             self._waiting_bytes -= len(data)
         self.listeners.tell(ev.Input(actor, len(data), generation))
         return generation
+
+    async def type_input(self, data: bytes, actor: Actor) -> int:
+        """As `send_input`, for programs: raises LineInUse where text that somebody else typed stands on the line."""
+        return await self.send_input(data, actor, before=lambda: refuse_over_another(self, data, actor))
+
+    @asynccontextmanager
+    async def holding_input(self) -> AsyncIterator[None]:
+        """Nobody's input is written meanwhile; keep it short."""
+        async with self._writing:
+            yield
+
+    def announce_wait(self, actor: Actor | None, command: str) -> None:
+        """Tell everybody who looks that a run waits for the line; None when it no longer does."""
+        self.run_waits = (actor, command) if actor is not None else None
+        self.listeners.tell(ev.RunWaits(actor, command))
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work of the session's own that outlives the call that began it; it ends with the session."""
+        task = asyncio.ensure_future(_forgiving(work))
+        self._lasting.add(task)
+        task.add_done_callback(self._lasting.discard)
 
     def send_at_once(self, data: bytes, actor: Actor) -> int:
         """Write what the kernel takes now and return how many bytes that were; none while other input is under way.
@@ -336,7 +375,13 @@ class Session:
         return count
 
     def _note_input(self, data: bytes, actor: Actor) -> None:
-        self.last_input = (actor, time.monotonic())
+        now = time.monotonic()
+        self.last_input = (actor, now)
+        modes = read_modes(self.child)
+        if modes is not None and not (self.terminal.alt and not modes.canonical):
+            log = self.commands
+            asked = log.asked if log is not None and log.phase in ("prompt", "prompting") else None
+            self.line.note(data, actor, modes, now, time.time(), asked)
         if b"\x03" in data:
             self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
 
@@ -438,6 +483,7 @@ class Session:
         timeout_ms: int = 2000,
         max_wait_ms: int = 30_000,
         max_output_bytes: int = 64 * 1024,
+        clear_line: bool = False,
     ) -> RunOutcome:
         """Type `text` and wait for what comes of it: see `run`."""
         return await run_command(
@@ -448,7 +494,13 @@ class Session:
             timeout_ms=timeout_ms,
             max_wait_ms=max_wait_ms,
             max_output_bytes=max_output_bytes,
+            clear_line=clear_line,
+            line_wait_ms=self._limits.line_wait_ms,
         )
+
+    async def type_command(self, text: str, actor: Actor, max_wait_ms: int = 30_000) -> None:
+        """Type a command onto an empty line, without waiting for its end: see `run`."""
+        await type_command(self, text, actor, max_wait_ms=max_wait_ms, line_wait_ms=self._limits.line_wait_ms)
 
     # commands of an integrated shell
 
@@ -464,7 +516,12 @@ class Session:
             return "no"
         if self.commands is None or self.commands.phase == "starting":
             return "unknown"
-        return "yes" if self.commands.phase == "prompt" else "no"
+        if self.commands.phase != "prompt":
+            return "no"
+        entered, asked = self.line.entered
+        if asked > self.commands.asked and time.monotonic() - entered < ENTERED_S:
+            return "unknown"  # Enter was pressed, and the shell has not said yet what came of it
+        return "yes"
 
     @property
     def last_ended_command(self) -> int | None:
@@ -543,6 +600,9 @@ class Session:
 
     async def settle(self) -> None:
         """Returns when what was to be told has been told."""
+        for task in self._lasting:
+            task.cancel()
+        await asyncio.gather(*self._lasting, return_exceptions=True)
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -591,6 +651,8 @@ class Session:
         """Free the terminal. Idempotent; nothing can be read afterwards."""
         if not self._closed:
             self._closed = True
+            for task in self._lasting:
+                task.cancel()
             self._close_handle()
             self.listeners.tell(ev.Destroyed(self.exit_code))
             self.terminal.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Truth: TypeAlias = Literal["yes", "no", "unknown"]
 
-_SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash tcsh csh nu elvish xonsh pwsh".split())
+SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash tcsh csh nu elvish xonsh pwsh".split())
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _is_other_shell(session: Session, seen: ProcessState) -> bool:
         return False
     log = session.commands
     inside = front.pid != session.pid or (log is not None and log.current is not None and session.running)
-    return inside and front.comm.lstrip("-") in _SHELLS
+    return inside and front.comm.lstrip("-") in SHELLS
 
 
 def _hidden(session: Session, seen: ProcessState) -> Truth:
@@ -128,7 +128,7 @@ def _hidden(session: Session, seen: ProcessState) -> Truth:
     if session.at_prompt == "yes" or session.terminal.alt:
         return "no"
     front = seen.foreground
-    if front is not None and front.pid != session.pid and front.comm.lstrip("-") in _SHELLS:
+    if front is not None and front.pid != session.pid and front.comm.lstrip("-") in SHELLS:
         return "unknown"
     if session.commands is None and front is not None and front.pid == session.pid:
         return "unknown"  # the program itself, perhaps a shell without marks at its prompt

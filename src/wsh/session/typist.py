@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from wsh.process import ProcessState
 from wsh.session.command import CommandLog
 from wsh.session.event import Actor
 from wsh.session.state import wants_input
-from wsh.wire.error import SessionExited
+from wsh.session.turn import LineTurn
+from wsh.wire.error import LineInUse, SessionExited
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -31,7 +33,8 @@ _MOST_PACED_LINES = 2000
 class Typist:
     """`wake` is set whenever a mark of the shell has come or the session ended."""
 
-    def __init__(self, session: Session, actor: Actor, wake: asyncio.Event, deadline: float) -> None:
+    def __init__(self, session: Session, actor: Actor, wake: asyncio.Event, deadline: float, turn: LineTurn) -> None:
+        self._turn = turn
         self._session = session
         self._actor = actor
         self._wake = wake
@@ -85,20 +88,39 @@ class Typist:
             self._wake.clear()
             await self.pause(until - time.monotonic())
 
-    async def type_lines(self, lines: list[bytes], log: CommandLog) -> int | None:
+    async def type_lines(self, lines: list[bytes], log: CommandLog, begin: Callable[[], Awaitable[bytes]]) -> int:
         """All but the last line, each when its time has come. Returns the generation from before the first.
 
-        At the deadline the rest is typed ahead.
+        `begin` is awaited before the first. At the deadline the rest is typed ahead.
         """
         if len(lines) > _MOST_PACED_LINES:
-            return await self._session.send_input(b"".join(lines), self._actor)
-        first: int | None = None
-        for line in lines:
+            return await self._session.send_input(b"".join(lines), self._actor, before=begin)
+        first = 0
+        for number, line in enumerate(lines):
             before = (log.prompts, log.continued)
-            generation = await self._session.send_input(line, self._actor)
-            first = generation if first is None else first
+            if number:
+                await self.type_next(line)
+            else:
+                first = await self._session.send_input(line, self._actor, before=begin)
             await self._wait_until_next(log, before, time.monotonic())
         return first
+
+    async def type_next(self, line: bytes, note: Callable[[], None] = lambda: None) -> None:
+        """A further line of the same run; `note` is called right before it is written."""
+
+        async def still_ours() -> bytes:
+            await self._turn.check_still_ours()
+            note()
+            return b""
+
+        while True:
+            try:
+                await self._session.send_input(line, self._actor, before=still_ours)
+                return
+            except LineInUse as problem:
+                if not await self._turn.wait(problem):
+                    problem.facts["partly_typed"] = True
+                    raise
 
     async def _wait_until_next(self, log: CommandLog, before: tuple[int, int], sent: float) -> None:
         session, step = self._session, _PAUSE_S

@@ -2,6 +2,9 @@
 
 A wait names one or more conditions; the first that holds ends it and is named in the result. Quiet is judged by a timer that looks
 at the time of the last output and input, never by polling the screen. A child's exit ends every wait at once.
+
+States (at the prompt, input wanted, exited) are true now, whatever came before. Events (a text, a command's end) count since a
+generation, or since the caller's last input. Silence is a state too; a caller that names a generation wants new activity first.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from wsh.wire.error import InvalidRequest, WaitTimeout
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
+
+_LOOK_AGAIN_S = 0.1
 
 EndedBy: TypeAlias = Literal["quiet", "text", "regex", "command", "prompt", "input_wanted", "exit"]
 
@@ -37,10 +42,16 @@ class WaitSpec:
     """The foreground program is blocked reading the terminal."""
     exit: bool = False
     generation: int | None = None
-    """What the caller saw last: only what came after it counts. Equal to the current one, new activity is awaited."""
+    """What the caller saw last: silence and events count after it. Equal to the current one, new activity is awaited."""
+    events_since: int | None = None
+    """Without `generation`: texts and commands count from here on, such as the caller's last input."""
     fresh: bool = False
     """Wait for one full silence from now on, even if it is quiet already."""
     max_wait_ms: int = 30_000
+
+    @property
+    def since(self) -> int | None:
+        return self.events_since if self.generation is None else self.generation
 
     def __post_init__(self) -> None:
         for name in ("quiet_ms", "max_wait_ms"):
@@ -98,6 +109,8 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
             if now >= deadline:
                 raise _timeout(session, spec)
             pause = min(deadline - now, _until_quiet(session, spec, started, now), prober.pause(now))
+            if spec.prompt and session.at_prompt == "unknown":
+                pause = min(pause, _LOOK_AGAIN_S)
             try:
                 async with asyncio.timeout(max(pause, 0.0005)):
                     await wake.wait()
@@ -111,9 +124,9 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
 
 def _make_watch(session: Session, spec: WaitSpec) -> TextWatch | None:
     if spec.text is not None:
-        return TextWatch(session, compile_literal(spec.text), spec.generation)
+        return TextWatch(session, compile_literal(spec.text), spec.since)
     if spec.regex is not None:
-        return TextWatch(session, compile_pattern(spec.regex), spec.generation)
+        return TextWatch(session, compile_pattern(spec.regex), spec.since)
     return None
 
 
@@ -133,9 +146,9 @@ def _evaluate(
 ) -> EndedBy | None:
     if watch is not None and watch.found():
         return "text" if spec.text is not None else "regex"
-    if spec.command and session.command_ended_since(first_command, spec.generation):
+    if spec.command and session.command_ended_since(first_command, spec.since):
         return "command"
-    if spec.prompt and session.at_prompt == "yes" and _is_new(session, spec):
+    if spec.prompt and session.at_prompt == "yes":
         return "prompt"
     if not session.running:
         return "exit"

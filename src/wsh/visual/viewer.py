@@ -274,6 +274,9 @@ class Viewers:
             case ev.TakenOver(by=by):
                 self._tell_all({"type": "taken", "by": by})
                 self._schedule(0.0)
+            case ev.RunWaits(actor=actor, command=command):
+                self._tell_all({"type": "run_waits", "by": actor.id if actor else None, "command": command})
+                self._schedule(0.0)
             case ev.Destroyed():
                 self.dismiss_all("the session was killed")
             case _:
@@ -390,12 +393,17 @@ class Viewers:
             parts.append(f"exited {session.exit_code}")
         if session.taken_by:
             parts.append(f"taken over by {session.taken_by}, Ctrl+\\ Ctrl+T hands back")
+        if session.run_waits is not None:
+            parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
         if self._is_window(shape):
             parts.append("Ctrl+\\ and an arrow moves")
         parts.append("Ctrl+\\ twice to detach")
         return " " + " · ".join(parts)
 
     def _banner(self) -> str:
+        if self.session.run_waits is not None:
+            actor, command = self.session.run_waits
+            return f"{actor.id} wants to run `{_one_line(command, 48)}` and waits until the line is empty"
         owner = self.stage.input.owner
         if owner is None:
             return ""
@@ -499,3 +507,10 @@ class Viewers:
             viewer = self._viewers.get(actor.id)
             if viewer is not None:
                 viewer.outlet.tell({"type": "error", **error.to_wire()})
+
+
+def _one_line(text: str, most: int) -> str:
+    """Its first line, without control characters, cut to `most` characters."""
+    line = "".join(c for c in text.split("\n")[0].split("\r")[0] if c.isprintable())
+    whole = line == text.strip() and len(line) <= most
+    return line if whole else line[: most - 1].rstrip() + "…"

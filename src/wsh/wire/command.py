@@ -21,6 +21,8 @@ class RunRequest(Model):
     max_wait_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 30_000
     max_output_bytes: Annotated[int, Field(ge=0, le=64 * 1024 * 1024)] | None = None
     format: Format = "styled"
+    clear_line: bool = False
+    """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
 
 
 class RunAnswer(Shown):
@@ -37,6 +39,8 @@ class RunAnswer(Shown):
     commands: list[int] | None = None
     background: list[dict[str, Any]] | None = None
     truncated: dict[str, Any] | None = None
+    cleared_line: dict[str, Any] | None = None
+    """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
 
 
 class CommandInfo(Shown):
@@ -78,4 +82,6 @@ class StateAnswer(Shown):
     agent_defaults: dict[str, Any] | None = None
     """Variables that were set because an agent opened it."""
     taken_by: str | None
+    run_waits: dict[str, Any] | None = None
+    """A run that waits until the line is empty: `by`, `kind`, `command`."""
     last_input: dict[str, Any] | None

@@ -331,6 +331,37 @@ class SessionTaken(StateConflict):
         )
 
 
+class LineInUse(StateConflict):
+    """Somebody has typed something and not pressed Enter: what would be typed now would be added to it."""
+
+    code = "line_in_use"
+    blame: ClassVar[Blame] = "busy"
+
+    def __init__(self, name: str, *, own: bool, text: str | None, **facts: Any) -> None:
+        author = facts.get("typed_by")
+        who = "you" if own else f"{author['kind']} {author['id']}" if author else "somebody"
+        shown = "something that is not shown" if text is None else f"{text[:200]!r}"
+        more = ", and the shell asks for the rest of that command" if facts.get("continuation") else ""
+        go_on = (
+            "It is your own: go on with it by sending input, or "
+            if own
+            else "Wait until it is completed, use another session, or "
+        )
+        super().__init__(
+            f"The line in session {name!r} is not empty: {who} typed {shown} without completing it{more}. Nothing was typed.",
+            hint=go_on + "give clear_line: true; a person's text is put back afterwards where the shell can.",
+            session=name,
+            text=text,
+            own=own,
+            **facts,
+        )
+
+    @property
+    def typed_by(self) -> Mapping[str, Any] | None:
+        author = self.facts.get("typed_by")
+        return author if isinstance(author, Mapping) else None
+
+
 class InputCaptured(StateConflict):
     code = "input_captured"
     blame: ClassVar[Blame] = "busy"

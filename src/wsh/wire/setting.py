@@ -91,6 +91,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("session.input_bytes", 4 * MIB, "Input that waits for a child that does not read.", 4 * KIB, GIB),
     Setting("session.input_timeout_ms", 30_000, "How long input waits for a child that does not read.", 1, 3_600_000),
+    Setting(
+        "session.line_wait_ms",
+        5000,
+        "How long a run waits for a person who is typing a line, before it is refused.",
+        0,
+        3_600_000,
+    ),
     Setting("session.retention_s", 86_400, "How long an exited session stays readable.", 0, 31_536_000),
     Setting(
         "session.retention_bytes",

@@ -22,7 +22,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
     async def send_input(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         session = rooms.get_session(a)
         data = _encode(a["input"], a.get("encoding", "utf8"), session)
-        generation = await session.send_input(data, find_actor(ctx))
+        generation = await session.type_input(data, find_actor(ctx))
         rooms.input_marks[ctx.caller, session.sid] = generation
         return ToolOutcome({"success": True, "generation": generation})
 
@@ -73,15 +73,16 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                     timeout_ms=a.get("timeout_ms", 2000),
                     max_wait_ms=rooms.cap_wait(a.get("max_wait_ms", 30_000)),
                     max_output_bytes=a.get("max_output_bytes", rooms.settings.get_int("session.max_output_bytes")),
+                    clear_line=a.get("clear_line", False),
                 )
         except SessionNotFound:  # killed meanwhile: it was there when the call came
             raise report_exit(session, {"finished_by": "exit"}) from None
         except WaitTimeout as problem:
             if "screen" in problem.facts:
                 problem.facts["screen"] = rooms.read_screen(session, format)
-            rooms.input_marks[ctx.caller, session.sid] = session.generation
+            rooms.input_marks[ctx.caller, session.sid] = problem.facts.pop("input_generation", session.generation)
             raise
-        rooms.input_marks[ctx.caller, session.sid] = outcome.generation
+        rooms.input_marks[ctx.caller, session.sid] = outcome.input_generation
         state = rooms.read_state(session)
         state.pop("exit_code", None)  # here it is the command's
         told = {"screen": rooms.read_screen(session, format)} | state | _describe_outcome(outcome)
@@ -95,7 +96,8 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             title="Type into a session",
             description=(
                 "Type text or press keys, without waiting for anything. For answers to prompts, keys in full-screen "
-                "programs, and interrupting (`ctrl+c` with encoding keys). For a command whose result you want, "
+                "programs, and interrupting (`ctrl+c` with encoding keys). Where a line that somebody else typed stands without "
+                "Enter it fails with LINE_IN_USE; you may go on with your own. For a command whose result you want, "
                 "wsh_run_command is better. Returns the generation from before the input: give it to wsh_await_quiesce, "
                 "then read with wsh_get_screen."
             ),
@@ -118,6 +120,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             output_schema=s.result(["success"], success=s.SUCCESS, generation=s.GENERATION),
             family="terminal",
             run=send_input,
+            schema_version=2,
             default_timeout_ms=60_000,
             annotations=Annotations(destructive=True, open_world=True),
         ),
@@ -182,8 +185,9 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 timeout_ms=s.TIMEOUT_MS,
                 max_wait_ms=s.MAX_WAIT,
                 generation=s.number(
-                    "Only what came after this counts; equal to the current, wait for new output. Left out, texts and "
-                    "commands count since your last input to the session, silence from any time.",
+                    "Only texts, commands and silence after this count; equal to the current, wait for new output. Left out, "
+                    "texts and commands count since your last input to the session, that of a run included. States "
+                    "(prompt, input_wanted, exit) are true now, whatever came before.",
                     0,
                     2**63,
                 ),
@@ -211,7 +215,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             ),
             family="terminal",
             run=await_quiesce,
-            schema_version=2,
+            schema_version=3,
             timeout_argument="max_wait_ms",
             self_timed=True,
             annotations=Annotations(read_only=True, idempotent=True),
@@ -224,7 +228,9 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 "session. In a shell that wsh started it ends exactly when the command does and returns exit_code and output "
                 "(that command's alone); elsewhere it ends when the terminal has been silent for timeout_ms. finished_by says "
                 "which: command, quiet, prompt (the program wants input or shows a full screen: answer with wsh_send_input). "
-                "A non-zero exit_code is a result. Past max_wait_ms it fails with TOOL_TIMEOUT and the command goes on: wait with "
+                "It types only onto an empty line: where somebody has typed something without Enter it fails with LINE_IN_USE "
+                "(the text, who and when), and nothing is typed; clear_line clears it first. While a person types, it waits a "
+                "moment. A non-zero exit_code is a result. Past max_wait_ms it fails with TOOL_TIMEOUT and the command goes on: wait with "
                 "wsh_await_quiesce. A session that ends meanwhile fails it with SESSION_EXITED and everything else it would have "
                 "returned. Calls on one session run one after the other."
             ),
@@ -236,6 +242,10 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 max_wait_ms=s.MAX_WAIT,
                 format=s.FORMAT,
                 enter=s.flag("Add Enter.", default=True),
+                clear_line=s.flag(
+                    "Clear what stands on the line first; a person's text is put back afterwards where the shell can.",
+                    default=False,
+                ),
                 max_output_bytes=s.number("Most bytes of `output`; its middle is left out beyond.", 0, 2**30, 65_536),
             ),
             output_schema=s.result(
@@ -253,12 +263,16 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
                 pipestatus={"type": "array", "items": {"type": "integer"}},
                 command_id={"type": "integer"},
                 command_ids={"type": "array", "items": {"type": "integer"}},
+                cleared_line={
+                    "type": "object",
+                    "description": "With clear_line: what stood there, who typed it and when, and put_back (yes, later, no).",
+                },
                 jobs={"type": "array", "items": {"type": "object"}, "description": "Programs left in the background."},
                 **s.STATE_PROPERTIES,
             ),
             family="terminal",
             run=run_command,
-            schema_version=2,
+            schema_version=3,
             timeout_argument="max_wait_ms",
             self_timed=True,
             annotations=Annotations(destructive=True, open_world=True),
@@ -281,7 +295,6 @@ def _encode(text: str, encoding: str, session: Session) -> bytes:
 def _wait_spec(a: dict[str, Any], max_wait_ms: int, mark: int | None) -> WaitSpec:
     """`mark` is where the caller's last input was: a quick program has printed before the wait begins."""
     until = set(a.get("until", ()))
-    counted = until & {"command", "prompt"} or "text" in a or "regex" in a
     others = until - {"quiet"} or "text" in a or "regex" in a
     wants_quiet = "quiet" in until or "timeout_ms" in a or not others
     return WaitSpec(
@@ -292,7 +305,8 @@ def _wait_spec(a: dict[str, Any], max_wait_ms: int, mark: int | None) -> WaitSpe
         prompt="prompt" in until,
         input_wanted="input_wanted" in until,
         exit="exit" in until,
-        generation=a.get("generation", mark if counted else None),
+        generation=a.get("generation"),
+        events_since=mark,
         max_wait_ms=max_wait_ms,
     )
 
@@ -317,6 +331,8 @@ def _describe_outcome(outcome: RunOutcome) -> dict[str, Any]:
         shown["command_id"] = outcome.command_id
     if len(outcome.commands) > 1:
         shown["command_ids"] = list(outcome.commands)
+    if outcome.cleared_line is not None:
+        shown["cleared_line"] = outcome.cleared_line
     if outcome.jobs:
         shown["jobs"] = [{"pid": job.pid, "argv": list(job.argv)} for job in outcome.jobs]
     return shown

@@ -9,7 +9,8 @@
 # __wsh_s: status of the last command and of its parts
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
 #        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
-#        14 the number of the next line of the history, 15 the mark in PS2
+#        14 the number of the next line of the history, 15 the mark in PS2, 16 how lines are edited ("e", "v" or ""),
+#        17-18 a line that was taken away and its cursor
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
@@ -30,9 +31,11 @@ __wsh_ended() {
 
 __wsh_ready() {
   builtin local "ps=${PS1-}"
+  __wsh[16]=''
+  if [[ -o emacs ]]; then __wsh[16]=e; elif [[ -o vi ]]; then __wsh[16]=v; fi
   if [[ ${PS1+${PS1@a}} == *r* ]]; then
-    builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=%s;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
-      "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${__wsh[14]@P}" "${PWD@Q}" >/dev/tty
+    builtin printf '\e]133;A;wsh=%d.%d;n=%d;h=%s;k=%s;d=%s\a\e]133;B;wsh\a' "$((__wsh[1] ^ __wsh[2]))" \
+      "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "${__wsh[14]@P}" "${__wsh[16]}" "${PWD@Q}" >/dev/tty
   elif [[ $ps != "${__wsh[10]}"*"${__wsh[11]}" ]]; then
     ps=${ps//"${__wsh[10]}"/}
     PS1=${__wsh[10]}${ps//"${__wsh[11]}"/}${__wsh[11]}
@@ -67,15 +70,41 @@ __wsh_ready() {
 
 __wsh_line() { HISTTIMEFORMAT='' builtin history 1; } 2>/dev/null
 
+# Bound to private keys in every keymap: tell the line that is being typed, take it away, put it back.
+__wsh_tell() {
+  builtin local "line=${READLINE_LINE:0:30000}"
+  builtin printf '\e]133;L;wsh=%d.%d;n=%d;k=%s;q=%s\a' "$((__wsh[1] ^ __wsh[2]))" "$((__wsh[3] ^ __wsh[4]))" \
+    "$((__wsh[0]++))" "$1" "${line@Q}" >/dev/tty
+  return 0
+} 2>/dev/null
+
+__wsh_take() {
+  __wsh[17]=$READLINE_LINE __wsh[18]=$READLINE_POINT READLINE_LINE='' READLINE_POINT=0
+  __wsh_tell "$1"
+} 2>/dev/null
+
+__wsh_put() {
+  if [[ -z $READLINE_LINE ]]; then READLINE_LINE=${__wsh[17]} READLINE_POINT=${__wsh[18]}; fi
+  __wsh_tell "$1"
+} 2>/dev/null
+
 # Expanded by bash itself when it shows a prompt: no process, no DEBUG trap, no trace. The nonce is put together there.
 __wsh_install() {
   builtin local nonce='wsh=$((__wsh[1]^__wsh[2])).$((__wsh[3]^__wsh[4]));n=$((__wsh[0]++))'
-  __wsh[10]='\[${__wsh[1]+\e]133;A;'$nonce';h=\!;d=${PWD@Q}\a}\]'
+  __wsh[10]='\[${__wsh[1]+\e]133;A;'$nonce';h=\!;k=${__wsh[16]};d=${PWD@Q}\a}\]'
   __wsh[11]='\[${__wsh[1]+\e]133;B;wsh\a}\]'
   # Removing the line from ";" is only a way to have it fetched and kept; bash skips that for an empty value.
   __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[8]:=$(__wsh_line)}}h=${__wsh[8]@Q}'
   __wsh[12]+=';t=${EPOCHREALTIME-}\a${__wsh[7]:$((__wsh[5]=1)):0}}'
   __wsh[15]='\[${__wsh[1]+\e]133;P;k=s;wsh\a}\]'
+  builtin local "map=" "key="
+  for map in emacs-standard:e vi-insert:i vi-command:c; do
+    for key in 5180:tell 5181:take 5182:put; do
+      builtin bind -m "${map%:*}" -x "\"\\e[${key%:*}~\": { __wsh_${key#*:} ${map#*:}; } 2>/dev/null"
+    done
+    # In the middle of a command bash may take no more than a simple one from a key.
+    builtin bind -m "${map%:*}" -x "\"\\e[5183~\": __wsh_tell ${map#*:}"
+  done 2>/dev/null
   builtin shopt -q promptvars || return 0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
     PROMPT_COMMAND=('{ __wsh_ended; } >/dev/null 2>&1' ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
@@ -90,7 +119,7 @@ IFS= read -r -d '' -u 9 __wsh_start
 IFS= read -r -d '' -u 9 __wsh_file
 IFS= read -r -d '' -u 9 __wsh_env
 exec 9<&-
-__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';' __wsh[14]='\!'
+__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';' __wsh[14]='\!' __wsh[16]='' __wsh[17]='' __wsh[18]=0
 
 if [[ $__wsh_start != rc ]]; then
   # bash was started with --posix, for that alone makes it read the file named by ENV and no other.

@@ -9,8 +9,42 @@ if status is-interactive; and not set -q __wsh_n
     read -z -d \x1e __wsh_a __wsh_b </dev/fd/9
     if test -n "$__wsh_b"
         set -g __wsh_n 0
-        for __wsh_mode in default insert
+        set -g __wsh_kept '' 0
+        for __wsh_mode in default insert visual replace replace_one
             bind -M $__wsh_mode \e\[5179~ 'commandline -i \t'
+            bind -M $__wsh_mode \e\[5180~ __wsh_tell
+            bind -M $__wsh_mode \e\[5181~ __wsh_take
+            bind -M $__wsh_mode \e\[5182~ __wsh_put
+        end
+
+        # Bound to private keys: tell the line that is being typed, take it away, put it back.
+        function __wsh_tell --inherit-variable __wsh_a --inherit-variable __wsh_b
+            set -l line (commandline -b | string collect)
+            set -l mode i
+            test "$fish_bind_mode" = default; and string match -q '*vi*' -- "$fish_key_bindings"; and set mode c
+            if test -z "$line" -a $mode = c
+                set fish_bind_mode insert
+                set mode i
+                commandline -f repaint-mode
+            end
+            printf '\e]133;L;wsh=%s;n=%d;k=%s;q=%s\a' $__wsh_b$__wsh_a $__wsh_n $mode (string escape --style=url -- "$line") >/dev/tty
+            set -g __wsh_n (math $__wsh_n + 1)
+        end
+
+        function __wsh_take
+            set -g __wsh_kept (commandline -b | string collect) (commandline -C)
+            test (count $__wsh_kept) = 2; or set -g __wsh_kept '' 0
+            commandline -r ''
+            __wsh_tell
+        end
+
+        function __wsh_put
+            set -l line (commandline -b | string collect)
+            if test -z "$line"
+                commandline -r -- "$__wsh_kept[1]"
+                commandline -C $__wsh_kept[2]
+            end
+            __wsh_tell
         end
 
         function __wsh_began --on-event fish_preexec --inherit-variable __wsh_a --inherit-variable __wsh_b
@@ -30,7 +64,9 @@ if status is-interactive; and not set -q __wsh_n
         end
 
         function __wsh_ready --on-event fish_prompt --on-event fish_cancel --inherit-variable __wsh_a --inherit-variable __wsh_b
-            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$PWD") >/dev/tty
+            set -l editor e
+            string match -q '*vi*' -- "$fish_key_bindings"; and set editor v
+            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;k=%s;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_b$__wsh_a $__wsh_n $editor (string escape --style=url -- "$PWD") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
             if not functions -q __wsh_prompt; or not string match -q '*__wsh_prompt*' -- (functions fish_prompt)
                 functions -q __wsh_prompt; and functions -e __wsh_prompt

@@ -4,7 +4,8 @@
 # startup files are found by zsh itself. The hooks go in at the first prompt, after all of them. `typeset -H` keeps
 # the nonce out of listings.
 #
-# __wsh: 1 nonce, 2 number of the next mark, 3 a command has begun, 4 a prompt has been shown, 5 folder last reported
+# __wsh: 1 nonce, 2 number of the next mark, 3 a command has begun, 4 a prompt has been shown, 5 folder last reported,
+#        6 how lines are edited ("e", "v" or ""), 7-8 a line that was taken away and its cursor
 
 typeset -gaH __wsh
 () {
@@ -14,7 +15,7 @@ typeset -gaH __wsh
   IFS= builtin read -r -d $'\0' -u 9 home
   exec 9<&-
   if [[ $home == +* ]]; then builtin export ZDOTDIR=${home#+}; else builtin unset ZDOTDIR; fi
-  __wsh=("$nonce" 0 0 0 "")
+  __wsh=("$nonce" 0 0 0 "" "" "" 0)
 } 2>/dev/null
 
 if [[ -o interactive && -n ${__wsh[1]} ]]; then
@@ -55,7 +56,7 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
         fi
         builtin printf '\e]7;file://%s%s\a' "$HOST" "$url" >/dev/tty
       fi
-      builtin printf '\e]133;A;wsh=%s;n=%d;d=%s\a' $__wsh[1] $__wsh[2] "${(qqqq)PWD}" >/dev/tty
+      builtin printf '\e]133;A;wsh=%s;n=%d;k=%s;d=%s\a' $__wsh[1] $__wsh[2] "$__wsh[6]" "${(qqqq)PWD}" >/dev/tty
       __wsh[2]=$(( __wsh[2] + 1 ))
     } 2>/dev/null
   }
@@ -68,6 +69,35 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
     } 2>/dev/null
   }
 
+  # Bound to private keys in every keymap: tell the line that is being typed, take it away, put it back.
+  __wsh_tell() {
+    { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      builtin local mode=i more=
+      [[ $CONTEXT == cont ]] && more=1
+      if [[ $KEYMAP == vicmd ]]; then
+        __wsh[6]=v mode=c
+        if [[ -z $BUFFER ]] && builtin zle -K viins; then mode=i; fi
+      fi
+      builtin printf '\e]133;L;wsh=%s;n=%d;k=%s;s=%s;b=%s;q=%s\a' $__wsh[1] $__wsh[2] $mode "$more" "${(qqqq)PREBUFFER[1,30000]}" "${(qqqq)BUFFER[1,30000]}" >/dev/tty
+      __wsh[2]=$(( __wsh[2] + 1 ))
+    } 2>/dev/null
+  }
+
+  __wsh_take() {
+    { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      __wsh[7]=$PREBUFFER$BUFFER __wsh[8]=$(( ${#PREBUFFER} + CURSOR ))
+      if [[ $CONTEXT == cont ]]; then builtin zle send-break; else BUFFER=; fi
+      __wsh_tell
+    } 2>/dev/null
+  }
+
+  __wsh_put() {
+    { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      if [[ -z $BUFFER && $CONTEXT == start ]]; then BUFFER=$__wsh[7] CURSOR=$__wsh[8]; fi
+      __wsh_tell
+    } 2>/dev/null
+  }
+
   # Runs before the first prompt, after every startup file and after the user's own hooks.
   __wsh_install() {
     { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
@@ -75,6 +105,16 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
       builtin typeset -ga precmd_functions preexec_functions
       precmd_functions=(__wsh_ended ${precmd_functions:#__wsh_*} __wsh_ready)
       preexec_functions=(${preexec_functions:#__wsh_*} __wsh_began)
+      if [[ -o zle ]]; then
+        builtin local map key
+        builtin zle -N __wsh_tell && builtin zle -N __wsh_take && builtin zle -N __wsh_put
+        for map in emacs viins vicmd; do
+          for key in 5180:tell 5181:take 5182:put; do
+            builtin bindkey -M $map $'\e['${key%:*}'~' __wsh_${key#*:} && __wsh[6]=e
+          done
+        done
+        [[ $(builtin bindkey -lL main) == *vi* && -n $__wsh[6] ]] && __wsh[6]=v
+      fi
       builtin unfunction __wsh_install
     } 2>/dev/null
     __wsh_ended
