@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from wsh import process
 from wsh.contract.runner import OnOutput
-from wsh.git.guard import INDEX_QUERY, QUERY, looks_into_submodules
+from wsh.git.guard import index_query, query
 from wsh.policy.launch import is_git, minimal_environment, prepare
 from wsh.process import Keeper, Run
 from wsh.wire.error import Refused
@@ -45,11 +45,12 @@ class HeadlessRunner:
 
     async def _ask_git(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[bytes, bytes | None]:
         """What is configured there, and what is tracked if that matters. Asking runs nothing of the repository's."""
-        settings = await self._answer(QUERY, cwd, env, b"")
-        return settings, await self._answer(INDEX_QUERY, cwd, env, settings) if looks_into_submodules(argv) else None
+        settings = await self._answer(query(argv), cwd, env, b"")
+        tracked = index_query(argv)
+        return settings, None if tracked is None else await self._answer(tracked, cwd, env, settings)
 
-    async def _answer(self, query: Sequence[str], cwd: str, env: Mapping[str, str], settings: bytes) -> bytes:
-        with prepare(query, cwd, env, git_settings=settings) as launch:
+    async def _answer(self, question: Sequence[str], cwd: str, env: Mapping[str, str], settings: bytes) -> bytes:
+        with prepare(question, cwd, env, git_settings=settings) as launch:
             done = await process.run(
                 self.keeper,
                 launch.argv,

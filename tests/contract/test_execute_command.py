@@ -387,6 +387,23 @@ def test_git_does_not_run_what_a_repository_configures(places: Places, tmp_path:
     play(places, tmp_path, scenario)
 
 
+def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.succeed("git init -q", ALLOWED_COMMANDS="git")
+        await world.succeed("git init -q inner", ALLOWED_COMMANDS="git")
+        inner = "git -C inner -c user.name=a -c user.email=a@b"
+        await world.succeed(f"{inner} commit -q --allow-empty -m x", ALLOWED_COMMANDS="git")
+        assert (await world.succeed("git --version", ALLOWED_COMMANDS="git"))["exit_code"] == 0
+        await world.succeed("git -c advice.addEmbeddedRepo=false add inner", ALLOWED_COMMANDS="git")
+        failed = await world.fail("git describe --always --dirty", ALLOWED_COMMANDS="git")
+        assert failed["code"] == "FORBIDDEN" and "submodules" in failed["message"]
+        (world.folder / ".git/config").write_text("[filter")
+        failed = await world.fail("git status", ALLOWED_COMMANDS="git")
+        assert failed["code"] == "FORBIDDEN" and "git is not run" in failed["message"]
+
+    play(places, tmp_path, scenario)
+
+
 def test_a_program_that_is_replaced_before_it_starts_is_not_run(places: Places, tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         from wsh.policy import launch

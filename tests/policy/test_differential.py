@@ -15,7 +15,7 @@ import pytest
 from tests.support.policy.arguments import argument_lists, programs
 from tests.support.policy.hostile import Traps, build, settings, template
 from tests.support.policy.traced import NOBODY, Case, Deed, can_trace, named, trace
-from wsh.git.guard import INDEX_QUERY, QUERY, Unguarded, guard
+from wsh.git.guard import Unguarded, guard, index_query, query
 from wsh.policy.harmless import PROGRAMS
 from wsh.policy.launch import minimal_environment
 
@@ -56,12 +56,12 @@ class Scratch:
                 for name in (folder, *(os.path.join(folder, file) for file in files)):
                     os.chown(name, NOBODY, NOBODY, follow_symlinks=False)
         self.env = minimal_environment({"PATH": os.environ["PATH"], "HOME": str(self.plain)}, {})
-        self.settings = self._ask(QUERY, b"")
-        self.index = self._ask(INDEX_QUERY, self.settings)
+        self.settings = self._ask(query(("git",)), b"")
+        self.index = self._ask(index_query(("git", "describe", "--dirty")) or (), self.settings)
 
-    def _ask(self, query: tuple[str, ...], configured: bytes) -> bytes:
+    def _ask(self, question: tuple[str, ...], configured: bytes) -> bytes:
         who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
-        guarded = guard(query, configured)
+        guarded = guard(question, configured)
         asked = subprocess.run(
             guarded.argv, cwd=self.repository, env={**self.env, **guarded.env}, capture_output=True, check=True, **who
         )  # type: ignore[call-overload]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.policy.hostile import git, run_guarded
-from wsh.git.guard import guard
+from wsh.git.guard import Unguarded, guard, index_query, query
 from wsh.policy.launch import Launch, minimal_environment, prepare
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 
@@ -48,6 +48,25 @@ def test_what_the_user_configured_globally_stays() -> None:
     assert pairs.index(("credential.helper", "")) < pairs.index(("credential.helper", "store"))
     assert ("remote.o.uploadpack", "git-upload-pack") in pairs
     assert "GIT_ALLOW_PROTOCOL" not in env and "GIT_ALLOW_PROTOCOL" in guard(("git", "log"), b"").env
+
+
+def test_the_question_goes_where_the_command_goes_and_asks_nothing_else() -> None:
+    asked = query(("git", "-C", "a", "-p", "--help", "--git-dir=b", "-c", "x.y=z", "--exec-path=e", "log", "-C"))
+    assert asked[:6] == ("git", "-C", "a", "--git-dir=b", "-c", "x.y=z") and asked[6] == "config"
+    assert query(("git", "--version"))[:2] == query(("git",))[:2] == ("git", "config")
+    assert index_query(("git", "log")) is None and index_query(("git", "-C", "a", "describe", "--dirt")) is not None
+    assert guard(("git", "-C", "a", "status", "-s"), b"").argv == (
+        *("git", "-C", "a", "status", "--ignore-submodules=dirty", "-s"),
+    )
+
+
+def test_an_answer_that_is_not_understood_is_no_answer() -> None:
+    for answer in (b"git version 2\n", b"local\0", b"local\0a.b\nc"):
+        with pytest.raises(Unguarded):
+            guard(("git", "status"), answer)
+    many = b"".join(b"local\0filter.f%d.clean\nx\0" % number for number in range(5000))
+    with pytest.raises(Unguarded, match="more programs"):
+        guard(("git", "status"), many)
 
 
 # the rest of a launch

@@ -104,6 +104,28 @@ def test_nothing_runs_when_the_workspace_tools_look(model_repository: Path, tmp_
     assert traps.sprung() == []
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        ("-C", "work/repository"),
+        ("--no-pager", "-C", "work", "-C", "repository"),
+        ("-P", "--git-dir=work/repository/.git"),
+    ],
+)
+def test_nothing_runs_when_git_is_sent_to_another_folder(
+    model_repository: Path, tmp_path: Path, before: tuple[str, ...]
+) -> None:
+    """No shipped rule allows it; one that ends in ` *` does."""
+    traps = Traps(tmp_path / "traps")
+    build(model_repository, tmp_path / "work", "config", settings(traps, "there"))
+    for command in SAMPLE:
+        try:
+            run_guarded(("git", *before, *command.split()[1:]), tmp_path, tmp_path)
+        except Refused:
+            continue
+    assert traps.sprung() == []
+
+
 @pytest.mark.torture
 def test_nothing_runs_for_any_documented_key(model_repository: Path, tmp_path: Path, torture: bool) -> None:
     """One key at a time, so that none hides another: a value that git rejects ends the command at once."""

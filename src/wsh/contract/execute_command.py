@@ -20,7 +20,7 @@ from wsh.contract.yaml_text import to_yaml
 from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
-from wsh.wire.error import CwdNotFound, ProgramNotFound
+from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 from wsh.wire.tool import (
     FORBIDDEN,
     INVALID_REQUEST,
@@ -212,6 +212,8 @@ class ExecuteCommand:
             raise ToolFailure(
                 NOT_FOUND, f"The working directory {cwd!r} does not exist.", hint="Choose an existing folder."
             ) from None
+        except Refused as problem:
+            raise ToolFailure(FORBIDDEN, problem.message, reason="refused") from None
 
     def _record_end(
         self, trace_id: str, argv: tuple[str, ...], cwd: str, started: Started | None, duration_ms: int, ended: str

@@ -2,7 +2,7 @@
 
 A repository's own configuration may name programs: file system monitors, hooks, pagers, filters, diff drivers, gpg,
 ssh, credential helpers. What the user configured globally is kept; what the repository says in those places is
-replaced. Pure: the caller asks git for its settings (`QUERY`, which executes nothing) and passes the answer here.
+replaced. Pure: the caller asks git for its settings (`query`, which executes nothing) and passes the answer here.
 Settings travel as GIT_CONFIG_* variables. A submodule has settings that were not asked for: git stays out of them.
 """
 
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from wsh.git.key import ALWAYS, READING, fold, replacement
 
-QUERY: tuple[str, ...] = ("git", "config", "--list", "--show-scope", "--includes", "-z")
-"""What is configured, and by whom. Executes nothing."""
-INDEX_QUERY: tuple[str, ...] = ("git", "ls-files", "--stage", "--full-name", "-z", ":/")
-"""What is tracked, for commands that `looks_into_submodules` speaks of."""
+_QUERY = ("config", "--list", "--show-scope", "--includes", "-z")
+_INDEX_QUERY = ("ls-files", "--stage", "--full-name", "-z", ":/")
+_TAKE_VALUE = frozenset("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split())
 _TRUSTED_SCOPES = frozenset({b"system", b"global"})
 _OURS = b"command"
 _GITLINK = b"160000 "
@@ -63,19 +62,50 @@ class Guarded:
     env: dict[str, str]
 
 
-def looks_into_submodules(argv: Sequence[str]) -> bool:
+def query(argv: Sequence[str]) -> tuple[str, ...]:
+    """The question what is configured where `argv` goes, and by whom. Executes nothing."""
+    return (*_placed(argv), *_QUERY)
+
+
+def index_query(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """The question what is tracked there, if the answer matters for `argv`."""
+    return (*_placed(argv), *_INDEX_QUERY) if _looks_into_submodules(_split(argv)[1]) else None
+
+
+def _split(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands before the subcommand (`git -C folder`), and the rest."""
+    end = 1
+    while end < len(argv) and argv[end].startswith("-"):
+        end += 2 if argv[end] in _TAKE_VALUE else 1
+    return tuple(argv[:end]), tuple(argv[end:])
+
+
+def _placed(argv: Sequence[str]) -> tuple[str, ...]:
+    """git, and those of its options that say where it goes."""
+    before = list(reversed(_split(argv)[0]))
+    kept = [before.pop()]
+    while before:
+        option = before.pop()
+        if option in _TAKE_VALUE and before:
+            kept += [option, before.pop()]
+        elif option == "--bare" or option.partition("=")[0] in _TAKE_VALUE:
+            kept.append(option)
+    return tuple(kept)
+
+
+def _looks_into_submodules(words: Sequence[str]) -> bool:
     """`describe --dirty` asks every submodule for its state, and no option or setting keeps it from that."""
-    return tuple(argv[1:2]) == ("describe",) and any(word.startswith(("--di", "--b")) for word in argv[2:])
+    return tuple(words[:1]) == ("describe",) and any(word.startswith(("--di", "--b")) for word in words[1:])
 
 
 def guard(argv: Sequence[str], settings: bytes, index: bytes | None = None) -> Guarded:
     """`argv` of git and the variables to run it with.
 
-    `settings` is the answer to QUERY; `index` that to INDEX_QUERY, wanted when `looks_into_submodules`. Raises
-    Unguarded.
+    `settings` is the answer to `query`, `index` that to `index_query`. Raises Unguarded.
     """
-    reading = argv[1] in READING_COMMANDS if len(argv) > 1 else False
-    if looks_into_submodules(argv) and (index is None or _has_gitlinks(index)):
+    before, words = _split(argv)
+    reading = words[0] in READING_COMMANDS if words else False
+    if _looks_into_submodules(words) and (index is None or _has_gitlinks(index)):
         raise Unguarded(
             "describe with --dirty or --broken looks into submodules, whose own configuration could run programs; "
             "leave that option out, or ask git status"
@@ -91,15 +121,14 @@ def guard(argv: Sequence[str], settings: bytes, index: bytes | None = None) -> G
         # A partial clone would fetch what it lacks, by whatever transport its configuration names.
         env["GIT_ALLOW_PROTOCOL"] = ""
         env["GIT_NO_LAZY_FETCH"] = "1"
-    return Guarded(_said(tuple(argv)), env)
+    return Guarded((*before, *_said(words)), env)
 
 
-def _said(argv: tuple[str, ...]) -> tuple[str, ...]:
-    for words, more in _SAID:
-        end = 1 + len(words)
-        if argv[1:end] == words:
-            return (*argv[:end], *more, *argv[end:])
-    return argv
+def _said(words: tuple[str, ...]) -> tuple[str, ...]:
+    for verb, more in _SAID:
+        if words[: len(verb)] == verb:
+            return (*verb, *more, *words[len(verb) :])
+    return words
 
 
 def _has_gitlinks(index: bytes) -> bool:

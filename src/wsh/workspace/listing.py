@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wsh.git.guard import QUERY, Unguarded, guard
+from wsh.git.guard import Unguarded, guard, query
 from wsh.wire.sound import is_sound
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ _SUBMODULE = b"160000"  # the mode of one in git's index
 
 def run_git(root: str, *arguments: str, timeout_s: float = _GIT_TIMEOUT_S) -> bytes | None:
     """What git prints, or None when there is no git, no work tree, or it fails."""
-    settings = _ask(root, QUERY, b"", timeout_s)
-    return None if settings is None else _ask(root, ("git", *arguments), settings, timeout_s)
+    argv = ("git", *arguments)
+    settings = _ask(root, query(argv), b"", timeout_s)
+    return None if settings is None else _ask(root, argv, settings, timeout_s)
 
 
 def _ask(root: str, argv: Sequence[str], settings: bytes, timeout_s: float) -> bytes | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wsh.git.guard import INDEX_QUERY, QUERY, looks_into_submodules
+from wsh.git.guard import index_query, query
 from wsh.policy.launch import minimal_environment, prepare
 from wsh.wire.error import Refused
 
@@ -504,13 +504,11 @@ def run_guarded(argv: tuple[str, ...], cwd: Path, home: Path) -> subprocess.Comp
                 timeout=60,
             )
 
-    asked = execute(QUERY, b"", None)
+    asked = execute(query(argv), b"", None)
     if asked.returncode:
         raise Refused(asked.stderr.decode("utf-8", "replace"))
-    tracked = None
-    if looks_into_submodules(argv):
-        tracked = execute(INDEX_QUERY, asked.stdout, None).stdout
-    return execute(argv, asked.stdout, tracked)
+    tracked = index_query(argv)
+    return execute(argv, asked.stdout, None if tracked is None else execute(tracked, asked.stdout, None).stdout)
 
 
 def documented() -> Iterator[str]:
