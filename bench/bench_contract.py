@@ -6,8 +6,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import uvloop
@@ -21,9 +20,10 @@ from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore
 from wsh.process import Keeper, KeeperOptions
 from wsh.session.output import render_printed
+from wsh.wire.caller import Caller as WireCaller
 from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
-from wsh.wire.tool import Actor, Stream
+from wsh.wire.tool import Stream
 
 ROUNDS = 300
 TRUE = {
@@ -33,14 +33,13 @@ TRUE = {
 }
 
 
+CALLER = WireCaller("agent", "bench", "unix", cwd="/", environ={"ALLOWED_COMMANDS": "true"})
+
+
 @dataclass
 class _Call:
     deadline: float
-    cwd: str = "/"
-    environ: Mapping[str, str] = field(default_factory=lambda: {"ALLOWED_COMMANDS": "true"})
-    caller: str = "bench"
-    actor: Actor = "agent"
-    client: str = "bench"
+    caller: WireCaller = CALLER
     timeout_ms: int = 10_000
 
     def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:

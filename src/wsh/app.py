@@ -352,7 +352,6 @@ class LateRooms:
         from wsh.contract.tool import make_tools
         from wsh.headless import HeadlessRunner
         from wsh.mcp.endpoint import open_door
-        from wsh.mcp.tool.rooms import TerminalRooms
         from wsh.policy.audit import Audit
         from wsh.policy.store import PolicyStore
         from wsh.session.output import render_printed
@@ -393,12 +392,8 @@ class LateRooms:
             workspace.use_transcripts(transcripts)
             workspace.start_watching()
             await transcripts.start()
-            terminal = TerminalRooms(
-                app.registry, app.stages, settings, app.rooms.clients.detach, app.rooms.clients.count
-            )
             tools = [*make_tools(contract, parse_stage(os.environ)), execute.make_tool(), *list_tools(workspace)]
-            endpoint = open_door(terminal, settings, tools)
-            endpoint.door.farewell.append(app.stages.end_leases)
+            endpoint = open_door(app.rooms, tools)
             around.desk = endpoint.door.desk
             app.rooms.list_guests = endpoint.door.list_guests
             await closing.enter_async_context(endpoint.run())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,20 +18,17 @@ from tests.support.waiting import until
 from wsh.contract.execute_command import DESCRIPTION, ENOENT_HINT, ExecuteCommand
 from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
-from wsh.wire.tool import Actor, Stream, ToolFailure, ToolOutcome
+from wsh.wire.tool import Stream, ToolFailure, ToolOutcome
 
 T = TypeVar("T")
 
 
 @dataclass
 class Context:
-    cwd: str
-    environ: Mapping[str, str]
+    caller: Caller
     timeout_ms: int = 20_000
-    caller: str = "caller-1"
-    actor: Actor = "agent"
-    client: str = "test"
     told: list[tuple[str, str]] = field(default_factory=list)
     deadline: float = 0.0
 
@@ -51,7 +48,9 @@ class World:
         return await self.call_within(20_000, command, cwd, **environ)
 
     async def call_within(self, timeout_ms: int, command: str, cwd: str | None = None, **environ: str) -> ToolOutcome:
-        context = Context(str(self.folder), environ, timeout_ms)
+        context = Context(
+            Caller("agent", "caller-1", "token", client="test", cwd=str(self.folder), environ=environ), timeout_ms
+        )
         context.deadline = asyncio.get_running_loop().time() + context.timeout_ms / 1000
         arguments: dict[str, Any] = {"command": command} | ({"cwd": cwd} if cwd is not None else {})
         return await self.service.run(arguments, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from wsh.contract.alias import STAGES, Stage
 from wsh.contract.endpoint import STATUS, handle_terminal
 from wsh.contract.tool import SCHEMA_VERSION, make_tools
 from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import Caller as Connection
+from wsh.mcp.caller import McpClient
 from wsh.mcp.registry import Registry
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 from wsh.wire.tool import ToolOutcome, ToolSpec
 
@@ -33,13 +35,14 @@ async def call(world: World, name: str, arguments: dict[str, Any], request_id: o
     registry = Registry(make_tools(world.contract))
     tool = registry.find_tool(name)
     assert tool is not None
-    connection = Connection("owner-1", "agent", "test client", world.caller.cwd, world.caller.environ)
+    caller = Caller("agent", "tester", "token", connection="owner-1", client="test client")
+    caller = replace(caller, cwd=world.caller.cwd, environ=world.caller.environ)
 
     async def emit(*_: object) -> None:
         return None
 
     desk = CallDesk(queue_size=64, progress_per_second=4)
-    return await desk.serve(tool, arguments, connection, request_id, {}, emit)
+    return await desk.serve(tool, arguments, McpClient(caller), request_id, {}, emit)
 
 
 def test_the_list_has_the_canonical_tool_and_two_adapters_until_the_strict_stage(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from wsh import skills
 from wsh.mcp.registry import Registry
 from wsh.mcp.tool.all import make_terminal_tools
-from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.operation.context import Rooms
 
 NAMES = [
     "wsh:core",
@@ -38,7 +38,7 @@ def test_there_are_nine_guides_in_a_fixed_order() -> None:
 
 @pytest.mark.parametrize("guide", skills.GUIDES, ids=lambda guide: guide.name)
 def test_every_call_in_a_guide_fits_its_tool(guide: skills.Guide) -> None:
-    registry = Registry(make_terminal_tools(cast(TerminalRooms, None)))
+    registry = Registry(make_terminal_tools(cast(Rooms, None)))
     calls = list_calls(skills.read_guide(guide))
     assert len(calls) >= 4, "a guide teaches by examples"
     for name, arguments in calls:
@@ -64,5 +64,5 @@ def test_the_core_guide_names_the_tools_and_no_http_recipe() -> None:
 
 def test_all_tools_are_taught_somewhere() -> None:
     taught = {name for guide in skills.GUIDES for name, _ in list_calls(skills.read_guide(guide))}
-    tools = {spec.name for spec in make_terminal_tools(cast(TerminalRooms, None))}
+    tools = {spec.name for spec in make_terminal_tools(cast(Rooms, None))}
     assert tools <= taught

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.http.talk import talk
-from tests.support.operation.door import Door, HttpDoor, Json, Refusal, WebSocketDoor
+from tests.support.mcp.host import HttpHost
+from tests.support.operation.door import Door, HttpDoor, Json, McpDoor, Refusal, WebSocketDoor
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.http.method import METHODS
+from wsh.mcp.tool.all import TOOLS
 from wsh.operation.catalog import list_operations
 from wsh.wire.place import find_places
 
@@ -48,10 +51,10 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_server_info", _nothing),
     ("get_server_mode", _nothing),
     ("set_server_mode", lambda seen: {"persistent": True}),
-    ("create_session", lambda seen: {"name": seen["session"], "command": "bash --norc --noprofile", "rows": 24}),
+    ("create_session", lambda seen: {"name": seen["session"], "command": "bash --norc --noprofile", "tags": ["door"]}),
     ("list_sessions", _nothing),
     ("get_session", _nothing),
-    ("update_session", lambda seen: {"add_tags": ["door"]}),
+    ("update_session", lambda seen: {"name": seen["session"]}),
     ("resize", lambda seen: {"rows": 30, "cols": 100}),
     ("run_command", lambda seen: {"input": "echo first-$((1+1))", "timeout_ms": 500, "format": "plain"}),
     ("list_commands", _nothing),
@@ -76,6 +79,7 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_focus", _nothing),
     ("unfocus", _nothing),
     ("release_input", _nothing),
+    ("ask_keys", lambda seen: {"unfocus": True}),
     ("delete_overlay", lambda seen: {"id": seen["create_overlay"]["id"]}),
     ("delete_panel", lambda seen: {"id": seen["create_panel"]["id"]}),
     ("clear_overlays", _nothing),
@@ -144,17 +148,31 @@ def _new(tmp_path: Path) -> Json:
     return {"session": f"door{next(_numbers)}", "folder": str(tmp_path)}
 
 
+@contextmanager
+def speaking_mcp(server: RunningServer) -> Iterator[McpDoor]:
+    with HttpHost(f"{server.url}/mcp", server.token) as host:
+        host.initialize()
+        yield McpDoor(host)
+
+
 def test_every_operation_of_http(server: RunningServer, tmp_path: Path) -> None:
-    with talk(server, "/ws/json") as client:
-        taken = _run([HttpDoor(server), WebSocketDoor(client)], _new(tmp_path))
-    assert [name for name, door in taken.items() if door != "HTTP"] == ["batch_update"]
+    with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
+        taken = _run([HttpDoor(server), WebSocketDoor(client), mcp], _new(tmp_path))
+    assert [name for name, door in taken.items() if door != "HTTP"] == ["batch_update", "ask_keys"]
 
 
 def test_every_operation_of_the_websocket(server: RunningServer, tmp_path: Path) -> None:
-    with talk(server, "/ws/json") as client:
-        taken = _run([WebSocketDoor(client), HttpDoor(server)], _new(tmp_path))
+    with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
+        taken = _run([WebSocketDoor(client), HttpDoor(server), mcp], _new(tmp_path))
     named = {method.operation.name for method in METHODS.values() if method.operation is not None}
     assert {name for name, door in taken.items() if door == "WebSocket"} == named
+
+
+def test_every_operation_of_mcp(server: RunningServer, tmp_path: Path) -> None:
+    with speaking_mcp(server) as mcp, talk(server, "/ws/json") as client:
+        taken = _run([mcp, HttpDoor(server), WebSocketDoor(client)], _new(tmp_path))
+    called = {operation.name for tool in TOOLS for operation in tool.calls}
+    assert {name for name, door in taken.items() if door == "MCP"} == called
 
 
 @pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.who == "owner"])

@@ -166,7 +166,7 @@ class ExecuteCommand:
             self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
 
     def _decide(self, command: str, cwd: str | None, ctx: CallContext, trace_id: str) -> tuple[tuple[str, ...], str]:
-        gate = ExecGate.from_environment(ctx.environ)
+        gate = ExecGate.from_environment(ctx.caller.environ)
         argv: tuple[str, ...] | None = None
         folder: str | None = None
         found: tuple[RiskReason, ...] = ()
@@ -175,7 +175,7 @@ class ExecuteCommand:
             argv = split_command(command)
             # The name first: a caller that may run nothing learns nothing about folders.
             check_program(gate, argv, None, self.home)
-            folder = resolve_cwd(gate, cwd, ctx.cwd)
+            folder = resolve_cwd(gate, cwd, ctx.caller.cwd)
             found = check_program(gate, argv, folder, self.home)
         except GateRefusal as problem:
             refusal = problem
@@ -190,9 +190,11 @@ class ExecuteCommand:
             argv=(argv,) if argv else (),
             risk_reasons=found,
         )
-        request = Request(actor=ctx.caller, argv=argv, command=None if argv else command, cwd=folder or cwd)
+        request = Request(actor=ctx.caller.id, argv=argv, command=None if argv else command, cwd=folder or cwd)
         # A decision that leaves no trail is no decision: if this fails, nothing runs.
-        entry = describe_decision(request, verdict, trace_id=trace_id, tool=NAME, role=ctx.actor, client=ctx.client)
+        entry = describe_decision(
+            request, verdict, trace_id=trace_id, tool=NAME, role=ctx.caller.role, client=ctx.caller.client
+        )
         self.trail.append(entry)
         if refusal is not None:
             raise ToolFailure(_CODES[refusal.fault], refusal.message, hint=refusal.hint, reason=refusal.reason)

@@ -80,7 +80,8 @@ def _accepts_legacy(environ: Mapping[str, str]) -> bool:
 
 def _run(contract: Contract, name: Tool) -> Callable[[dict[str, Any], CallContext], Coroutine[Any, Any, ToolOutcome]]:
     async def run(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
-        caller = Caller(ctx.caller, ctx.actor, ctx.client, ctx.cwd, ctx.environ)
+        by = ctx.caller
+        caller = Caller(by.id, by.role, by.client, by.cwd, by.environ)
         answer = await contract.handle(arguments, caller, name)
         return ToolOutcome(answer.payload, is_error=not answer.ok)
 

@@ -132,7 +132,7 @@ METHODS: dict[str, Method] = {
         call_by_name(mode.exit_alt_screen),
         call_by_name(session.create_session, server_only=True),
         call_by_name(session.list_sessions, server_only=True),
-        call_by_name(session.kill_session, params=NameParams, server_only=True),
+        call_by_name(session.kill_session, params=NameParams, shows=Nothing, server_only=True),
         call_by_name(session.detach_session, params=NameParams, server_only=True),
         call_by_name(session.update_session, "rename_session", params=RenameParams, spell=_rename, server_only=True),
         call_by_name(session.update_session, server_only=True),

@@ -51,7 +51,7 @@ ROUTES: tuple[Route, ...] = (
     offer("POST", "/sessions", session.create_session, "sessions", status=201),
     offer("GET", _ONE, session.get_session, "sessions"),
     offer("PATCH", _ONE, session.update_session, "sessions"),
-    offer("DELETE", _ONE, session.kill_session, "sessions"),
+    offer("DELETE", _ONE, session.kill_session, "sessions", shows=None),
     offer("POST", f"{_ONE}/detach", session.detach_session, "sessions", shows=None),
     offer("POST", f"{_ONE}/input", input.send_input, "sessions", raw="data", shows=None),
     offer("POST", f"{_ONE}/keys", input.send_keys, "sessions", shows=None),

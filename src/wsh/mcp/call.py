@@ -16,13 +16,14 @@ from typing import Any
 import anyio
 
 from wsh.mcp import error
-from wsh.mcp.caller import Caller
+from wsh.mcp.caller import McpClient
 from wsh.mcp.progress import Emit, Progress
 from wsh.mcp.registry import Tool
 from wsh.wire import jsonrpc
 from wsh.wire import tool as word
+from wsh.wire.caller import Caller
 from wsh.wire.jsonrpc import canonical_id
-from wsh.wire.tool import Actor, Stream, ToolFailure, ToolOutcome
+from wsh.wire.tool import Stream, ToolFailure, ToolOutcome
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Call:
     """One call under way; the context that its tool sees."""
 
     tool: Tool
-    from_caller: Caller
+    client: McpClient
     request_id: object
     timeout_ms: int
     deadline: float
@@ -45,24 +46,8 @@ class Call:
     task: asyncio.Task[ToolOutcome] | None = field(default=None, repr=False)
 
     @property
-    def caller(self) -> str:
-        return self.from_caller.owner
-
-    @property
-    def actor(self) -> Actor:
-        return self.from_caller.actor
-
-    @property
-    def client(self) -> str:
-        return self.from_caller.client
-
-    @property
-    def cwd(self) -> str:
-        return self.from_caller.cwd
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        return self.from_caller.environ
+    def caller(self) -> Caller:
+        return self.client.caller
 
     def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
         self.reporter.report(message, stream=stream, phase=phase)
@@ -101,7 +86,7 @@ class CallDesk:
         self,
         tool: Tool,
         arguments: dict[str, Any],
-        caller: Caller,
+        client: McpClient,
         request_id: object,
         meta: Mapping[str, Any],
         emit: Emit,
@@ -131,14 +116,14 @@ class CallDesk:
             self._per_second,
         )
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        call = Call(tool, caller, request_id, timeout_ms, deadline, reporter)
+        call = Call(tool, client, request_id, timeout_ms, deadline, reporter)
         return await self._run(call, lambda: spec.run(arguments, call))
 
     async def _run(self, call: Call, start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         spec = call.tool.spec
-        key = (call.caller, canonical_id(call.request_id) or "")
+        key = (call.caller.id, canonical_id(call.request_id) or "")
         siblings = self._calls.setdefault(key, [])
-        if siblings and call.from_caller.exclusive:
+        if siblings and call.client.exclusive:
             raise error.RpcFailure(
                 jsonrpc.INVALID_REQUEST,
                 f"The request id {call.request_id!r} is in use by a call that is under way.",
@@ -189,7 +174,9 @@ async def _stop(call: Call) -> None:
             task.cancel()
             await asyncio.wait({task}, timeout=CLEANUP_S)
     if not task.done():
-        log.warning("%s (%s) did not end within %.0f s of being stopped", call.tool.spec.name, call.caller, CLEANUP_S)
+        log.warning(
+            "%s (%s) did not end within %.0f s of being stopped", call.tool.spec.name, call.caller.id, CLEANUP_S
+        )
     elif not task.cancelled() and task.exception() is not None:
         log.debug("%s failed while it was stopped", call.tool.spec.name, exc_info=task.exception())
 

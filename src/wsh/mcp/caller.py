@@ -1,4 +1,4 @@
-"""Who is calling: identity from the transport, surroundings from the connection.
+"""Who is calling: proved by the HTTP door, with the surroundings of the connection.
 
 Ownership of what calls make, and the scope in which request ids mean something, hang on it: an MCP session (legacy
 HTTP), a stdio connection, or a token (modern HTTP, which has no connection).
@@ -12,29 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wsh.mcp.registry import parse_toolsets
-from wsh.wire.tool import FAMILIES, Actor, Family
+from wsh.wire.caller import Caller
+from wsh.wire.tool import FAMILIES, Family
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 MAX_CONNECTION_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Identity:
-    """What the HTTP door established before the request came here."""
+class McpClient:
+    """Who calls, and what hangs on the connection alone."""
 
-    name: str
-    actor: Actor
-    local: bool = False
-    """Over the unix socket, with peer credentials checked."""
-
-
-@dataclass(frozen=True)
-class Caller:
-    owner: str
-    actor: Actor
-    client: str
-    cwd: str
-    environ: Mapping[str, str]
+    caller: Caller
     toolsets: tuple[Family, ...] = FAMILIES
     exclusive: bool = True
     """Whether request ids are this caller's alone; one token may be used by several clients at once."""

@@ -20,19 +20,18 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import Identity, Surroundings
+from wsh.mcp.caller import Surroundings
 from wsh.mcp.hook import CANCEL_ANSWER, end_longest_idle
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, parse_toolsets
 from wsh.mcp.resource import ResourceShelf
-from wsh.mcp.server import IDENTITY_KEY, MODERN_VERSION, Door, Guest, build_server
+from wsh.mcp.server import CALLER_KEY, MODERN_VERSION, Door, Guest, build_server
 from wsh.mcp.source import SessionSource
 from wsh.mcp.stdio import StdioLink, serve_link
 from wsh.mcp.tool.all import make_terminal_tools
-from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.operation.context import Rooms
 from wsh.wire import jsonrpc
 from wsh.wire.caller import Caller
-from wsh.wire.setting import Settings
 from wsh.wire.tool import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class McpEndpoint:
     def __init__(
         self,
         door: Door,
-        identify: Callable[[Scope], Identity],
+        identify: Callable[[Scope], Caller],
         *,
         idle_sessions: int = 64,
         session_idle_s: float = 1800,
@@ -86,18 +85,18 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # httptools keeps trailing blanks of header values.
         headers = [(key, value.strip(b" \t")) for key, value in scope["headers"]]
-        identity = self._identify(scope)
-        user = AuthenticatedUser(AccessToken(token="-", client_id=identity.name, scopes=[]))
-        scope = {**scope, "headers": headers, IDENTITY_KEY: identity, "user": user}
+        caller = self._identify(scope)
+        user = AuthenticatedUser(AccessToken(token="-", client_id=caller.id, scopes=[]))
+        scope = {**scope, "headers": headers, CALLER_KEY: caller, "user": user}
         send = _polished(send)
         if scope["path"].rstrip("/").endswith("/stdio"):
-            await self._serve_stdio(scope, identity, receive, send)
+            await self._serve_stdio(scope, caller, receive, send)
         elif scope["method"] == "POST" and dict(headers).get(b"content-type", b"").startswith(b"application/json"):
-            await self._serve_post(scope, identity, receive, send)
+            await self._serve_post(scope, caller, receive, send)
         else:
             await self._manager.handle_request(scope, receive, send)
 
-    async def _serve_post(self, scope: Scope, identity: Identity, receive: Receive, send: Send) -> None:
+    async def _serve_post(self, scope: Scope, caller: Caller, receive: Receive, send: Send) -> None:
         body = await _read_body(receive)
         if isinstance(body, jsonrpc.BadMessage):
             await _refuse(413, body, scope, receive, send)
@@ -109,7 +108,7 @@ class McpEndpoint:
         version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
         if read.is_notification and read.method == "$/cancelRequest" and version == MODERN_VERSION:
             # The SDK drops notifications of this era: it knows no connection that they could belong to. A token is one.
-            self.door.desk.cancel(f"token:{identity.name}", read.params.get("id"))
+            self.door.desk.cancel(f"token:{caller.id}", read.params.get("id"))
             await Response(status_code=202)(scope, receive, send)
             return
         if read.method == "initialize":
@@ -120,8 +119,10 @@ class McpEndpoint:
             scope = {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
         await self._manager.handle_request(scope, _replay(body, receive), send)
 
-    async def _serve_stdio(self, scope: Scope, identity: Identity, receive: Receive, send: Send) -> None:
-        refusal = 404 if not identity.local else 405 if scope["method"] != "POST" else 503 if self._closing else None
+    async def _serve_stdio(self, scope: Scope, caller: Caller, receive: Receive, send: Send) -> None:
+        refusal = (
+            404 if caller.proof != "unix" else 405 if scope["method"] != "POST" else 503 if self._closing else None
+        )
         if refusal is not None:
             await Response(status_code=refusal)(scope, receive, send)
             return
@@ -130,11 +131,11 @@ class McpEndpoint:
         def opened(link: StdioLink) -> None:
             here.append(link)
             self.links.add(link)
-            self.door.guests[f"stdio:{link.surroundings.id}"] = Guest(identity, "mcp-stdio")
+            self.door.guests[f"stdio:{link.surroundings.id}"] = Guest(caller, "mcp-stdio")
             self.on_links_changed(len(self.links))
 
         # A task of its own: the end of the server cancels it, and the SDK's scopes stay in one task.
-        task = asyncio.ensure_future(serve_link(self.server, identity, self.door.home, receive, send, opened))
+        task = asyncio.ensure_future(serve_link(self.server, caller, self.door.home, receive, send, opened))
         self._tasks.add(task)
         try:
             await asyncio.wait({task})
@@ -154,14 +155,15 @@ class McpEndpoint:
                 self.on_links_changed(len(self.links))
 
 
-def identify(scope: Scope) -> Identity:
+def identify(scope: Scope) -> Caller:
     """Whom the gateway let in."""
     caller: Caller = scope["state"]["caller"]
-    return Identity(caller.id, caller.role, local=caller.proof == "unix")
+    return caller
 
 
-def open_door(rooms: TerminalRooms, settings: Settings, more: Iterable[ToolSpec] = ()) -> McpEndpoint:
+def open_door(rooms: Rooms, more: Iterable[ToolSpec] = ()) -> McpEndpoint:
     """The whole MCP door over these rooms, with the tools that other rooms declare. Enter its `run` to serve."""
+    settings = rooms.settings
     toolsets = parse_toolsets(settings.get_list("mcp.toolsets"))
     door = Door(
         Registry([*make_terminal_tools(rooms), *more]),
@@ -174,7 +176,7 @@ def open_door(rooms: TerminalRooms, settings: Settings, more: Iterable[ToolSpec]
         PromptShelf(),
         fixtures=os.environ.get("WSH_CONFORMANCE_FIXTURES") == "1",
     )
-    door.farewell.append(rooms.forget_owner)
+    door.farewell += [rooms.marks.forget_owner, rooms.stages.end_leases]
     return McpEndpoint(
         door,
         identify,

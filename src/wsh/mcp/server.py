@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, cast
 
 import mcp_types as types
@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from wsh.mcp import error
 from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import Caller, Identity, Surroundings
+from wsh.mcp.caller import McpClient, Surroundings
 from wsh.mcp.hook import (
     CancelParams,
     Context,
@@ -34,13 +34,14 @@ from wsh.mcp.hook import (
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, to_json
 from wsh.mcp.resource import ResourceShelf
+from wsh.wire.caller import Caller
 from wsh.wire.sound import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
 from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
 
-IDENTITY_KEY = "wsh.identity"
+CALLER_KEY = "wsh.caller"
 MODERN_VERSION = "2026-07-28"
 
 INSTRUCTIONS = (
@@ -60,14 +61,14 @@ class Link(Protocol):
     def surroundings(self) -> Surroundings: ...
 
     @property
-    def identity(self) -> Identity: ...
+    def caller(self) -> Caller: ...
 
 
 @dataclass
 class Guest:
     """A connected client, for whoever looks after the server. `client` is what it calls itself."""
 
-    identity: Identity
+    caller: Caller
     kind: Literal["mcp-stdio", "mcp-http"]
     since: float = field(default_factory=time.time)
     client: str = ""
@@ -93,8 +94,8 @@ class Door:
         return [
             {
                 "session": None,
-                "role": guest.identity.actor,
-                "name": guest.identity.name,
+                "role": guest.caller.role,
+                "name": guest.caller.id,
                 "manner": "mcp",
                 "kind": guest.kind,
                 "client": guest.client or None,
@@ -103,22 +104,26 @@ class Door:
             for guest in self.guests.values()
         ]
 
-    def find_caller(self, ctx: Context) -> Caller:
+    def find_client(self, ctx: Context) -> McpClient:
         params = ctx.session.client_params
         client = params.client_info.name[:128] if params is not None else ""
         if not isinstance(ctx.request, Request):
             link: Link = cast(Link, ctx.request)
             there = link.surroundings
             owner = f"stdio:{there.id}"
-            self._name_guest(owner, client)
-            return Caller(owner, link.identity.actor, client, there.cwd, there.environ, there.toolsets)
-        identity: Identity = ctx.request.scope[IDENTITY_KEY]
+            return self._make_client(link.caller, owner, client, there)
+        caller: Caller = ctx.request.scope[CALLER_KEY]
         session = get_connection(ctx).session_id
         modern = ctx.protocol_version == MODERN_VERSION
-        owner = f"token:{identity.name}" if modern or session is None else f"mcp:{session}"
+        owner = f"token:{caller.id}" if modern or session is None else f"mcp:{session}"
+        return self._make_client(caller, owner, client, self.home, exclusive=not modern)
+
+    def _make_client(
+        self, caller: Caller, owner: str, client: str, there: Surroundings, *, exclusive: bool = True
+    ) -> McpClient:
         self._name_guest(owner, client)
-        home = self.home
-        return Caller(owner, identity.actor, client, home.cwd, home.environ, home.toolsets, exclusive=not modern)
+        caller = replace(caller, connection=owner, client=client, for_model=True, cwd=there.cwd, environ=there.environ)
+        return McpClient(caller, there.toolsets, exclusive)
 
     def _name_guest(self, owner: str, client: str) -> None:
         guest = self.guests.get(owner)
@@ -152,15 +157,15 @@ def build_server(door: Door) -> WshServer:
     registry, desk = door.registry, door.desk
 
     async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-        caller = door.find_caller(ctx)
-        tools = registry.list_tools(caller.toolsets, caller.environ)
+        client = door.find_client(ctx)
+        tools = registry.list_tools(client.toolsets, client.caller.environ)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.definition) for tool in tools])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = door.find_caller(ctx)
-        tool = registry.find_tool(params.name, caller.toolsets)
+        client = door.find_client(ctx)
+        tool = registry.find_tool(params.name, client.toolsets)
         if tool is None:
-            raise error.unknown_tool(params.name, registry.find_near(params.name, caller.toolsets))
+            raise error.unknown_tool(params.name, registry.find_near(params.name, client.toolsets))
         meta: dict[str, Any] = dict(ctx.meta or {})
         raw = (ctx.params or {}).get("_meta")
         if isinstance(raw, dict):
@@ -170,7 +175,7 @@ def build_server(door: Door) -> WshServer:
             await send_progress(ctx, fields)
 
         arguments = params.arguments or {}
-        return to_result(await desk.serve(tool, arguments, caller, ctx.request_id, meta, emit))
+        return to_result(await desk.serve(tool, arguments, client, ctx.request_id, meta, emit))
 
     async def list_prompts(ctx: Context, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=door.prompts.list_prompts())
@@ -205,22 +210,22 @@ def build_server(door: Door) -> WshServer:
         return types.CompleteResult(completion=shown)
 
     async def cancel(ctx: Context, params: CancelParams) -> None:
-        desk.cancel(door.find_caller(ctx).owner, params.id)
+        desk.cancel(door.find_client(ctx).caller.id, params.id)
 
     async def cancel_by_request(ctx: Context, params: CancelParams) -> types.EmptyResult:
         """Some clients give every message an id; theirs is answered, and the call itself as always."""
-        desk.cancel(door.find_caller(ctx).owner, params.id)
+        desk.cancel(door.find_client(ctx).caller.id, params.id)
         return types.EmptyResult()
 
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
         if ctx.protocol_version != MODERN_VERSION:
             door.resources.greet(ctx)
-            door.find_caller(ctx)
+            door.find_client(ctx)
             if isinstance(ctx.request, Request):  # a stdio connection says farewell itself
-                identity: Identity = ctx.request.scope[IDENTITY_KEY]
+                caller: Caller = ctx.request.scope[CALLER_KEY]
                 owner = f"mcp:{get_connection(ctx).session_id}"
-                door.guests[owner] = Guest(identity, "mcp-http")
-                assert door.find_caller(ctx).owner == owner
+                door.guests[owner] = Guest(caller, "mcp-http")
+                assert door.find_client(ctx).caller.id == owner
                 call_at_end(ctx, lambda: door.say_farewell(owner))
 
     server = WshServer(

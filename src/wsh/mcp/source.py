@@ -9,7 +9,8 @@ from typing import Any
 from wsh.mcp.error import RpcFailure
 from wsh.mcp.registry import to_json
 from wsh.mcp.resource import SESSIONS_URI, ResourceShelf
-from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.mcp.tool.show import show_session, show_state
+from wsh.operation.context import Rooms
 from wsh.session.command import Command
 from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
@@ -32,7 +33,7 @@ _SHOWN = (
 
 
 class SessionSource:
-    def __init__(self, rooms: TerminalRooms) -> None:
+    def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
         self._stops: dict[str, Callable[[], None]] = {}
 
@@ -40,15 +41,14 @@ class SessionSource:
         return [session.name for session in self._rooms.registry.list_sessions()]
 
     def read_sessions(self) -> str:
-        return to_json([self._rooms.describe(session) for session in self._rooms.registry.list_sessions()])
+        return to_json([show_session(self._rooms, session) for session in self._rooms.registry.list_sessions()])
 
     async def read_view(self, name: str, view: str) -> str:
         session = self._rooms.registry.get_session(name)
         if view == "screen":
-            return to_json(self._rooms.describe_screen(session, "styled"))
+            return to_json(self._rooms.stages.read_screen(session, "styled") | show_state(session))
         if view == "scrollback":
-            page = self._rooms.read_scrollback(session, offset=0, limit=100, since_line=None, format="styled")
-            return to_json(page)
+            return to_json(session.terminal.scrollback(0, 100, styled=True).to_wire())
         if view == "commands":
             return to_json([describe_command(command) for command in session.list_commands()])
         return to_json(await self._read_command(session, view.removeprefix("commands/")))
@@ -73,7 +73,7 @@ class SessionSource:
                 self._follow(event.session, shelf)
             elif isinstance(event, SessionDestroyed):
                 self._stops.pop(event.sid, lambda: None)()
-                self._rooms.forget_session(event.sid)
+                self._rooms.marks.forget_session(event.sid)
             shelf.note_list()
 
         stop = registry.lifecycle.add(on_lifecycle)

@@ -22,9 +22,10 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 from starlette.types import Receive, Send
 
-from wsh.mcp.caller import MAX_CONNECTION_BYTES, Identity, Surroundings
+from wsh.mcp.caller import MAX_CONNECTION_BYTES, Surroundings
 from wsh.mcp.hook import WshServer
 from wsh.wire import jsonrpc
+from wsh.wire.caller import Caller
 from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ log = logging.getLogger(__name__)
 class StdioLink:
     """A connection under way. Messages that arrive by it carry it as their request context."""
 
-    def __init__(self, identity: Identity, surroundings: Surroundings, send: Send) -> None:
-        self.identity = identity
+    def __init__(self, caller: Caller, surroundings: Surroundings, send: Send) -> None:
+        self.caller = caller
         self.surroundings = surroundings
         self._send = send
         self._lock = asyncio.Lock()
@@ -203,7 +204,7 @@ async def read_greeting(lines: AsyncIterator[bytes | None], home: Surroundings) 
 
 async def serve_link(
     server: WshServer,
-    identity: Identity,
+    caller: Caller,
     home: Surroundings,
     receive: Receive,
     send: Send,
@@ -219,7 +220,7 @@ async def serve_link(
         answer = jsonrpc.dump({"wsh": {"refused": str(refusal)}})
         await send({"type": "http.response.body", "body": answer, "more_body": False})
         return
-    link = StdioLink(identity, surroundings, send)
+    link = StdioLink(caller, surroundings, send)
     await link.write(jsonrpc.dump({"wsh": {"version": VERSION}}))
     opened(link)
     await serve_dual_era_loop(

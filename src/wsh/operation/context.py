@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from wsh.operation.late import Late
+from wsh.operation.mark import Marks
 from wsh.session.presence import Clients
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -72,6 +73,7 @@ class Rooms:
     registry: SessionRegistry
     contract: Late[Contract]
     workspace: Late[WorkspaceService]
+    marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from pydantic import Field
@@ -25,6 +26,11 @@ class ListParams(Model):
 class Detached(Shown):
     detached: int
     """How many clients were sent away."""
+
+
+class Killed(Shown):
+    survivors: list[int]
+    """Processes that could not be killed."""
 
 
 def describe(rooms: Rooms, session: Session) -> Json:
@@ -82,14 +88,21 @@ async def create_session(context: Context, params: SessionCreate) -> Annotated[J
         command=params.command,
         rows=params.rows,
         cols=params.cols,
-        cwd=params.cwd,
+        cwd=_resolve(caller.cwd, params.cwd),
         env=params.env or {},
         tags=tuple(params.tags or ()),
         actor=caller.actor,
-        keep=caller.is_owner,
-        agent_defaults=not caller.is_owner and rooms.settings.get_bool("session.agent_defaults"),
+        keep=caller.is_owner and not caller.for_model,
+        agent_defaults=(caller.for_model or not caller.is_owner) and rooms.settings.get_bool("session.agent_defaults"),
     )
     return describe(rooms, await rooms.registry.open_session(spec))
+
+
+def _resolve(base: str, cwd: str | None) -> str | None:
+    """A folder as the caller means it: relative to theirs, where that is known."""
+    if not base:
+        return cwd
+    return base if cwd is None else os.path.join(base, os.path.expanduser(cwd))
 
 
 @operation(manner="reads", errors=_ONE)
@@ -117,9 +130,10 @@ async def update_session(on: OnSession, params: SessionPatch) -> Annotated[Json,
 
 
 @operation(errors=_ONE)
-async def kill_session(on: OnSession) -> None:
+async def kill_session(on: OnSession) -> Killed:
     """Kill its whole tree and forget it."""
-    await on.rooms.registry.kill(on.session.name)
+    report = await on.rooms.registry.destroy(on.session)
+    return Killed(survivors=[pid for pid, _ in report.survivors])
 
 
 @operation(errors=_ONE)

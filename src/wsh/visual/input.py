@@ -53,6 +53,8 @@ class InputControl:
         self.owner: str | None = None
         """Who captured; None in passthrough."""
         self.focused: str | None = None
+        self._readers: dict[str, int] = {}
+        """Up to where each who captured has read the events."""
         self._events: deque[InputEvent] = deque(maxlen=KEPT_EVENTS)
         self._next_seq = 1
         self._news = asyncio.Event()
@@ -70,6 +72,10 @@ class InputControl:
         """Divert people's keys to events, for `owner`. Capturing again is no change; another's capture is a conflict."""
         if self.owner not in (None, owner):
             raise InputCaptured(str(self.owner))
+        self._readers.setdefault(owner, self._next_seq)
+        self._begin(owner)
+
+    def _begin(self, owner: str) -> None:
         if self.owner is None:
             self.owner = owner
             self._tell(ModeChanged("capture", owner))
@@ -87,13 +93,14 @@ class InputControl:
 
     def end_lease(self, owner: str) -> None:
         """`owner` is gone."""
+        self._readers.pop(owner, None)
         if self.owner == owner:
             self._end()
 
     def toggle(self, viewer: str) -> CaptureMode:
         """A person pressed the key that starts and ends a capture by hand."""
         if self.owner is None:
-            self.capture(viewer)
+            self._begin(viewer)
         else:
             self._end()
         return self.mode
@@ -113,6 +120,22 @@ class InputControl:
         news.set()
         self._tell(event)
         return event
+
+    def find_mark(self, owner: str) -> int | None:
+        """The first event that `owner` has not read; None for who has captured nothing, or has read to the end of it."""
+        return self._readers.get(owner)
+
+    def take_events(self, owner: str) -> tuple[list[InputEvent], int]:
+        """What came for `owner` since it last asked, and how many events were dropped unread."""
+        mark = self._readers.get(owner)
+        if mark is None:
+            return [], 0
+        events, following, dropped = self.read_events(mark)
+        if self.owner == owner:
+            self._readers[owner] = following
+        else:
+            del self._readers[owner]
+        return events, dropped
 
     def read_events(self, since: int, limit: int = KEPT_EVENTS) -> tuple[list[InputEvent], int, int]:
         """Events numbered from `since` on: themselves, the number to go on from, and how many were dropped unread."""

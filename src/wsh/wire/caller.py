@@ -38,6 +38,8 @@ class Caller:
     """The connection that owns what its calls make, where there is one; else the holder of the token owns it."""
     client: str = ""
     """The calling program's own name for itself; untrusted, for people to read."""
+    for_model: bool = False
+    """Whether the calls are a model's, whoever's token they carry."""
     cwd: str = ""
     """Where the connection works."""
     environ: Mapping[str, str] = field(default_factory=dict, hash=False)

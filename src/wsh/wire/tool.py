@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from wsh.wire.caller import Caller
+
 Family: TypeAlias = Literal["terminal", "contract", "exec", "workspace"]
 FAMILIES: tuple[Family, ...] = ("terminal", "contract", "exec", "workspace")
 Stream: TypeAlias = Literal["info", "stderr", "stdout", "debug"]
-Actor: TypeAlias = Literal["agent", "owner"]
 
 # The public codes of failures; a new one is a change of the contract (schemaVersion rises).
 INVALID_REQUEST = "INVALID_REQUEST"
@@ -109,23 +110,8 @@ class CallContext(Protocol):
     """What a call knows about its caller, and the two things it may ask of the door."""
 
     @property
-    def caller(self) -> str:
-        """Who owns what this call makes: the MCP session, the stdio connection, or the token. Opaque and stable."""
-
-    @property
-    def actor(self) -> Actor: ...
-
-    @property
-    def client(self) -> str:
-        """The calling program's own name for itself (untrusted, for people to read), or ''."""
-
-    @property
-    def cwd(self) -> str:
-        """Default working directory: that of `wsh mcp`, or the server's over plain HTTP."""
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The ALLOWED_*, PM_* and WSH_* variables that govern this connection."""
+    def caller(self) -> Caller:
+        """Its `id` is that of the MCP session, the stdio connection or the token; its `cwd` that of `wsh mcp` or the server."""
 
     @property
     def timeout_ms(self) -> int:

@@ -56,7 +56,7 @@ def list_tools(service: WorkspaceService) -> list[ToolSpec]:
 
 def _runner(service: WorkspaceService, name: str) -> Any:
     async def run(arguments: Arguments, call: CallContext) -> ToolOutcome:
-        context = ToolContext(call.cwd, lambda message, phase: call.progress(message, phase=phase))
+        context = ToolContext(call.caller.cwd, lambda message, phase: call.progress(message, phase=phase))
         return ToolOutcome(await perform(service, name, arguments, context))
 
     return run

@@ -18,12 +18,13 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import Identity, Surroundings
+from wsh.mcp.caller import Surroundings
 from wsh.mcp.endpoint import McpEndpoint
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry
 from wsh.mcp.resource import ResourceShelf
 from wsh.mcp.server import Door
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.tool import CallContext, Family, ToolOutcome, ToolSpec
 
@@ -64,7 +65,9 @@ class Shelf:
 
 def make_tools(log: Log) -> list[ToolSpec]:
     async def echo(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
-        return ToolOutcome({"text": arguments["text"], "caller": ctx.caller, "cwd": ctx.cwd, "env": dict(ctx.environ)})
+        return ToolOutcome(
+            {"text": arguments["text"], "caller": ctx.caller.id, "cwd": ctx.caller.cwd, "env": dict(ctx.caller.environ)}
+        )
 
     async def slow(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         key = str(arguments.get("key", ""))
@@ -205,5 +208,5 @@ def serve(
         places.socket.unlink(missing_ok=True)
 
 
-def _identify(scope: Scope) -> Identity:
-    return Identity("tester", "agent", local=scope["server"][1] is None)
+def _identify(scope: Scope) -> Caller:
+    return Caller("agent", "tester", "unix" if scope["server"][1] is None else "token")

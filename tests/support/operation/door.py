@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 from urllib.parse import quote, urlencode
 
+import jsonschema
 from pydantic import TypeAdapter
 
 from tests.support.http.talk import Talk
+from tests.support.mcp.host import HttpHost
 from tests.support.serving import RunningServer
 from wsh.http.method import METHODS, Method
 from wsh.http.operation_route import ROUTES
@@ -16,6 +19,7 @@ from wsh.http.route import Route
 from wsh.operation.operation import Operation
 
 Json = dict[str, Any]
+Spelling = Callable[[Json], tuple[str, Json]]
 
 
 class Refusal(Exception):
@@ -107,6 +111,54 @@ class WebSocketDoor:
             assert answer["result"] == {}
             return None
         return check(operation.result if method.shows is None else method.shows, answer["result"])
+
+
+def _element(kind: str) -> dict[str, Spelling]:
+    return {
+        f"create_{kind}": lambda params: (f"wsh_{kind}", params),
+        f"list_{kind}s": lambda params: (f"wsh_{kind}", {"list": True}),
+        f"patch_{kind}": lambda params: (f"wsh_{kind}", params),
+        f"delete_{kind}": lambda params: (f"wsh_remove_{kind}", params),
+        f"clear_{kind}s": lambda params: (f"wsh_remove_{kind}", {}),
+    }
+
+
+SPELLINGS: dict[str, Spelling] = {
+    "create_session": lambda params: ("wsh_create_session", params),
+    "list_sessions": lambda params: ("wsh_list_sessions", params),
+    "get_session": lambda params: ("wsh_list_sessions", params),
+    "update_session": lambda params: ("wsh_manage_session", {"action": "rename", "new_name": params["name"]}),
+    "kill_session": lambda params: ("wsh_manage_session", {"action": "kill"}),
+    "detach_session": lambda params: ("wsh_manage_session", {"action": "detach"}),
+    **_element("overlay"),
+    **_element("panel"),
+    "ask_keys": lambda params: ("wsh_input_mode", params),
+    "get_screen_mode": lambda params: ("wsh_screen_mode", {}),
+    "enter_alt_screen": lambda params: ("wsh_screen_mode", {"action": "enter_alt"}),
+    "exit_alt_screen": lambda params: ("wsh_screen_mode", {"action": "exit_alt"}),
+}
+"""Which tool, with which arguments, is a call of each operation that MCP shows."""
+
+
+class McpDoor:
+    name = "MCP"
+
+    def __init__(self, host: HttpHost) -> None:
+        self._host = host
+        self._tools = {tool["name"]: tool for tool in host.request("tools/list")["result"]["tools"]}
+
+    def shows(self, operation: Operation) -> bool:
+        return operation.name in SPELLINGS
+
+    def call(self, operation: Operation, session: str, params: Json) -> Any:
+        tool, arguments = SPELLINGS[operation.name](params)
+        if operation.on_session:
+            arguments = {"session": session, **arguments}
+        answer = self._host.request("tools/call", {"name": tool, "arguments": arguments})
+        assert "result" in answer and not answer["result"].get("isError"), answer
+        found = answer["result"]["structuredContent"]
+        jsonschema.validate(found, self._tools[tool]["outputSchema"])
+        return found
 
 
 def check(described: object, found: Any) -> Any:

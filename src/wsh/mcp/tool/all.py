@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from wsh.mcp.tool.control import make_control_tools
+from wsh.mcp.tool import control, session, visual
 from wsh.mcp.tool.rooms import TerminalRooms
-from wsh.mcp.tool.session import make_session_tools
 from wsh.mcp.tool.terminal import make_terminal_io_tools
-from wsh.mcp.tool.visual import make_visual_tools
+from wsh.operation.context import Rooms
 from wsh.wire.tool import ToolSpec
 
+TOOLS = (*session.TOOLS, *visual.TOOLS, *control.TOOLS)
 
-def make_terminal_tools(rooms: TerminalRooms) -> list[ToolSpec]:
-    return [
-        *make_session_tools(rooms),
-        *make_terminal_io_tools(rooms),
-        *make_visual_tools(rooms),
-        *make_control_tools(rooms),
-    ]
+
+def make_terminal_tools(rooms: Rooms) -> list[ToolSpec]:
+    tools = [tool.bind(rooms) for tool in TOOLS]
+    at = len(session.TOOLS)
+    return [*tools[:at], *make_terminal_io_tools(TerminalRooms(rooms)), *tools[at:]]

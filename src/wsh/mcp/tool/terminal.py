@@ -7,7 +7,8 @@ import binascii
 from typing import Any
 
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.rooms import TerminalRooms, find_actor, report_exit, reported_output
+from wsh.mcp.tool.rooms import TerminalRooms
+from wsh.mcp.tool.show import report_exit, reported_output
 from wsh.session.run import RunOutcome
 from wsh.session.session import Session
 from wsh.session.wait import WaitSpec
@@ -22,8 +23,8 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
     async def send_input(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         session = rooms.get_session(a)
         data = _encode(a["input"], a.get("encoding", "utf8"), session)
-        generation = await session.type_input(data, find_actor(ctx))
-        rooms.input_marks[ctx.caller, session.sid] = generation
+        generation = await session.type_input(data, ctx.caller.actor)
+        rooms.input_marks[ctx.caller.id, session.sid] = generation
         return ToolOutcome({"success": True, "generation": generation})
 
     async def get_screen(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
@@ -47,7 +48,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
 
     async def await_quiesce(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         session = rooms.get_session(a)
-        mark = rooms.input_marks.get((ctx.caller, session.sid))
+        mark = rooms.input_marks.get((ctx.caller.id, session.sid))
         spec = _wait_spec(a, rooms.cap_wait(a.get("max_wait_ms", 30_000)), mark)
         with reported_output(ctx, session, "wait"):
             ended = await session.wait(spec)
@@ -68,7 +69,7 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
             with reported_output(ctx, session, "run"):
                 outcome = await session.run_command(
                     a["input"],
-                    find_actor(ctx),
+                    ctx.caller.actor,
                     enter=a.get("enter", True),
                     timeout_ms=a.get("timeout_ms", 2000),
                     max_wait_ms=rooms.cap_wait(a.get("max_wait_ms", 30_000)),
@@ -80,9 +81,9 @@ def make_terminal_io_tools(rooms: TerminalRooms) -> list[ToolSpec]:
         except WaitTimeout as problem:
             if "screen" in problem.facts:
                 problem.facts["screen"] = rooms.read_screen(session, format)
-            rooms.input_marks[ctx.caller, session.sid] = problem.facts.pop("input_generation", session.generation)
+            rooms.input_marks[ctx.caller.id, session.sid] = problem.facts.pop("input_generation", session.generation)
             raise
-        rooms.input_marks[ctx.caller, session.sid] = outcome.input_generation
+        rooms.input_marks[ctx.caller.id, session.sid] = outcome.input_generation
         state = rooms.read_state(session)
         state.pop("exit_code", None)  # here it is the command's
         told = {"screen": rooms.read_screen(session, format)} | state | _describe_outcome(outcome)

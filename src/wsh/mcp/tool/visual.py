@@ -3,121 +3,35 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from wsh.mcp.registry import to_json
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.rooms import TerminalRooms
-from wsh.visual.element import Overlays, Panels
-from wsh.visual.stage import Stage
-from wsh.wire.element import Overlay, OverlayCreate, OverlayPatch, Panel, PanelCreate, PanelPatch
+from wsh.mcp.tool.declare import Arguments, TerminalTool, ToolCall
+from wsh.operation.element import OVERLAY, PANEL, ElementOperations, ElementParams, PatchOverlay, PatchPanel
+from wsh.wire.element import Overlay, OverlayCreate, Panel, PanelCreate
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest
-from wsh.wire.tool import Annotations, CallContext, Run, ToolOutcome, ToolSpec
+from wsh.wire.model import Model
+from wsh.wire.tool import Annotations, ToolOutcome
 
+Spell: TypeAlias = Callable[[ToolCall], Awaitable[ToolOutcome]]
 _STEERING = {"session", "id", "list"}
 _MODE = s.choice("The screen mode it belongs to; it is shown in that mode alone.", "normal", "alt")
 
 
-def make_visual_tools(rooms: TerminalRooms) -> list[ToolSpec]:
-    def overlays(stage: Stage) -> Overlays:
-        return stage.overlays
-
-    def panels(stage: Stage) -> Panels:
-        return stage.panels
-
-    shared: dict[str, Any] = {
-        "id": {"type": "string"},
-        "z": {"type": "integer"},
-        "background": {"type": "object"},
-        "spans": {"type": "array", "items": {"type": "object"}},
-        "screen_mode": _MODE,
-        "visible": {"type": "boolean", "description": "Whether it fits and its screen mode is the current one."},
-        "focusable": {"type": "boolean"},
-    }
-    place: dict[str, Any] = {name: {"type": "integer"} for name in ("x", "y", "width", "height")}
-    return [
-        ToolSpec(
-            name="wsh_overlay",
-            title="Draw an overlay",
-            description=(
-                "Show text floating over a terminal, for the people who watch it; the program does not notice. Without `id` a "
-                "new overlay is made, with `id` the given fields of that one change, with `list` all are returned. For a "
-                "state that lasts use wsh_panel, which hides nothing. Remove it when it is no longer true."
-            ),
-            input_schema=s.arguments(
-                ["session"],
-                session=s.SESSION,
-                id=s.ELEMENT_ID,
-                x=s.number("Column of the left edge, from 0. A new one starts at 0.", 0, 65_535),
-                y=s.number("Row of the top edge, from 0. A new one starts at 0.", 0, 65_535),
-                z=s.Z,
-                width=s.number("Columns. A new one is as wide as its text.", 1, 1000),
-                height=s.number("Rows. A new one is as high as its text.", 1, 1000),
-                background=s.COLOR,
-                spans=s.SPANS,
-                focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
-                list=s.flag("Return all overlays; everything else is ignored."),
-            ),
-            output_schema=_element_result("overlays", {**shared, **place}),
-            family="terminal",
-            run=_upsert(rooms, overlays, "overlays", _create_overlay, OverlayPatch, InvalidOverlay),
-        ),
-        ToolSpec(
-            name="wsh_remove_overlay",
-            title="Remove overlays",
-            description=(
-                "Remove one overlay by its id, or all of the session without one: name yours, others may have made some. What "
-                "it covered comes back."
-            ),
-            input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
-            output_schema=s.result(["success"], success=s.SUCCESS),
-            family="terminal",
-            run=_remove(rooms, overlays),
-            annotations=Annotations(destructive=True),
-        ),
-        ToolSpec(
-            name="wsh_panel",
-            title="Draw a panel",
-            description=(
-                "Show text in rows of its own at the top or bottom of a terminal; the program gets fewer rows and nothing is "
-                "hidden. For status, progress and questions to the person. Without `id` a new panel is made, with `id` the given "
-                "fields of that one change, with `list` all are returned. A panel that does not fit is kept with visible false."
-            ),
-            input_schema=s.arguments(
-                ["session"],
-                session=s.SESSION,
-                id=s.ELEMENT_ID,
-                position=s.choice("The edge. A new one is at the bottom.", "top", "bottom"),
-                height=s.number("Rows. A new one is as high as its text.", 1, 1000),
-                z=s.Z,
-                background=s.COLOR,
-                spans=s.SPANS,
-                focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
-                list=s.flag("Return all panels; everything else is ignored."),
-            ),
-            output_schema=_element_result(
-                "panels", {**shared, "position": {"type": "string"}, "height": {"type": "integer"}}
-            ),
-            family="terminal",
-            run=_upsert(rooms, panels, "panels", _create_panel, PanelPatch, InvalidPanel),
-        ),
-        ToolSpec(
-            name="wsh_remove_panel",
-            title="Remove panels",
-            description=(
-                "Remove one panel by its id, or all of the session without one: name yours, others may have made some. The "
-                "program gets its rows back."
-            ),
-            input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
-            output_schema=s.result(["success"], success=s.SUCCESS),
-            family="terminal",
-            run=_remove(rooms, panels),
-            annotations=Annotations(destructive=True),
-        ),
-    ]
+_SHARED: dict[str, Any] = {
+    "id": {"type": "string"},
+    "z": {"type": "integer"},
+    "background": {"type": "object"},
+    "spans": {"type": "array", "items": {"type": "object"}},
+    "screen_mode": _MODE,
+    "visible": {"type": "boolean", "description": "Whether it fits and its screen mode is the current one."},
+    "focusable": {"type": "boolean"},
+}
+_PLACE: dict[str, Any] = {name: {"type": "integer"} for name in ("x", "y", "width", "height")}
 
 
 def _element_result(many: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -135,49 +49,46 @@ def _show(element: Overlay | Panel) -> dict[str, Any]:
 
 
 def _upsert(
-    rooms: TerminalRooms,
-    pick: Callable[[Stage], Overlays | Panels],
+    kind: ElementOperations,
     many: str,
-    make: Callable[[dict[str, Any]], Any],
-    patch: Any,
+    make: Callable[[Arguments], Model],
+    patch: type[PatchOverlay | PatchPanel],
     invalid: type[InvalidRequest],
-) -> Run:
-    async def run(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
-        elements = pick(rooms.stages.of(rooms.get_session(a)))
+) -> Spell:
+    async def spell(call: ToolCall) -> ToolOutcome:
+        a = call.arguments
         if a.get("list"):
-            found = [_show(element) for element in elements.list()]
+            found = [_show(element) for element in await call.make(kind.list)]
             return ToolOutcome({many: found}, text=to_json(found))
         given = {key: value for key, value in a.items() if key not in _STEERING}
         try:
-            if "id" in a:
-                return ToolOutcome(_show(elements.patch(a["id"], patch.model_validate(given))))
-            return ToolOutcome(_show(elements.create(make(given))))
+            params = patch.model_validate({**given, "id": a["id"]}) if "id" in a else make(given)
         except ValidationError as problem:
             raise _explain(problem, invalid) from None
+        return ToolOutcome(_show(await call.make(kind.patch if "id" in a else kind.create, params)))
 
-    return run
+    return spell
 
 
-def _remove(rooms: TerminalRooms, pick: Callable[[Stage], Overlays | Panels]) -> Run:
-    async def run(a: dict[str, Any], ctx: CallContext) -> ToolOutcome:
-        elements = pick(rooms.stages.of(rooms.get_session(a)))
-        if "id" in a:
-            elements.remove(a["id"])
+def _remove(kind: ElementOperations) -> Spell:
+    async def spell(call: ToolCall) -> ToolOutcome:
+        if "id" in call.arguments:
+            await call.make(kind.remove, ElementParams(id=call.arguments["id"]))
         else:
-            elements.clear()
+            await call.make(kind.clear)
         return ToolOutcome({"success": True})
 
-    return run
+    return spell
 
 
-def _create_overlay(given: dict[str, Any]) -> OverlayCreate:
+def _create_overlay(given: Arguments) -> OverlayCreate:
     width, height = measure(given.get("spans", []))
     return OverlayCreate.model_validate(
         {"x": 0, "y": 0, "width": width, "height": height, "spans": [], "focusable": True, **given}
     )
 
 
-def _create_panel(given: dict[str, Any]) -> PanelCreate:
+def _create_panel(given: Arguments) -> PanelCreate:
     _, height = measure(given.get("spans", []))
     return PanelCreate.model_validate({"position": "bottom", "height": height, "spans": [], "focusable": True, **given})
 
@@ -193,3 +104,85 @@ def _explain(problem: ValidationError, invalid: type[InvalidRequest]) -> Invalid
     first = problem.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return invalid(f"{where}: {first['msg']}.", hint="Nothing was changed.")
+
+
+TOOLS = (
+    TerminalTool(
+        name="wsh_overlay",
+        title="Draw an overlay",
+        description=(
+            "Show text floating over a terminal, for the people who watch it; the program does not notice. Without `id` a "
+            "new overlay is made, with `id` the given fields of that one change, with `list` all are returned. For a "
+            "state that lasts use wsh_panel, which hides nothing. Remove it when it is no longer true."
+        ),
+        input_schema=s.arguments(
+            ["session"],
+            session=s.SESSION,
+            id=s.ELEMENT_ID,
+            x=s.number("Column of the left edge, from 0. A new one starts at 0.", 0, 65_535),
+            y=s.number("Row of the top edge, from 0. A new one starts at 0.", 0, 65_535),
+            z=s.Z,
+            width=s.number("Columns. A new one is as wide as its text.", 1, 1000),
+            height=s.number("Rows. A new one is as high as its text.", 1, 1000),
+            background=s.COLOR,
+            spans=s.SPANS,
+            focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
+            list=s.flag("Return all overlays; everything else is ignored."),
+        ),
+        output_schema=_element_result("overlays", {**_SHARED, **_PLACE}),
+        spell=_upsert(OVERLAY, "overlays", _create_overlay, PatchOverlay, InvalidOverlay),
+        calls=(OVERLAY.list, OVERLAY.create, OVERLAY.patch),
+    ),
+    TerminalTool(
+        name="wsh_remove_overlay",
+        title="Remove overlays",
+        description=(
+            "Remove one overlay by its id, or all of the session without one: name yours, others may have made some. What "
+            "it covered comes back."
+        ),
+        input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
+        output_schema=s.result(["success"], success=s.SUCCESS),
+        spell=_remove(OVERLAY),
+        calls=(OVERLAY.remove, OVERLAY.clear),
+        annotations=Annotations(destructive=True),
+    ),
+    TerminalTool(
+        name="wsh_panel",
+        title="Draw a panel",
+        description=(
+            "Show text in rows of its own at the top or bottom of a terminal; the program gets fewer rows and nothing is "
+            "hidden. For status, progress and questions to the person. Without `id` a new panel is made, with `id` the given "
+            "fields of that one change, with `list` all are returned. A panel that does not fit is kept with visible false."
+        ),
+        input_schema=s.arguments(
+            ["session"],
+            session=s.SESSION,
+            id=s.ELEMENT_ID,
+            position=s.choice("The edge. A new one is at the bottom.", "top", "bottom"),
+            height=s.number("Rows. A new one is as high as its text.", 1, 1000),
+            z=s.Z,
+            background=s.COLOR,
+            spans=s.SPANS,
+            focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
+            list=s.flag("Return all panels; everything else is ignored."),
+        ),
+        output_schema=_element_result(
+            "panels", {**_SHARED, "position": {"type": "string"}, "height": {"type": "integer"}}
+        ),
+        spell=_upsert(PANEL, "panels", _create_panel, PatchPanel, InvalidPanel),
+        calls=(PANEL.list, PANEL.create, PANEL.patch),
+    ),
+    TerminalTool(
+        name="wsh_remove_panel",
+        title="Remove panels",
+        description=(
+            "Remove one panel by its id, or all of the session without one: name yours, others may have made some. The "
+            "program gets its rows back."
+        ),
+        input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
+        output_schema=s.result(["success"], success=s.SUCCESS),
+        spell=_remove(PANEL),
+        calls=(PANEL.remove, PANEL.clear),
+        annotations=Annotations(destructive=True),
+    ),
+)

@@ -1,0 +1,74 @@
+"""How a terminal tool is declared: what agents read of it, and how its arguments spell calls of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from wsh.operation.context import Rooms
+from wsh.operation.operation import NOTHING, Operation, OperationCall
+from wsh.session.session import Session
+from wsh.wire.model import Model
+from wsh.wire.tool import Annotations, CallContext, ToolOutcome, ToolSpec
+
+Arguments: TypeAlias = dict[str, Any]
+"""Checked against the tool's schema; a value that is left out is not there."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool, from which calls of operations are made."""
+
+    rooms: Rooms
+    arguments: Arguments
+    context: CallContext
+
+    @property
+    def session(self) -> Session:
+        return self.rooms.registry.get_session(self.arguments["session"])
+
+    async def make(self, operation: Operation, params: Model = NOTHING) -> Any:
+        call = OperationCall(operation, params, self.context.caller, self.arguments.get("session"))
+        return await call.make(self.rooms, self.context.progress)
+
+    def pick(self, *names: str, **more: object) -> Arguments:
+        """The arguments of these names, where they are given."""
+        return {name: self.arguments[name] for name in names if name in self.arguments} | more
+
+
+@dataclass(frozen=True)
+class TerminalTool:
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    spell: Callable[[ToolCall], Awaitable[ToolOutcome]]
+    calls: tuple[Operation, ...]
+    """The operations that it spells."""
+    schema_version: int = 1
+    default_timeout_ms: int = 30_000
+    timeout_argument: str | None = None
+    reads: bool = False
+    annotations: Annotations = field(default_factory=Annotations)
+
+    def bind(self, rooms: Rooms) -> ToolSpec:
+        async def run(arguments: Arguments, context: CallContext) -> ToolOutcome:
+            return await self.spell(ToolCall(rooms, arguments, context))
+
+        return ToolSpec(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.input_schema,
+            output_schema=self.output_schema,
+            family="terminal",
+            run=run,
+            schema_version=self.schema_version,
+            default_timeout_ms=self.default_timeout_ms,
+            timeout_argument=self.timeout_argument,
+            self_timed=self.timeout_argument is not None,
+            reads=self.reads,
+            annotations=self.annotations,
+        )
