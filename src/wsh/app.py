@@ -14,6 +14,7 @@ import logging
 import os
 import secrets
 import signal
+import ssl
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -59,6 +60,10 @@ class ServerOptions:
     announce: Callable[[str], None] = print
     as_json: bool = False
     """Announce in one line of JSON, for the program that started us."""
+    stand_in: bool = False
+    """Started by a client in place of a persistent server that was killed: gives way to the next `wsh server`."""
+    arguments: tuple[str, ...] = ()
+    """The words after `wsh server` that start one like this, without its address."""
 
 
 def run_server(places: Places, settings: Settings, options: ServerOptions) -> int:
@@ -67,7 +72,7 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
     hide_memory()
     try:
         tls = load_tls(settings.get_str("server.tls_cert"), settings.get_str("server.tls_key"))
-        doors = open_doors(places, settings.get_str("server.bind"), tls)
+        doors = _open_doors(places, settings, options, tls)
     except ServerRuns as problem:
         print(f"wsh: {problem}; `wsh status` shows it, `wsh stop` ends it", file=sys.stderr)
         return 3
@@ -75,7 +80,7 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
         print(f"wsh: {problem}", file=sys.stderr)
         return 2
     try:
-        doors.write_runtime_info(version=VERSION, ephemeral=options.ephemeral)
+        _record(doors, options, persistent=not options.ephemeral)
         # Until everything is imported there is no garbage worth looking for.
         gc.disable()
         import uvloop
@@ -85,6 +90,33 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
     finally:
         doors.close()
     return 0
+
+
+def _open_doors(places: Places, settings: Settings, options: ServerOptions, tls: ssl.SSLContext | None) -> Doors:
+    def open_now() -> Doors:
+        return open_doors(places, settings.get_str("server.bind"), tls)
+
+    try:
+        return open_now()
+    except ServerRuns:
+        if options.ephemeral or options.stand_in:
+            raise
+        from wsh.http.takeover import take_over
+
+        return take_over(places, open_now)
+
+
+def _record(doors: Doors, options: ServerOptions, *, persistent: bool) -> None:
+    """What clients need to know of us, also after we were killed: whether to wait for us, and how we were started."""
+    from wsh.wire.setting import SETTINGS
+
+    doors.write_runtime_info(
+        version=VERSION,
+        ephemeral=not persistent,
+        stand_in=options.stand_in,
+        arguments=list(options.arguments),
+        environ={s.env: os.environ[s.env] for s in SETTINGS if s.env in os.environ},
+    )
 
 
 async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
@@ -97,6 +129,7 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
         persistent=not options.ephemeral,
         linger_s=settings.get_int("server.ephemeral_linger_s"),
     )
+    lifetime.told = lambda persistent: _record(doors, options, persistent=persistent)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lambda: lifetime.stop(keep_sessions=True))

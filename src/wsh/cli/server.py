@@ -10,6 +10,7 @@ from wsh.cli.declare import Option, command, echo, json_option
     Option("--bind", metavar="HOST:PORT", help="Where to listen (default 127.0.0.1:8080, or the next free port)."),
     Option("--name", metavar="NAME", help="Name of this server; each name has its own sessions."),
     Option("--ephemeral", kind=bool, help="End when the last client has left and no session is to be kept."),
+    Option("--stand-in", kind=bool, help="Give way to the next `wsh server`, as an ephemeral one does."),
     Option("--max-sessions", kind=int, metavar="N", help="Sessions at once."),
     Option("--tls-cert", metavar="FILE", help="PEM certificate; with --tls-key the server speaks TLS."),
     Option("--tls-key", metavar="FILE", help="PEM private key."),
@@ -24,6 +25,7 @@ def server(
     bind: str | None,
     name: str | None,
     ephemeral: bool,
+    stand_in: bool,
     max_sessions: int | None,
     tls_cert: str | None,
     tls_key: str | None,
@@ -36,8 +38,10 @@ def server(
 ) -> int:
     """Serve terminals over HTTP, WebSocket, MCP and a unix socket.
 
-    Ends on Ctrl+C or SIGTERM and leaves the sessions to the next server; `wsh stop` ends the sessions too.
+    Ends on Ctrl+C or SIGTERM and leaves the sessions to the next server; `wsh stop` ends the sessions too. Where an ephemeral
+    server runs, this one takes its place and its sessions.
     """
+    import os
     from pathlib import Path
 
     from wsh.app import ServerOptions, run_server
@@ -60,5 +64,22 @@ def server(
         "mcp.toolsets": toolsets,
     }
     settings = load(Path(config) if config else places.config_file, flags=flags)
-    options = ServerOptions(ephemeral=ephemeral, token=token, announce=echo, as_json=as_json)
+    words = {
+        "--max-sessions": max_sessions,
+        "--tls-cert": tls_cert and os.path.abspath(tls_cert),
+        "--tls-key": tls_key and os.path.abspath(tls_key),
+        "--base-prefix": base_prefix,
+        "--toolsets": toolsets,
+        "--config": config and os.path.abspath(config),
+    }
+    arguments = [f"{name}={value}" for name, value in words.items() if value is not None]
+    arguments += [f"--cors-origin={origin}" for origin in cors_origin]
+    options = ServerOptions(
+        ephemeral=ephemeral,
+        token=token,
+        announce=echo,
+        as_json=as_json,
+        stand_in=stand_in,
+        arguments=tuple(arguments),
+    )
     return run_server(places, settings, options)

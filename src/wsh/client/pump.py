@@ -25,7 +25,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from wsh.client.launch import ensure_server
+from wsh.client.launch import ServerRecord, ensure_server, read_record
 from wsh.wire import jsonrpc
 from wsh.wire.error import ServerGone, WshError
 from wsh.wire.place import Places
@@ -75,12 +75,20 @@ class Upstream:
         self._lines = self._read_lines()
 
     @classmethod
-    async def open(cls, places: Places, greeting: Mapping[str, Any], *, start: bool, wait_s: float) -> Upstream:
+    async def open(
+        cls,
+        places: Places,
+        greeting: Mapping[str, Any],
+        *,
+        start: bool,
+        wait_s: float,
+        last: ServerRecord | None = None,
+    ) -> Upstream:
         """Connect (starting a server if need be and `start`) and greet. Raises ServerGone or Refused."""
         deadline = time.monotonic() + (START_S if start else 0.0)
         while True:
             try:
-                return await cls._open_once(places, greeting, start, wait_s)
+                return await cls._open_once(places, greeting, start, wait_s, last)
             except _Broken as problem:
                 # The socket of a server that is being killed takes connections until the kernel has closed it.
                 if time.monotonic() >= deadline:
@@ -88,8 +96,10 @@ class Upstream:
                 await asyncio.sleep(0.02)
 
     @classmethod
-    async def _open_once(cls, places: Places, greeting: Mapping[str, Any], start: bool, wait_s: float) -> Upstream:
-        upstream = cls(*await _connect(places, start, wait_s))
+    async def _open_once(
+        cls, places: Places, greeting: Mapping[str, Any], start: bool, wait_s: float, last: ServerRecord | None
+    ) -> Upstream:
+        upstream = cls(*await _connect(places, start, wait_s, last))
         writer = upstream._writer
         try:
             writer.write(_REQUEST_HEAD)
@@ -170,8 +180,10 @@ class Upstream:
         self._writer.close()
 
 
-async def _connect(places: Places, start: bool, wait_s: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A server that restarts is given `wait_s` to come back; then one is started."""
+async def _connect(
+    places: Places, start: bool, wait_s: float, last: ServerRecord | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A server that restarts is given `wait_s` to come back, a persistent one longer; then one is started."""
     patience = time.monotonic() + wait_s
     deadline = patience + START_S
     while True:
@@ -185,7 +197,7 @@ async def _connect(places: Places, start: bool, wait_s: float) -> tuple[asyncio.
             await asyncio.sleep(0.02)
         else:
             # What this finds may be the end of the last server; then the next turn finds nothing and starts one.
-            await ensure_server(places)
+            await ensure_server(places, last=last)
 
 
 class Pump:
@@ -206,6 +218,7 @@ class Pump:
             "toolsets": list(toolsets),
         }
         self._upstream: Upstream | None = None
+        self._last_server: ServerRecord | None = None
         self._following: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
         self._open: dict[str, jsonrpc.Message] = {}
@@ -352,7 +365,9 @@ class Pump:
             if self._upstream is not None:
                 return self._upstream
             try:
-                upstream = await Upstream.open(self._places, self._greeting, start=start, wait_s=wait_s)
+                upstream = await Upstream.open(
+                    self._places, self._greeting, start=start, wait_s=wait_s, last=self._last_server
+                )
                 await self._repeat(upstream)
             except Refused as refusal:
                 self._failure = str(refusal)
@@ -361,6 +376,7 @@ class Pump:
             except OSError as problem:
                 raise ServerGone(f"the connection broke ({problem})") from None
             self._upstream = upstream
+            self._last_server = read_record(self._places)
             self._following = asyncio.ensure_future(self._follow(upstream))
             return upstream
 

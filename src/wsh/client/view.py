@@ -16,13 +16,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, urlencode
 
 from wsh.client import tty
-from wsh.client.line import LineLost, Message, open_line
+from wsh.client.line import Line, LineLost, Message, open_line
 from wsh.wire.error import ServerGone
 from wsh.wire.place import find_places
+
+if TYPE_CHECKING:
+    from wsh.client.launch import ServerRecord
 
 _RECONNECT_S = 10.0
 _UNSENT_BYTES = 256 * 1024
@@ -56,23 +59,33 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
     screen = _Screen()
     try:
         with _signals() as resized:
+            last: ServerRecord | None = None
             while True:
                 try:
-                    _view_once(name, options, screen, resized)
+                    line = open_line(find_places().socket, _target(name, options))
+                    last = _read_record()
+                    _view_once(line, screen, resized)
                 except (LineLost, ServerGone):
                     time.sleep(0.05)
-                    _find_server()
+                    _find_server(last)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
     except _Ended as ended:
         return ended.end
 
 
-def _find_server() -> None:
+def _read_record() -> ServerRecord | None:
+    from wsh.client.launch import read_record
+
+    return read_record(find_places())
+
+
+def _find_server(last: ServerRecord | None) -> None:
+    """Wait for the server, or start one; `last` is the one that we were connected to."""
     import asyncio
 
     from wsh.client.launch import ensure_server
 
-    asyncio.run(ensure_server(timeout_s=_RECONNECT_S))
+    asyncio.run(ensure_server(timeout_s=_RECONNECT_S, last=last))
 
 
 @contextlib.contextmanager
@@ -102,8 +115,7 @@ def _signals() -> Iterator[int]:
         os.close(writing)
 
 
-def _view_once(name: str, options: ViewOptions, screen: _Screen, resized: int) -> NoReturn:
-    line = open_line(find_places().socket, _target(name, options))
+def _view_once(line: Line, screen: _Screen, resized: int) -> NoReturn:
     try:
         polled = select.poll()
         polled.register(resized, select.POLLIN)

@@ -31,6 +31,8 @@ class Lifetime:
         self.forsaken = False
         """Nobody needs us any more: what runs is ended, what has ended stays readable."""
         self.sessions = sessions
+        self.told: Callable[[bool], None] = lambda persistent: None
+        """Called when somebody makes the server persistent, or not."""
         self._presence = presence
         self._linger_s = linger_s
         self._loop = asyncio.get_running_loop()
@@ -40,6 +42,7 @@ class Lifetime:
 
     def set_persistent(self, persistent: bool) -> None:
         self.persistent = persistent
+        self.told(persistent)
         self.look()
 
     def stop(self, *, keep_sessions: bool) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from wsh.http.activation import take_inherited
 from wsh.wire.lock import drop_lock, take_lock
-from wsh.wire.place import Places, ensure_private, write_private
+from wsh.wire.place import Places, ensure_private, read_boot_id, write_private
 from wsh.wire.setting import SettingError
 
 BACKLOG = 2048
@@ -63,6 +63,7 @@ class Doors:
             "host": self.host,
             "socket": str(self.places.socket),
             "server": self.places.server,
+            "boot": read_boot_id(),
             **facts,
         }
         write_private(self.places.runtime_info, json.dumps(info, indent=1).encode() + b"\n")

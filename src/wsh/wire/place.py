@@ -95,6 +95,14 @@ def find_places(environ: Mapping[str, str] | None = None, server: str | None = N
     )
 
 
+def read_boot_id() -> str:
+    """Which start of the machine this is; empty where it does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
 class FolderUnusable(PermissionError):
     """A folder of ours cannot be had; the text says which and why."""
 

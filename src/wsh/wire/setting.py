@@ -148,6 +148,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("viewer.max_fps", 60, "Frames per second for viewers.", 1, 240),
     Setting("viewer.scrolled_lines", 1000, "Lines that scrolled off sent ahead of a frame.", 0, 100_000),
     # MCP
+    Setting(
+        "client.restart_wait_s",
+        10.0,
+        "How long clients of a persistent server that has gone wait for it before they start one.",
+        0,
+        3600,
+    ),
     Setting("mcp.toolsets", ["terminal", "contract", "exec", "workspace"], "Families of tools that are offered."),
     Setting("mcp.queue_size", 256, "Calls that may be under way at once.", 64, 100_000),
     Setting(
