@@ -56,7 +56,7 @@ GRACE_S = 2.0
 class ServerOptions:
     ephemeral: bool = False
     token: str | None = None
-    """The owner's token for this run, instead of the one in the file."""
+    """One more owner's token, for this run alone."""
     announce: Callable[[str], None] = print
     as_json: bool = False
     """Announce in one line of JSON, for the program that started us."""
@@ -175,7 +175,7 @@ class App:
         self.lifetime = lifetime
         authority = Authority(TokenFile(doors.places.tokens, options.token), settings)
         authority.cookie_name = f"wsh_{doors.port}"
-        assert authority.tokens.owner
+        authority.tokens.upgrade()
         self.table = Table(server_route.ROUTES)
         prefix = clean_prefix(settings.get_str("server.base_prefix"))
         self.facts = server_route.ServerFacts(
@@ -395,7 +395,8 @@ class LateRooms:
         app, settings, places = self._app, self._app.settings, self._app.places
         async with contextlib.AsyncExitStack() as closing:
             output_bytes = settings.get_int("exec.max_output_bytes")
-            runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes)
+            own = (places.config, places.runtime, places.state)
+            runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes, own_folders=own)
             trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
             policy = PolicyStore(places.policy_file)
             contract = make_contract(

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.support.serving import RunningServer, running_server
-from wsh.http.auth import Authority, Brake, OneUse
+from wsh.http.auth import Brake, OneUse
 from wsh.http.error import AuthInvalid, TooManyAttempts
 from wsh.http.serve import admits, find_peer
-from wsh.wire.caller import Caller
-from wsh.wire.error import LimitReached
+from wsh.wire.error import LimitReached, NotFound
 from wsh.wire.place import Places
-from wsh.wire.setting import Settings
-from wsh.wire.token import TokenFile
+from wsh.wire.token import MOST_PASSING, PASSING_S, Holder, TokenFile, digest
 
 
 def unix_request(
@@ -139,7 +140,7 @@ def test_an_agents_token_works_at_once_and_opens_less(server: RunningServer) -> 
     refused = server.request("PUT", "/server/persist", {"persistent": True}, token=token)
     assert (refused.status, refused.code) == (403, "forbidden")
     assert server.request("POST", "/auth/link", token=token).status == 403
-    TokenFile(server.places.tokens).remove_agent("helper")
+    TokenFile(server.places.tokens).remove("helper")
     assert server.request("GET", "/server/info", token=token).status == 403
 
 
@@ -150,10 +151,23 @@ def test_a_caller_may_ask_for_less_never_for_more(server: RunningServer) -> None
     assert server.request("POST", "/auth/link", token=token, headers={"Wsh-Role": "owner"}).status == 403
 
 
-def test_the_owners_token_is_told_on_the_unix_socket_alone(server: RunningServer) -> None:
+def test_a_token_of_the_owners_is_made_on_the_unix_socket_alone(server: RunningServer) -> None:
     status, body = unix_request(server.socket, "/auth/token")
-    assert status == 200 and server.token.encode() in body
+    token = json.loads(body)["token"]
+    assert status == 200 and server.request("POST", "/auth/link", token=token).status == 201
     assert server.request("GET", "/auth/token").code == "forbidden"
+    assert unix_request(server.socket, "/auth/token", {"Wsh-Role": "agent"})[0] == 403
+
+
+def sign_in(server: RunningServer) -> tuple[str, str]:
+    """The cookie as a header, and the page's secret, as a browser gets them."""
+    path = server.request("POST", "/auth/link").json["url"].removeprefix(server.url)
+    reply = server.request("GET", path, token=None)
+    cookie = reply.headers["set-cookie"].partition(";")[0]
+    key = reply.headers["location"].partition("#key=")[2]
+    traded = server.request("POST", "/auth/page", {"key": key}, token=None, headers={"Cookie": cookie})
+    assert traded.status == 200, traded
+    return cookie, traded.json["secret"]
 
 
 def test_a_link_signs_one_browser_in_once(server: RunningServer) -> None:
@@ -165,18 +179,63 @@ def test_a_link_signs_one_browser_in_once(server: RunningServer) -> None:
     cookie = reply.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
     assert server.token not in cookie
-    value = cookie.partition(";")[0]
-    assert server.request("GET", "/server/info", token=None, headers={"Cookie": f"other=1; {value}"}).status == 200
+    home, _, key = reply.headers["location"].partition("#key=")
+    assert home == "/ui/" and key
     again = server.request("GET", path, token=None)
     assert (again.status, again.code) == (403, "auth_invalid")
 
 
-def test_a_cookie_that_was_changed_is_worth_nothing(server: RunningServer) -> None:
-    path = server.request("POST", "/auth/link").json["url"].removeprefix(server.url)
-    name, _, value = server.request("GET", path, token=None).headers["set-cookie"].partition(";")[0].partition("=")
-    expiry, rest = value.split(".", 1)
-    for forged in (f"{int(expiry) + 1}.{rest}", value[:-1], value + "0", "", "x.y.z"):
-        assert server.request("GET", "/server/info", token=None, headers={"Cookie": f"{name}={forged}"}).status == 401
+def test_a_cookie_alone_is_worth_nothing(server: RunningServer) -> None:
+    cookie, secret = sign_in(server)
+    both = {"Cookie": f"other=1; {cookie}", "Wsh-Page": secret}
+    assert server.request("GET", "/approvals", token=None, headers=both).status == 200
+    for path in ("/server/info", "/sessions", "/approvals", "/mcp", "/nothing", "/auth/token", "/ws/json"):
+        alone = server.request("GET", path, token=None, headers={"Cookie": cookie})
+        assert (path, alone.status, alone.code) == (path, 401, "auth_required")
+    assert server.request("POST", "/auth/ws-ticket", token=None, headers={"Cookie": cookie}).status == 401
+    assert server.request("GET", "/server/info", token=None, headers={"Wsh-Page": secret}).status == 401
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"{server.ws_url}/ws/json", additional_headers={"Cookie": cookie, "Origin": server.url})
+    assert refused.value.response.status_code == 401
+    for path in ("/docs", "/openapi.json", "/docs/docs.js"):
+        assert server.request("GET", path, token=None, headers={"Cookie": cookie}).status == 200
+
+
+def test_a_secret_belongs_to_one_cookie(server: RunningServer) -> None:
+    (one, secret), (two, other) = sign_in(server), sign_in(server)
+    assert server.request("GET", "/server/info", token=None, headers={"Cookie": one, "Wsh-Page": other}).status == 401
+    assert server.request("GET", "/server/info", token=None, headers={"Cookie": two, "Wsh-Page": secret}).status == 401
+    for changed in (one[:-1], one + "0", one.partition("=")[0] + "="):
+        headers = {"Cookie": changed, "Wsh-Page": secret}
+        assert server.request("GET", "/server/info", token=None, headers=headers).status == 401
+    for changed in (secret[:-1], secret + "0", "", other):
+        headers = {"Cookie": one, "Wsh-Page": changed}
+        assert server.request("GET", "/server/info", token=None, headers=headers).status == 401
+
+
+def test_the_key_of_a_sign_in_works_once_and_with_its_cookie_alone(server: RunningServer) -> None:
+    def begin() -> tuple[str, str]:
+        path = server.request("POST", "/auth/link").json["url"].removeprefix(server.url)
+        reply = server.request("GET", path, token=None)
+        return reply.headers["set-cookie"].partition(";")[0], reply.headers["location"].partition("#key=")[2]
+
+    (cookie, key), (other, _) = begin(), begin()
+    assert server.request("POST", "/auth/page", {"key": key}, token=None, headers={"Cookie": other}).status == 403
+    assert server.request("POST", "/auth/page", {"key": key}, token=None, headers={"Cookie": cookie}).status == 403
+    cookie, key = begin()
+    assert server.request("POST", "/auth/page", {"key": key}, token=None, headers={"Cookie": cookie}).status == 200
+    assert server.request("POST", "/auth/page", {"key": key}, token=None, headers={"Cookie": cookie}).status == 403
+
+
+def test_a_ticket_opens_a_download_once_and_nothing_else(
+    server: RunningServer, open_session: Callable[..., str]
+) -> None:
+    name = open_session()
+    ticket = server.request("POST", "/auth/ws-ticket").json["ticket"]
+    assert server.request("GET", f"/sessions/{name}/screen?ticket={ticket}", token=None).status == 401
+    path = f"/sessions/{name}/recording?format=asciicast-v2&ticket={ticket}"
+    assert server.request("GET", path, token=None).status == 200
+    assert server.request("GET", path, token=None).status == 403
 
 
 def test_a_browser_without_a_cookie_is_told_how_to_sign_in(server: RunningServer) -> None:
@@ -219,12 +278,29 @@ def test_no_word_of_a_request_is_logged(places: Places) -> None:
         assert "secret" not in said and server.token not in said and ticket not in said
 
 
-def test_the_token_is_made_on_first_start_and_kept_for_its_owner_alone(places: Places) -> None:
+def test_no_secret_is_kept_as_it_is(places: Places) -> None:
     with running_server(places) as server:
-        first = server.token
-        assert len(first) >= 32 and stat.S_IMODE(os.stat(places.tokens).st_mode) == 0o600
+        cookie, secret = sign_in(server)
+        agent = TokenFile(places.tokens).add_agent("helper")
+        owner = TokenFile(places.tokens).add_owner("laptop")
+        kept = places.tokens.read_text()
+        assert stat.S_IMODE(os.stat(places.tokens).st_mode) == 0o600
+        for word in (server.token, agent, owner, secret, cookie.partition("=")[2]):
+            assert word not in kept
     with running_server(places) as server:
-        assert server.token == first
+        assert server.request("POST", "/auth/link", token=owner).status == 201
+        headers = {"Cookie": f"wsh_{server.port}={cookie.partition('=')[2]}", "Wsh-Page": secret}
+        assert server.request("GET", "/approvals", token=None, headers=headers).status == 200
+
+
+def test_a_token_that_was_kept_in_plain_text_goes_on_working_and_is_kept_so_no_more(places: Places) -> None:
+    places.config.mkdir(parents=True, exist_ok=True)
+    agent = {"name": "a", "sha256": digest("an-agent-of-old-times"), "created": 1.0}
+    places.tokens.write_text(json.dumps({"version": 1, "owner": "an-owner-of-old-times", "agents": [agent]}, indent=1))
+    with running_server(places) as server:
+        assert server.request("POST", "/auth/link", token="an-owner-of-old-times").status == 201
+        assert server.request("POST", "/auth/link", token="an-agent-of-old-times").status == 403
+        assert "an-owner-of-old-times" not in places.tokens.read_text()
 
 
 def test_a_token_given_for_one_run_is_not_written_down(places: Places) -> None:
@@ -263,18 +339,31 @@ def test_every_route_is_also_below_the_base_prefix(places: Places) -> None:
 
 def test_a_one_use_secret_works_once_and_not_for_long() -> None:
     now = [0.0]
-    tickets = OneUse(30.0, 2, "server.max_pending_tickets", lambda: now[0])
-    caller = Caller("agent", "a", "token")
-    first, second = tickets.issue(caller), tickets.issue(caller)
+    tickets: OneUse[str] = OneUse(30.0, 2, "server.max_pending_tickets", lambda: now[0])
+    first, second = tickets.issue("a", "one"), tickets.issue("b", "one")
     with pytest.raises(LimitReached):
-        tickets.issue(caller)
-    assert tickets.redeem(first) == caller and tickets.redeem(first) is None
+        tickets.issue("c", "one")
+    assert tickets.redeem(tickets.issue("d", "two")) == "d", "another caller has a count of its own"
+    assert tickets.redeem(first) == "a" and tickets.redeem(first) is None
     now[0] = 30.1
     assert tickets.redeem(second) is None
-    tickets.issue(caller)
+    tickets.issue("e", "one")
     now[0] = 61.0
-    tickets.issue(caller)
-    tickets.issue(caller)
+    tickets.issue("f", "one")
+    tickets.issue("g", "one")
+
+
+def test_tickets_of_one_caller_leave_the_others_theirs(places: Places) -> None:
+    with running_server(places, environ={"WSH_SERVER_MAX_PENDING_TICKETS": "3"}) as server:
+        agent = TokenFile(places.tokens).add_agent("greedy")
+        names = iter(range(100))
+
+        def ask(token: str) -> int:
+            headers = {"Wsh-Role": "agent", "Wsh-Agent": f"name{next(names)}"}
+            return server.request("POST", "/auth/ws-ticket", token=token, headers=headers).status
+
+        assert [ask(agent) for _ in range(5)] == [200, 200, 200, 429, 429]
+        assert ask(server.token) == 200
 
 
 def test_the_brake_lets_go_after_a_minute() -> None:
@@ -286,20 +375,35 @@ def test_the_brake_lets_go_after_a_minute() -> None:
     assert type(brake.note_failure()) is AuthInvalid
 
 
-def test_a_new_owners_token_ends_the_old_one_and_its_cookies(tmp_path: Path) -> None:
+def test_a_new_owners_token_ends_the_old_ones_and_every_sign_in(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "c" / "tokens.json")
-    authority = Authority(tokens, Settings())
-    old, cookie = tokens.owner, authority.make_cookie()
-    assert authority.check_cookie(cookie) and tokens.find_holder(old) is not None
-    TokenFile(tokens.path).rotate_owner()
-    assert tokens.find_holder(old) is None and not authority.check_cookie(cookie)
+    old, (cookie, secret) = tokens.lend_owner(), tokens.add_sign_in()
+    agent = tokens.add_agent("a")
+    assert tokens.has_sign_in(cookie, secret) and tokens.find_holder(old) is not None
+    new = TokenFile(tokens.path).rotate_owner()
+    assert tokens.find_holder(old) is None and not tokens.has_cookie(cookie) and not tokens.has_sign_in(cookie, secret)
+    assert tokens.find_holder(new) == Holder("owner", "owner") and tokens.find_holder(agent) == Holder("agent", "a")
 
 
-def test_two_processes_that_start_together_agree_on_one_token(tmp_path: Path) -> None:
-    script = "import pathlib, sys, wsh.wire.token as t; print(t.TokenFile(pathlib.Path(sys.argv[1])).owner)"
+def test_tokens_without_a_name_pass_and_the_oldest_gives_way(tmp_path: Path) -> None:
+    now = [1000.0]
+    tokens = TokenFile(tmp_path / "c" / "tokens.json", clock=lambda: now[0])
+    lasting = tokens.add_owner("laptop")
+    made = [tokens.lend_owner() for _ in range(MOST_PASSING + 1)]
+    assert [tokens.find_holder(token) is not None for token in made] == [False, *[True] * MOST_PASSING]
+    now[0] += PASSING_S
+    assert tokens.find_holder(made[-1]) is None and tokens.find_holder(lasting) is not None
+    tokens.remove("laptop")
+    assert tokens.find_holder(lasting) is None
+    with pytest.raises(NotFound):
+        tokens.remove("")
+
+
+def test_processes_that_make_tokens_together_lose_none(tmp_path: Path) -> None:
+    script = "import pathlib, sys, wsh.wire.token as t; print(t.TokenFile(pathlib.Path(sys.argv[1])).lend_owner())"
     path = tmp_path / "c" / "tokens.json"
     started = [
         subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) for _ in range(6)
     ]
-    said = {process.communicate(timeout=30)[0] for process in started}
-    assert len(said) == 1
+    said = [process.communicate(timeout=60)[0].strip() for process in started]
+    assert all(TokenFile(path).find_holder(token) == Holder("owner", "owner") for token in said)

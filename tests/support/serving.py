@@ -256,7 +256,7 @@ def start_server(
                 return False
 
         wait_until(healthy, "an answer of /health")
-        server.token = (environ or {}).get("WSH_TOKEN") or TokenFile(places.tokens).owner
+        server.token = (environ or {}).get("WSH_TOKEN") or TokenFile(places.tokens).lend_owner()
         return server
     except BaseException:
         process.kill()

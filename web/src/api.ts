@@ -82,12 +82,32 @@ export class ApiError extends Error {
 /** Everything before `/ui`, so that the page works under any prefix. */
 export const prefix = location.pathname.replace(/\/ui(\/.*)?$/, "");
 
+// A browser sends its cookie to every port of this host. What proves the owner is this secret beside it: it is in the storage of this
+// origin, port included, and goes with every call.
+const SECRET = `wsh.secret${prefix}`;
+
+/** After a sign-in link: trade the key behind the `#` for the secret, and take it out of the address. */
+export async function signIn(): Promise<void> {
+  const key = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (key === null) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    localStorage.setItem(SECRET, (await send<{ secret: string }>("POST", "/auth/page", { key })).secret);
+  } catch (problem) {
+    // Used already, or too late: whoever was signed in before still is.
+    if (!(problem instanceof ApiError) || problem.status === 0) throw problem;
+  }
+}
+
 async function call(method: string, path: string, body?: unknown): Promise<Response> {
+  const headers: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
+  const secret = localStorage.getItem(SECRET);
+  if (secret !== null) headers["wsh-page"] = secret;
   let response: Response;
   try {
     response = await fetch(prefix + path, {
       method,
-      headers: body === undefined ? {} : { "content-type": "application/json" },
+      headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "same-origin",
     });
@@ -122,7 +142,9 @@ export async function send<T = void>(method: "POST" | "PUT" | "PATCH" | "DELETE"
 
 export const sessionPath = (name: string, rest = ""): string => `/sessions/${encodeURIComponent(name)}${rest}`;
 
-export function webSocketUrl(path: string): string {
+/** Opens a WebSocket. It cannot carry the secret, so it gets a ticket that works once. The query is asked for when that has come. */
+export async function openSocket(path: string, query = (): Record<string, string> => ({})): Promise<WebSocket> {
+  const { ticket } = await send<{ ticket: string }>("POST", "/auth/ws-ticket");
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return `${scheme}//${location.host}${prefix}${path}`;
+  return new WebSocket(`${scheme}//${location.host}${prefix}${path}?${new URLSearchParams({ ...query(), ticket })}`);
 }

@@ -1,5 +1,5 @@
 // One JSON WebSocket that comes back by itself. Requests get their answers; everything else is an event.
-import { webSocketUrl } from "./api";
+import { ApiError, openSocket } from "./api";
 
 export type Event = { event: string } & Record<string, unknown>;
 
@@ -16,13 +16,22 @@ export class Channel {
   constructor(private readonly path: string) {}
 
   open(): void {
-    const socket = new WebSocket(webSocketUrl(this.path));
-    let opened = false;
+    openSocket(this.path).then(
+      (socket) => (this.closed ? socket.close() : this.use(socket)),
+      (problem: unknown) => {
+        const refused = problem instanceof ApiError && (problem.status === 401 || problem.status === 403);
+        if (refused) this.pause = 4000;
+        this.onLost(refused);
+        this.comeBack();
+      },
+    );
+  }
+
+  private use(socket: WebSocket): void {
     this.socket = socket;
     socket.onmessage = (message) => {
       const said = JSON.parse(String(message.data)) as Record<string, unknown>;
       if (said.connected === true) {
-        opened = true;
         this.pause = 250;
         this.onOpen();
       } else if (typeof said.event === "string") {
@@ -35,28 +44,16 @@ export class Channel {
         else waiter?.resolve(said.result);
       }
     };
-    socket.onclose = (event) => {
+    socket.onclose = () => {
       for (const waiter of this.waiting.values()) waiter.reject(new Error("the connection was lost"));
       this.waiting.clear();
       if (this.closed) return;
-      // A refused upgrade cannot be told from a dead server here; a plain request can tell.
       this.onLost(false);
-      void this.comeBack(!opened && event.code === 1006);
+      this.comeBack();
     };
   }
 
-  private async comeBack(ask: boolean): Promise<void> {
-    if (ask) {
-      try {
-        const answer = await fetch(webSocketUrl("/server/info").replace(/^ws/, "http"), { credentials: "same-origin" });
-        if (answer.status === 401 || answer.status === 403) {
-          this.onLost(true);
-          this.pause = 4000;
-        }
-      } catch {
-        // it does not answer at all: wait and try again
-      }
-    }
+  private comeBack(): void {
     setTimeout(() => {
       if (!this.closed) this.open();
     }, this.pause);

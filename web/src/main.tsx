@@ -3,6 +3,7 @@ import "./tokens.css";
 import "./style.css";
 import { render } from "preact";
 import { App } from "./app";
+import { signIn } from "./api";
 import { followApprovals } from "./approvals";
 import { selected, start } from "./store";
 import { shownText } from "./terminal";
@@ -11,8 +12,10 @@ import { listenToKeys } from "./shortcut";
 
 followTheme();
 listenToKeys();
-start();
-followApprovals();
+void signIn().finally(() => {
+  start();
+  followApprovals();
+});
 render(<App />, document.getElementById("app") as HTMLElement);
 
 declare global {

@@ -6,7 +6,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { sessionPath, webSocketUrl } from "./api";
+import { openSocket, sessionPath } from "./api";
 import { tell } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
 
@@ -110,10 +110,27 @@ class Viewer {
   }
 
   private open(): void {
-    const query = new URLSearchParams({ rows: String(this.terminal.rows), cols: String(this.terminal.cols) });
-    if (this.readOnly) query.set("read_only", "true");
-    else query.set("scrollback", String(EARLIER_LINES));
-    const socket = new WebSocket(webSocketUrl(`${sessionPath(this.name, "/ws/view")}?${query}`));
+    const query = (): Record<string, string> => ({
+      rows: String(this.terminal.rows),
+      cols: String(this.terminal.cols),
+      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(EARLIER_LINES) }),
+    });
+    openSocket(sessionPath(this.name, "/ws/view"), query).then(
+      (socket) => (this.closed ? socket.close() : this.use(socket)),
+      () => this.comeBack(),
+    );
+  }
+
+  private comeBack(): void {
+    if (this.closed) return;
+    this.tellRemote({ lost: true });
+    setTimeout(() => {
+      if (!this.closed) this.open();
+    }, this.pause);
+    this.pause = Math.min(this.pause * 1.7, 4000);
+  }
+
+  private use(socket: WebSocket): void {
     socket.binaryType = "arraybuffer";
     this.socket = socket;
     socket.onopen = () => {
@@ -127,14 +144,7 @@ class Viewer {
       if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
       else this.terminal.write(new Uint8Array(message.data as ArrayBuffer));
     };
-    socket.onclose = () => {
-      if (this.closed) return;
-      this.tellRemote({ lost: true });
-      setTimeout(() => {
-        if (!this.closed) this.open();
-      }, this.pause);
-      this.pause = Math.min(this.pause * 1.7, 4000);
-    };
+    socket.onclose = () => this.comeBack();
   }
 
   private hear(said: Record<string, unknown>): void {

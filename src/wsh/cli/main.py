@@ -45,7 +45,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Agents and what they may do": {
         "mcp": "Speak MCP on stdin and stdout; install into MCP clients.",
         "policy": "Show, explain and change what may run.",
-        "token": "Print the owner's token, or make one for an agent.",
+        "token": "Make a token for yourself or for an agent.",
         "desktop": "Open the window where requests are approved.",
     },
     "The server": {

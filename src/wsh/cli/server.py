@@ -17,7 +17,7 @@ from wsh.cli.declare import Option, command, echo, json_option
     Option("--base-prefix", metavar="PATH", help="Serve every route below this path as well."),
     Option("--cors-origin", multiple=True, metavar="ORIGIN", help="Let pages of this origin call the API."),
     Option("--toolsets", metavar="LIST", help="Families of MCP tools to offer, separated by commas."),
-    Option("--token", metavar="TOKEN", env="WSH_TOKEN", help="The owner's token for this run."),
+    Option("--token", metavar="TOKEN", env="WSH_TOKEN", help="One more owner's token, for this run alone."),
     Option("--config", metavar="FILE", help="Read this config.toml."),
     json_option,
 )

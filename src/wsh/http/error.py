@@ -83,7 +83,7 @@ class AuthRequired(WshError):
     def __init__(self) -> None:
         super().__init__(
             "This needs a token.",
-            hint="Send 'Authorization: Bearer TOKEN'; `wsh token` prints the owner's.",
+            hint="Send 'Authorization: Bearer TOKEN'; `wsh token` makes one of the owner's.",
         )
 
 
@@ -94,7 +94,7 @@ class AuthInvalid(WshError):
     def __init__(self, what: str = "token") -> None:
         super().__init__(
             f"The {what} is not valid.",
-            hint="`wsh token` prints the owner's token; tickets and links work once and for a short time.",
+            hint="`wsh token` makes a new token; tickets and links work once and for a short time.",
         )
 
 

@@ -11,13 +11,13 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from pydantic import BaseModel, ValidationError
 from starlette.websockets import WebSocket, WebSocketState
 
 from wsh.http import error as failure
-from wsh.http.auth import Authority
+from wsh.http.auth import PAGE_HEADER, Authority
 from wsh.http.route import Answer, Call, Route, Table, to_answer
 from wsh.http.serve import Peer
 from wsh.wire.caller import Caller
@@ -38,7 +38,7 @@ _HARDENING: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-_ONCE = frozenset({"host", "origin", "authorization", "content-length", "content-type", "cookie"})
+_ONCE = frozenset({"host", "origin", "authorization", "content-length", "content-type", "cookie", PAGE_HEADER})
 
 
 @dataclass(frozen=True)
@@ -125,27 +125,32 @@ class Gateway:
             await self._fail(send, scope, problem, extra)
 
     async def _call(self, scope: Scope, receive: Receive, headers: Mapping[str, str], segments: list[str]) -> Answer:
-        if self._is_open(scope["method"], segments):
-            caller = Caller("agent", "anybody", "token")
+        query_string: bytes = scope["query_string"]
+        known = self._find_known(scope["method"], segments)
+        if known is not None and known.unauthenticated:
+            caller = Caller("agent", "anybody", "token", account="public")
         else:
+            ticket = None
+            if known is not None and known.takes_ticket:
+                query_string, ticket = _split_ticket(query_string)
             # Before the path is judged: a stranger learns nothing about what exists.
-            caller = self._identify(scope, headers)
+            caller = self._identify(scope, headers, ticket, public=known is not None and known.public)
             await self._wait_until_ready()
         route, path = self.table.find(scope["method"], segments)
         if route.owner_only and not caller.is_owner:
             raise OwnerOnly(caller.fault)
-        query = read_query(route.query, scope["query_string"])
+        query = read_query(route.query, query_string)
         body = await self._read_body(route, receive, headers)
         call = Call(self.rooms, caller, path, query, body, headers, scope)
         if route.waits:
             return to_answer(await _unless_gone(route.handler(call), receive), route.status)
         return to_answer(await route.handler(call), route.status)
 
-    def _is_open(self, method: str, segments: list[str]) -> bool:
+    def _find_known(self, method: str, segments: list[str]) -> Route | None:
         try:
-            return self.table.find(method, segments)[0].unauthenticated
+            return self.table.find(method, segments)[0]
         except (failure.RouteNotFound, failure.MethodNotAllowed, InvalidRequest):
-            return False
+            return None
 
     async def _read_body(self, route: Route, receive: Receive, headers: Mapping[str, str]) -> Any:
         limit = self.access.max_body_bytes
@@ -172,12 +177,11 @@ class Gateway:
         try:
             headers = read_headers(scope)
             self._check_place(scope, headers)
-            values = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-            ticket = values.pop("ticket", None)
+            query_string, ticket = _split_ticket(scope["query_string"])
             caller = self._identify(scope, headers, ticket)
             await self._wait_until_ready()
             route, path = self.table.find("WEBSOCKET", self._split(scope))
-            query = read_query(route.query, urlencode(values).encode())
+            query = read_query(route.query, query_string)
             if self.closing:
                 raise ShuttingDown
             call = Call(self.rooms, caller, path, query, None, headers, scope)
@@ -228,8 +232,11 @@ class Gateway:
         )
         return Answer(b"", 204, headers=allowed)
 
-    def _identify(self, scope: Scope, headers: Mapping[str, str], ticket: str | None = None) -> Caller:
-        return self.authority.identify(headers, unix=_find_unix_caller(_peer(scope)), ticket=ticket)
+    def _identify(
+        self, scope: Scope, headers: Mapping[str, str], ticket: str | None = None, public: bool = False
+    ) -> Caller:
+        unix = _find_unix_caller(_peer(scope))
+        return self.authority.identify(headers, unix=unix, ticket=ticket, public=public)
 
     async def _wait_until_ready(self) -> None:
         if not self.ready.is_set():
@@ -336,14 +343,24 @@ def _peer(scope: Scope) -> Peer:
     return peer
 
 
+def _split_ticket(query_string: bytes) -> tuple[bytes, str | None]:
+    """The parameters without the ticket, and the ticket."""
+    parts = query_string.split(b"&") if query_string else []
+    tickets = [part for part in parts if part.partition(b"=")[0] == b"ticket"]
+    if len(tickets) > 1:
+        raise InvalidRequest("The parameter 'ticket' is given twice.", hint="Give it once.")
+    rest = b"&".join(part for part in parts if part not in tickets)
+    return rest, unquote_to_bytes(tickets[0].partition(b"=")[2]).decode("latin-1") if tickets else None
+
+
 def _find_unix_caller(peer: Peer) -> Caller | None:
     """Who a connection to the unix socket is, by the user and the descent of its process."""
     if peer.door != "unix":
         return None
     if peer.fault is None:
-        return Caller("owner", "owner", "unix", peer.pid)
+        return Caller("owner", "owner", "unix", peer.pid, account="unix:owner")
     # A program that wsh itself started is not the person, though it has the person's user id.
-    return Caller("agent", "inside", "unix", peer.pid, peer.fault)
+    return Caller("agent", "inside", "unix", peer.pid, peer.fault, account="unix:inside")
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

@@ -67,6 +67,7 @@ def offer(
         invalid=operation.invalid,
         media_type=media_type,
         operation=operation,
+        takes_ticket=method == "GET" and media_type != "application/json",
     )
 
 

@@ -38,7 +38,7 @@ def make_document(routes: Iterable[Route], server_url: str = "/") -> dict[str, A
             "description": "Terminals that agents and people share.\n\nWebSockets:\n\n" + "\n".join(sockets),
         },
         "servers": [{"url": server_url}],
-        "security": [{"bearer": []}, {"cookie": []}],
+        "security": [{"bearer": []}, {"cookie": [], "page": []}],
         "tags": [{"name": name} for name in dict.fromkeys(route.group for route in listed)],
         "paths": paths,
         "components": {
@@ -46,6 +46,7 @@ def make_document(routes: Iterable[Route], server_url: str = "/") -> dict[str, A
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "cookie": {"type": "apiKey", "in": "cookie", "name": "wsh"},
+                "page": {"type": "apiKey", "in": "header", "name": "Wsh-Page"},
             },
         },
     }

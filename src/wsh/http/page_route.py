@@ -85,7 +85,17 @@ async def get_asset(call: Call) -> Answer:
 _ERRORS = ("not_found", "capability_missing")
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/ui", get_page, "The page.", GROUP, answer="A page.", media_type="text/html", errors=_ERRORS),
+    Route(
+        "GET",
+        "/ui",
+        get_page,
+        "The page.",
+        GROUP,
+        answer="A page.",
+        media_type="text/html",
+        errors=_ERRORS,
+        public=True,
+    ),
     Route(
         "GET",
         "/ui/{file}",
@@ -95,6 +105,7 @@ ROUTES: tuple[Route, ...] = (
         answer="A file.",
         media_type="text/html",
         errors=_ERRORS,
+        public=True,
     ),
     Route(
         "GET",
@@ -105,5 +116,6 @@ ROUTES: tuple[Route, ...] = (
         answer="A file.",
         media_type="text/javascript",
         errors=_ERRORS,
+        public=True,
     ),
 )

@@ -78,6 +78,10 @@ class Route:
     errors: tuple[str, ...] = ()
     owner_only: bool = False
     unauthenticated: bool = False
+    public: bool = False
+    """The same for everybody who is signed in: a browser's cookie alone is enough to see it."""
+    takes_ticket: bool = False
+    """A download: `?ticket=` opens it, since a browser sends no header when it follows a link."""
     waits: bool = False
     """The handler may take long; it is cancelled when the client hangs up."""
     invalid: type[InvalidRequest] = InvalidRequest

@@ -6,14 +6,17 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from wsh.http.auth import COOKIE_S, Authority
-from wsh.http.error import AuthInvalid
+from pydantic import Field
+
+from wsh.http.auth import Authority
 from wsh.http.openapi import make_document
 from wsh.http.route import Answer, Call, Query, Route, Table, dump_json
 from wsh.wire.error import Refused
-from wsh.wire.session import Health, Link, Ticket
+from wsh.wire.model import Model
+from wsh.wire.session import Health, Link, PageSecret, Ticket
+from wsh.wire.token import SIGN_IN_S
 
 if TYPE_CHECKING:
     from wsh.operation.context import Lifetime
@@ -44,9 +47,7 @@ class ServerFacts:
 
     def make_link(self) -> str:
         """A link that signs one browser in, once. Only for the owner's eyes."""
-        from wsh.wire.caller import Caller
-
-        code = self.authority.links.issue(Caller("owner", "owner", "cookie"))
+        code = self.authority.links.issue(True, "")
         return f"{self.url}{self.base_prefix}/auth/open?code={code}"
 
     def document(self, kind: str) -> bytes:
@@ -71,6 +72,12 @@ class LinkQuery(Query):
     code: str
 
 
+class KeyBody(Model):
+    """The key that stands behind the `#` of the address to which a sign-in link leads."""
+
+    key: Annotated[str, Field(min_length=1, max_length=200)]
+
+
 async def get_health(call: Call) -> bytes:
     return b'{"status":"ok"}'
 
@@ -82,7 +89,7 @@ async def get_root(call: Call) -> Answer:
 
 async def make_ticket(call: Call) -> Ticket:
     facts = facts_of(call)
-    return Ticket(ticket=facts.authority.tickets.issue(call.caller))
+    return Ticket(ticket=facts.authority.tickets.issue(call.caller, call.caller.account))
 
 
 async def make_link(call: Call) -> Link:
@@ -91,19 +98,26 @@ async def make_link(call: Call) -> Link:
 
 
 async def open_link(call: Call) -> Answer:
-    """Trade a one-use code for a cookie. A HEAD (a preview) does not use the code up."""
+    """Trade a one-use code for a cookie, and for a key that the page trades for its secret.
+
+    The key stands behind the `#`: it reaches the page and no server. A HEAD (a preview) does not use the code up.
+    """
     facts = facts_of(call)
     home = f"{facts.base_prefix}/{facts.home}"
     if call.scope["method"] == "HEAD":
         return Answer(b"", 303, headers=(("location", home),))
     if facts.authority.links.redeem(call.query.code) is None:
-        problem = facts.authority.brake.note_failure("link")
-        raise problem if not isinstance(problem, AuthInvalid) else AuthInvalid("link")
+        raise facts.authority.brake.note_failure("link")
+    value, key = facts.authority.sign_in()
     cookie = (
-        f"{facts.authority.cookie_name}={facts.authority.make_cookie()}; Path={facts.base_prefix or '/'}; "
-        f"Max-Age={COOKIE_S}; HttpOnly; SameSite=Strict" + ("; Secure" if facts.secure else "")
+        f"{facts.authority.cookie_name}={value}; Path={facts.base_prefix or '/'}; "
+        f"Max-Age={int(SIGN_IN_S)}; HttpOnly; SameSite=Strict" + ("; Secure" if facts.secure else "")
     )
-    return Answer(b"", 303, headers=(("location", home), ("set-cookie", cookie)))
+    return Answer(b"", 303, headers=(("location", f"{home}#key={key}"), ("set-cookie", cookie)))
+
+
+async def make_page_secret(call: Call) -> PageSecret:
+    return PageSecret(secret=facts_of(call).authority.trade_key(call.body.key, call.headers))
 
 
 async def get_openapi_json(call: Call) -> bytes:
@@ -135,19 +149,31 @@ async def get_docs_style(call: Call) -> Answer:
 
 
 async def get_token(call: Call) -> Answer:
-    """The owner's token, for `wsh token`; on the unix socket alone, where the kernel vouches for the user."""
+    """A new token of the owner's; on the unix socket alone, where the kernel vouches for the user."""
     facts = facts_of(call)
     if call.caller.proof != "unix":
-        raise Refused("The token is told on the unix socket alone.", hint="Run `wsh token` on the server's machine.")
-    return Answer(dump_json({"token": facts.authority.tokens.owner}))
+        raise Refused("Tokens are made on the unix socket alone.", hint="Run `wsh token` on the server's machine.")
+    return Answer(dump_json({"token": facts.authority.tokens.lend_owner()}))
 
 
 GROUP = "server"
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/health", get_health, "Whether the server is up.", GROUP, answer=Health, unauthenticated=True),
-    Route("GET", "/", get_root, "To the page.", GROUP, answer="A redirect.", status=303, media_type="text/plain"),
-    Route("GET", "/openapi.json", get_openapi_json, "This API as OpenAPI 3.1.", GROUP, answer="The document."),
+    Route(
+        "GET",
+        "/",
+        get_root,
+        "To the page.",
+        GROUP,
+        answer="A redirect.",
+        status=303,
+        media_type="text/plain",
+        public=True,
+    ),
+    Route(
+        "GET", "/openapi.json", get_openapi_json, "This API as OpenAPI 3.1.", GROUP, answer="The document.", public=True
+    ),
     Route(
         "GET",
         "/openapi.yaml",
@@ -156,17 +182,34 @@ ROUTES: tuple[Route, ...] = (
         GROUP,
         answer="The document.",
         media_type="application/yaml",
+        public=True,
     ),
-    Route("GET", "/docs", get_docs, "Try the API.", GROUP, answer="A page.", media_type="text/html"),
+    Route("GET", "/docs", get_docs, "Try the API.", GROUP, answer="A page.", media_type="text/html", public=True),
     Route(
-        "GET", "/docs/docs.js", get_docs_script, "Script of /docs.", GROUP, answer="Text.", media_type="text/javascript"
+        "GET",
+        "/docs/docs.js",
+        get_docs_script,
+        "Script of /docs.",
+        GROUP,
+        answer="Text.",
+        media_type="text/javascript",
+        public=True,
     ),
-    Route("GET", "/docs/docs.css", get_docs_style, "Style of /docs.", GROUP, answer="Text.", media_type="text/css"),
+    Route(
+        "GET",
+        "/docs/docs.css",
+        get_docs_style,
+        "Style of /docs.",
+        GROUP,
+        answer="Text.",
+        media_type="text/css",
+        public=True,
+    ),
     Route(
         "POST",
         "/auth/ws-ticket",
         make_ticket,
-        "A ticket that opens one WebSocket within 30 s.",
+        "A ticket that opens one WebSocket or one download within 30 s.",
         GROUP,
         answer=Ticket,
         errors=("resource_limit_reached",),
@@ -189,9 +232,20 @@ ROUTES: tuple[Route, ...] = (
         "Use a sign-in link.",
         GROUP,
         query=LinkQuery,
-        answer="A redirect with a cookie.",
+        answer="A redirect with a cookie, and with a key behind the `#`.",
         status=303,
         media_type="text/plain",
+        unauthenticated=True,
+        errors=("auth_invalid", "too_many_attempts"),
+    ),
+    Route(
+        "POST",
+        "/auth/page",
+        make_page_secret,
+        "Trade the key of a sign-in, with its cookie, for the secret that the page sends with every call.",
+        GROUP,
+        body=KeyBody,
+        answer=PageSecret,
         unauthenticated=True,
         errors=("auth_invalid", "too_many_attempts"),
     ),
@@ -199,7 +253,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/auth/token",
         get_token,
-        "The owner's token, on the unix socket.",
+        "A new token of the owner's, for a day, on the unix socket.",
         GROUP,
         answer='{"token"}',
         owner_only=True,

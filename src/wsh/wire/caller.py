@@ -34,6 +34,8 @@ class Caller:
     """The process at the other end, where the kernel says so."""
     fault: str | None = field(default=None, compare=False)
     """Why a process of the owner's user counts as an agent: see `wsh.wire.owner`."""
+    account: str = ""
+    """Whom limits are counted for: what was proven, whatever the caller then asked to be called."""
     connection: str = ""
     """The connection that owns what its calls make, where there is one; else the holder of the token owns it."""
     client: str = ""

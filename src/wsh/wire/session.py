@@ -83,6 +83,11 @@ class Ticket(Shown):
     ticket: str
 
 
+class PageSecret(Shown):
+    secret: str
+    """The page keeps it in its own storage and sends it as `Wsh-Page` with every call."""
+
+
 class Link(Shown):
     url: str
     """Works once, for ten minutes; opens the page and leaves a cookie."""

@@ -54,7 +54,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("server.max_wait_ms", 300_000, "Longest wait that one request may ask for.", 10, 86_400_000),
     Setting("server.header_timeout_s", 10.0, "How long a request's headers may take to arrive.", 0.1, 3600),
     Setting("server.body_timeout_s", 60.0, "How long a request's body may take to arrive.", 0.1, 3600),
-    Setting("server.max_pending_tickets", 1024, "WebSocket tickets that may wait to be used.", 1, 1_000_000),
+    Setting(
+        "server.max_pending_tickets", 1024, "WebSocket tickets of one caller that may wait to be used.", 1, 1_000_000
+    ),
     Setting(
         "server.failed_logins_per_minute",
         20,

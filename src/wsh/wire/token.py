@@ -1,7 +1,6 @@
-"""The secrets that open the door: one for the owner, one for each agent; kept in a file of mode 0600.
+"""The secrets that open the door, all kept as digests in a file of mode 0600: owner's and agents' tokens, and browsers' sign-ins.
 
-The owner's token is kept as it is, since `wsh token` prints it; an agent's token is shown once and kept as a hash.
-Standard library only. What a role may do is the doors' business.
+A token is seen once, when it is made. Standard library only. What a role may do is the doors' business.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -25,15 +24,34 @@ from wsh.wire.place import ensure_private, write_private
 
 Role: TypeAlias = Literal["owner", "agent"]
 
-_AGENT = re.compile(r"[A-Za-z0-9._-]{1,64}")
+PASSING_S = 86_400.0
+"""How long a token lives that was made without a name."""
+MOST_PASSING = 64
+MOST_SIGN_INS = 64
+SIGN_IN_S = 30 * 86_400.0
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MINIMUM = 16
 
 
 @dataclass(frozen=True)
-class AgentToken:
+class StoredToken:
+    """A token as it is remembered. One without a name passes by itself at `expires`."""
+
     name: str
-    digest: str
+    sha256: str
     created: float
+    expires: float | None = None
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """One browser: the digests of its cookie and of the secret that the page keeps in its own storage."""
+
+    cookie: str
+    secret: str
+    created: float
+    expires: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,15 @@ class Holder:
 
     role: Role
     name: str
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What the file says."""
+
+    owners: tuple[StoredToken, ...] = ()
+    agents: tuple[StoredToken, ...] = ()
+    sign_ins: tuple[SignIn, ...] = ()
 
 
 def digest(token: str) -> str:
@@ -59,82 +86,135 @@ def check_owner_token(token: str) -> str:
 
 
 class TokenFile:
-    """The tokens of one user. Reads again when the file changed, so that a new agent's token works at once."""
+    """The secrets of one user. Reads again when the file changed, so that a new token works at once."""
 
-    def __init__(self, path: Path, owner: str | None = None) -> None:
-        """`owner` overrides the owner's token for this process and is not written anywhere."""
+    def __init__(self, path: Path, owner: str | None = None, clock: Callable[[], float] = time.time) -> None:
+        """`owner` is one more owner's token, for this process alone, and is not written anywhere."""
         self.path = path
-        self._given = check_owner_token(owner) if owner is not None else None
-        self._owner = ""
-        self._agents: tuple[AgentToken, ...] = ()
+        self._given = digest(check_owner_token(owner)) if owner is not None else None
+        self._clock = clock
+        self._content = _Content()
         self._seen: tuple[int, int, int] | None = None
 
-    @property
-    def owner(self) -> str:
-        """The owner's token; made on first use."""
-        if self._given is not None:
-            return self._given
-        self._refresh()
-        if not self._owner:
-            with self._locked():
-                self._read()
-                if not self._owner:
-                    self._owner = secrets.token_urlsafe(32)
-                    self._write()
-        return self._owner
+    # tokens
 
-    def list_agents(self) -> tuple[AgentToken, ...]:
+    def list_agents(self) -> tuple[StoredToken, ...]:
         self._refresh()
-        return self._agents
+        return self._content.agents
+
+    def list_owners(self) -> tuple[StoredToken, ...]:
+        """The owner's tokens that have a name."""
+        self._refresh()
+        return tuple(token for token in self._content.owners if token.name)
 
     def add_agent(self, name: str) -> str:
         """A new token for the agent `name`, replacing the one it had. This is the only time that it is seen."""
-        if not _AGENT.fullmatch(name):
-            raise InvalidRequest(
-                f"{name[:80]!r} is not a name for an agent.", hint="Use 1 to 64 letters, digits, '-', '_' or '.'."
-            )
+        _check_name(name, "an agent")
         token = secrets.token_urlsafe(32)
-        with self._locked():
-            self._read()
-            others = [agent for agent in self._agents if agent.name != name]
-            self._agents = (*others, AgentToken(name, digest(token), time.time()))
-            self._write()
+        with self._changing() as content:
+            others = tuple(agent for agent in content.agents if agent.name != name)
+            self._write(replace(content, agents=(*others, StoredToken(name, digest(token), self._clock()))))
         return token
 
-    def remove_agent(self, name: str) -> None:
-        with self._locked():
-            self._read()
-            left = tuple(agent for agent in self._agents if agent.name != name)
-            if len(left) == len(self._agents):
-                raise NotFound(f"There is no token for an agent {name!r}.", hint="`wsh token --list` shows them.")
-            self._agents = left
-            self._write()
+    def add_owner(self, name: str) -> str:
+        """A new owner's token called `name`, replacing the one of that name. This is the only time that it is seen."""
+        _check_name(name, "a token")
+        token = secrets.token_urlsafe(32)
+        with self._changing() as content:
+            others = tuple(owner for owner in content.owners if owner.name != name)
+            self._write(replace(content, owners=(*others, StoredToken(name, digest(token), self._clock()))))
+        return token
+
+    def lend_owner(self) -> str:
+        """A new owner's token for a day. Only so many exist: the oldest goes first."""
+        token = secrets.token_urlsafe(32)
+        now = self._clock()
+        with self._changing() as content:
+            named = tuple(owner for owner in content.owners if owner.name)
+            passing = [owner for owner in content.owners if not owner.name and (owner.expires or 0) > now]
+            new = StoredToken("", digest(token), now, now + PASSING_S)
+            self._write(replace(content, owners=(*named, *passing[-MOST_PASSING + 1 :], new)))
+        return token
+
+    def remove(self, name: str) -> None:
+        """End the token of this name, an agent's or the owner's."""
+        with self._changing() as content:
+            agents = tuple(agent for agent in content.agents if agent.name != name)
+            owners = tuple(owner for owner in content.owners if owner.name != name)
+            if not name or len(agents) + len(owners) == len(content.agents) + len(content.owners):
+                raise NotFound(f"There is no token called {name!r}.", hint="`wsh token --list` shows them.")
+            self._write(replace(content, agents=agents, owners=owners))
 
     def rotate_owner(self) -> str:
-        """A new owner's token; the old one, and every cookie made with it, ends at once."""
-        with self._locked():
-            self._read()
-            self._owner = secrets.token_urlsafe(32)
-            self._write()
-        return self._owner
+        """A new owner's token called "owner"; every other one, and every sign-in, ends at once."""
+        token = secrets.token_urlsafe(32)
+        with self._changing() as content:
+            only = StoredToken("owner", digest(token), self._clock())
+            self._write(_Content((only,), content.agents, ()))
+        return token
 
     def find_holder(self, token: str) -> Holder | None:
-        """Who holds `token`. Compares with every known token in constant time."""
+        """Who holds `token`. Compares with every known token, each in constant time."""
         self._refresh()
         given = digest(token)
+        now = self._clock()
         found: Holder | None = None
-        if hmac.compare_digest(given, digest(self.owner)):
+        if self._given is not None and hmac.compare_digest(given, self._given):
             found = Holder("owner", "owner")
-        for agent in self._agents:
-            if hmac.compare_digest(given, agent.digest) and found is None:
+        for owner in self._content.owners:
+            if hmac.compare_digest(given, owner.sha256) and (owner.expires is None or owner.expires > now):
+                found = Holder("owner", "owner")
+        for agent in self._content.agents:
+            if hmac.compare_digest(given, agent.sha256) and found is None:
                 found = Holder("agent", agent.name)
         return found
+
+    # browsers
+
+    def add_sign_in(self) -> tuple[str, str]:
+        """A new browser: its cookie, and the secret for the page's own storage. Each is worth nothing without the other."""
+        cookie, secret = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        now = self._clock()
+        with self._changing() as content:
+            old = [each for each in content.sign_ins if each.expires > now]
+            new = SignIn(digest(cookie), digest(secret), now, now + SIGN_IN_S)
+            self._write(replace(content, sign_ins=(*old[-MOST_SIGN_INS + 1 :], new)))
+        return cookie, secret
+
+    def has_cookie(self, cookie: str) -> bool:
+        """Whether a browser was given this cookie and may still use it."""
+        return self._find_sign_in(cookie) is not None
+
+    def has_sign_in(self, cookie: str, secret: str) -> bool:
+        """Whether cookie and secret were given to one browser together."""
+        found = self._find_sign_in(cookie)
+        return hmac.compare_digest(digest(secret), found.secret if found is not None else "") and found is not None
+
+    def _find_sign_in(self, cookie: str) -> SignIn | None:
+        self._refresh()
+        given = digest(cookie)
+        now = self._clock()
+        found: SignIn | None = None
+        for each in self._content.sign_ins:
+            if hmac.compare_digest(given, each.cookie) and each.expires > now:
+                found = each
+        return found
+
+    # the file
+
+    def upgrade(self) -> None:
+        """Rewrite a file of an earlier version, which had the owner's token in plain text. The token goes on working."""
+        self._refresh()
+        if self._seen is None or b'"version": 1' not in self.path.read_bytes():
+            return
+        with self._changing() as content:
+            self._write(content)
 
     def _refresh(self) -> None:
         try:
             info = os.stat(self.path)
         except FileNotFoundError:
-            self._owner, self._agents, self._seen = "", (), None
+            self._content, self._seen = _Content(), None
             return
         if (info.st_ino, info.st_mtime_ns, info.st_size) != self._seen:
             self._read()
@@ -145,37 +225,62 @@ class TokenFile:
                 info = os.fstat(source.fileno())
                 raw = source.read()
         except FileNotFoundError:
-            self._owner, self._agents, self._seen = "", (), None
+            self._content, self._seen = _Content(), None
             return
         if info.st_mode & 0o077:
             os.chmod(self.path, 0o600)
         try:
-            document: dict[str, Any] = json.loads(raw)
-            self._owner = str(document["owner"])
-            self._agents = tuple(
-                AgentToken(str(a["name"]), str(a["sha256"]), float(a["created"])) for a in document["agents"]
-            )
-        except (ValueError, KeyError, TypeError):
+            self._content = _parse(json.loads(raw))
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidRequest(
-                f"{self.path} is not a file of tokens.", hint="Remove it; the next start makes a new one."
+                f"{self.path} is not a file of tokens.", hint="Remove it; every token has to be made anew then."
             ) from None
         self._seen = (info.st_ino, info.st_mtime_ns, info.st_size)
 
-    def _write(self) -> None:
-        agents = [{"name": a.name, "sha256": a.digest, "created": a.created} for a in self._agents]
-        if not self._owner:
-            self._owner = secrets.token_urlsafe(32)
-        document = {"version": 1, "owner": self._owner, "agents": agents}
+    def _write(self, content: _Content) -> None:
+        document = {"version": 2, **asdict(content)}
         write_private(self.path, json.dumps(document, indent=1).encode() + b"\n")
         info = os.stat(self.path)
+        self._content = content
         self._seen = (info.st_ino, info.st_mtime_ns, info.st_size)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _changing(self) -> Iterator[_Content]:
+        """What the file says, while nobody else changes it."""
         ensure_private(self.path.parent)
         fd = os.open(self.path.parent / f".{self.path.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            yield
+            self._read()
+            yield self._content
         finally:
             os.close(fd)
+
+
+def _check_name(name: str, what: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"{name[:80]!r} is not a name for {what}.", hint="Use 1 to 64 letters, digits, '-', '_' or '.'."
+        )
+
+
+def _parse(document: dict[str, Any]) -> _Content:
+    agents = tuple(_parse_token(each) for each in document["agents"])
+    if "owner" in document:  # version 1 had one owner's token, in plain text
+        return _Content((StoredToken("owner", digest(str(document["owner"])), 0.0),), agents)
+    owners = tuple(_parse_token(each) for each in document["owners"])
+    sign_ins = tuple(
+        SignIn(str(s["cookie"]), str(s["secret"]), float(s["created"]), float(s["expires"]))
+        for s in document["sign_ins"]
+    )
+    return _Content(owners, agents, sign_ins)
+
+
+def _parse_token(stored: dict[str, Any]) -> StoredToken:
+    expires = stored.get("expires")
+    return StoredToken(
+        str(stored["name"]),
+        str(stored["sha256"]),
+        float(stored["created"]),
+        float(expires) if expires is not None else None,
+    )

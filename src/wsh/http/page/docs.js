@@ -13,7 +13,10 @@ function make(tag, attributes, ...children) {
 
 function headers(extra) {
   const token = document.getElementById("token").value.trim();
-  return token ? { ...extra, Authorization: `Bearer ${token}` } : extra;
+  if (token) return { ...extra, Authorization: `Bearer ${token}` };
+  // The secret of the signed-in page, which is of the same origin.
+  const secret = localStorage.getItem(`wsh.secret${prefix}`);
+  return secret ? { ...extra, "Wsh-Page": secret } : extra;
 }
 
 function sample(schema, all, depth = 0) {

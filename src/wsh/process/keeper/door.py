@@ -6,6 +6,7 @@ import _blake2
 import _socket
 import os
 import select
+from _operator import _compare_digest
 
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.loop import Loop, complain
@@ -246,7 +247,7 @@ class Door:
         refusal = None
         if message.get("protocol") != layout.PROTOCOL:
             refusal = "protocol"
-        elif message.get("proof") != prove(self._secret, stranger.nonce):
+        elif not _compare_digest(str(message.get("proof")).encode(), prove(self._secret, stranger.nonce).encode()):
             refusal = "proof"
         if refusal is not None:
             stranger.send({"refused": refusal, "protocols": [layout.PROTOCOL]})
