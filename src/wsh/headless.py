@@ -5,12 +5,15 @@ Serves the contract and `execute_command`: both speak to it as their `Runner`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from wsh import process
 from wsh.contract.runner import OnOutput
 from wsh.git.guard import index_query, query
 from wsh.policy.launch import is_git, minimal_environment, prepare
+from wsh.policy.own_file import refuse_own_files
 from wsh.process import Keeper, Run
 from wsh.wire.error import Refused
 from wsh.wire.setting import MIB
@@ -22,12 +25,17 @@ _QUERY_BYTES = 64 * MIB
 class HeadlessRunner:
     """Starts argv without a shell: the very file and folder that were decided on, a small environment, stdin closed."""
 
-    def __init__(self, keeper: Keeper, environ: Mapping[str, str], *, max_output_bytes: int) -> None:
+    def __init__(
+        self, keeper: Keeper, environ: Mapping[str, str], *, max_output_bytes: int, own_folders: Sequence[Path] = ()
+    ) -> None:
+        """`own_folders` are wsh's: no command is started that names a file in them."""
         self.keeper = keeper
         self.environ = dict(environ)
         self.max_output_bytes = max_output_bytes
+        self.own_folders = tuple(own_folders)
 
     async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Run:
+        await asyncio.to_thread(refuse_own_files, argv, cwd, self.own_folders)
         whole = minimal_environment(self.environ, env)
         settings, index = await self._ask_git(argv, cwd, whole) if is_git(argv) else (b"", None)
         with prepare(argv, cwd, whole, git_settings=settings, git_index=index) as launch:

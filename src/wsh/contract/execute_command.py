@@ -215,7 +215,7 @@ class ExecuteCommand:
                 NOT_FOUND, f"The working directory {cwd!r} does not exist.", hint="Choose an existing folder."
             ) from None
         except Refused as problem:
-            raise ToolFailure(FORBIDDEN, problem.message, reason="refused") from None
+            raise ToolFailure(FORBIDDEN, problem.message, hint=problem.hint, reason="refused") from None
 
     def _record_end(
         self, trace_id: str, argv: tuple[str, ...], cwd: str, started: Started | None, duration_ms: int, ended: str

@@ -1,0 +1,118 @@
+"""wsh's own files are not for headless commands, whatever the rules say: tokens, the keeper's secret, policy, journals, sockets.
+
+Looks at every word of an argv that may name a file, as the program would find it: relative to its folder, through links, hard
+links, mounts and /proc. Covers programs that read what they are told to read. A program that looks for files by itself is refused
+where its search would come across ours; one that runs code of the folder can read whatever the user can (see docs/policy.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from wsh.wire.error import Refused
+
+_MOST_FILES = 1000
+# Reads the content of whatever lies below a folder that it is given, or below the folder it runs in.
+_SEARCHES = frozenset("grep egrep fgrep zgrep rg ag ack diff tar cp rsync zip scp".split())
+_NEEDS_OPTION = frozenset("grep egrep fgrep zgrep diff cp scp".split())
+_RECURSIVE = re.compile(r"-[A-Za-z0-9]*[rR]|--(?:r|de|di)[a-z-]*|-[A-Za-z0-9]*d")
+_LISTS_FILES = re.compile(r"--fi")
+_PIECES = re.compile(r"[\s\"'`,;(){}\[\]|<>]+")
+_WINDOW = re.compile(
+    r"/proc/(?:\d+|self|thread-self)/(?:task/\d+/)?(?:root|cwd|fd|fdinfo|environ|mem|maps|map_files|exe)(?:/|$)"
+)
+
+
+def refuse_own_files(argv: Sequence[str], cwd: str, folders: Sequence[Path]) -> None:
+    """Raises Refused if a word of `argv` names one of `folders`, or something in them. Blocks: run it in a thread."""
+    own = [os.path.realpath(folder) for folder in folders]
+    if any(_is_within(os.path.realpath(cwd), folder) for folder in own):
+        raise _refusal(cwd)
+    identities = _list_identities(own)
+    for word in argv[1:]:
+        if any(folder in word for folder in (*own, *map(str, folders))):
+            raise _refusal(word)
+        for candidate in _list_paths(word, cwd):
+            if _names_own(candidate, own, identities):
+                raise _refusal(word)
+    searched = _find_searched(argv, cwd)
+    for place in searched:
+        if any(_is_within(folder, place) for folder in own):
+            raise _refusal(place)
+
+
+def _refusal(what: str) -> Refused:
+    return Refused(
+        f"{what[:200]!r} leads to wsh's own files, which headless commands do not read.",
+        hint="Name the folder that you are after; a person can look at wsh's files in a terminal of their own.",
+    )
+
+
+def _names_own(candidate: str, own: Sequence[str], identities: set[tuple[int, int]]) -> bool:
+    try:
+        resolved = os.path.realpath(candidate)
+        if any(_is_within(resolved, folder) for folder in own):
+            return True
+        if _WINDOW.match(os.path.normpath(candidate)) and _WINDOW.match(resolved):
+            return True  # another process's view of the file system, or its memory
+        found = os.stat(resolved)
+    except (OSError, ValueError):
+        return False
+    return (found.st_dev, found.st_ino) in identities
+
+
+def _list_paths(word: str, cwd: str) -> Iterator[str]:
+    """Where a word may lead: as it is, after `=` and `:`, behind the letters of an option, and inside a small program."""
+    parts = {word, word.partition("=")[2], word.rpartition(":")[2], *_PIECES.split(word)[:64]}
+    if word.startswith("-"):
+        parts |= {word[at:] for at in range(1, min(len(word), 12))}
+        parts |= {word[word.index(mark) :] for mark in "/.~" if mark in word}
+    for part in parts:
+        if part and "\0" not in part:
+            yield os.path.join(cwd, part)
+
+
+def _find_searched(argv: Sequence[str], cwd: str) -> list[str]:
+    """Folders whose whole content the program would read; empty if it reads only files that it is given."""
+    name = os.path.basename(argv[0])
+    words = list(argv[1:])
+    named = [os.path.realpath(os.path.join(cwd, word)) for word in words if not word.startswith("-")]
+    folders = [place for place in named if os.path.isdir(place)]
+    if name in ("wc", "sort", "du"):
+        # The files are named in a file, which may say anything.
+        return [os.path.sep] if any(_LISTS_FILES.match(word) for word in words) else []
+    if name == "git":
+        # Outside a repository both read plain folders, without being asked to.
+        return folders if {"grep", "diff"} & set(words) and folders else _here_if(words, "--no-i", cwd)
+    if name == "find":
+        return (folders or [os.path.realpath(cwd)]) if any(w.startswith(("-exec", "-ok")) for w in words) else []
+    if name not in _SEARCHES or (name in _NEEDS_OPTION and not any(_RECURSIVE.match(word) for word in words)):
+        return []
+    return folders or [os.path.realpath(cwd)]
+
+
+def _here_if(words: Sequence[str], option: str, cwd: str) -> list[str]:
+    return [os.path.realpath(cwd)] if any(word.startswith(option) for word in words) else []
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _list_identities(own: Sequence[str]) -> set[tuple[int, int]]:
+    """Device and inode of our files, so that another name for one is known: a hard link, a bind mount."""
+    found: set[tuple[int, int]] = set()
+    for folder in own:
+        for root, _, names in os.walk(folder):
+            for name in names:
+                try:
+                    info = os.lstat(os.path.join(root, name))
+                except OSError:
+                    continue
+                found.add((info.st_dev, info.st_ino))
+            if len(found) >= _MOST_FILES:
+                return found
+    return found
