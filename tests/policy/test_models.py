@@ -193,6 +193,14 @@ pgrep --signal 9 x
 """
 
 FINE = """\
+tree -L2
+tree -L2 -a
+diff -u3 a b
+find . -mtime +0.5
+git rev-parse --git-path hooks
+git version
+node -v
+python3 -V
 date -Iseconds
 date -Is
 date -I
@@ -350,6 +358,12 @@ def test_what_could_write_or_run_is_refused(line: str) -> None:
 def test_what_only_reads_is_allowed(line: str) -> None:
     verdict = decide(Request(argv=_argv(line)), POLICY)
     assert verdict.allowed, verdict.message
+
+
+@pytest.mark.parametrize("reference", ["stash@{0}", "@{u}..", "main@{upstream}", "@{-1}", "HEAD@{2}:f"])
+def test_a_reference_of_git_with_braces_is_a_literal_word(reference: str) -> None:
+    verdict = decide(Request(command=f"git show {reference}"), POLICY)
+    assert verdict.allowed and verdict.argv == (("git", "show", reference),)
 
 
 def test_no_attempt_of_the_list_is_run() -> None:

@@ -15,9 +15,9 @@ HEADLESS_ALLOW: tuple[str, ...] = (
     "git status", "git log", "git diff", "git show", "git branch", "git tag", "git remote", "git stash list",
     "git stash show", "git rev-parse", "git rev-list", "git describe", "git blame", "git ls-files", "git ls-tree",
     "git grep", "git reflog", "git shortlog", "git merge-base", "git cat-file", "git show-ref", "git for-each-ref",
-    "git worktree list", "git check-ignore", "git count-objects", "git --version",
+    "git worktree list", "git check-ignore", "git count-objects", "git --version", "git version",
     "python --version", "python3 --version", "node --version", "npm --version", "cargo --version", "rustc --version",
-    "go version", "gcc --version", "make --version", "cmake --version", "java -version", "docker --version",
+    "python -V", "python3 -V", "node -v", "npm -v", "cargo -V", "rustc -V", "java --version", "go version", "gcc --version", "make --version", "cmake --version", "java -version", "docker --version",
     "pip --version", "uv --version", "ruby --version", "php --version",
 )  # fmt: skip
 

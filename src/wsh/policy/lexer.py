@@ -41,6 +41,7 @@ RESERVED = frozenset(
 )
 _PLAIN = re.compile(r"[A-Za-z0-9_\-./,:=+@%^\u0080-\U0010ffff]+")
 _INSIDE_DOUBLE = re.compile(r'[^"\\$`!]+')
+_IN_BRACES = re.compile(r"\{[A-Za-z0-9-]{1,40}\}")
 _NAMES = {
     "$": "an expansion ($)",
     "`": "a command substitution (`)",
@@ -136,6 +137,12 @@ def lex(text: str) -> Literal:
         ):
             current.append(char)
             position += 1
+        elif char == "{" and current is not None and text[position - 1] == "@" and _IN_BRACES.match(text, position):
+            # git's stash@{0} and @{u}: every shell leaves braces alone that hold neither a comma nor a range.
+            reference = _IN_BRACES.match(text, position)
+            assert reference is not None
+            current.append(reference[0])
+            position = reference.end()
         elif char == "!" and current is None and words and text[position + 1 : position + 2] in ("", " ", "\t"):
             current = ["!"]
             position += 1

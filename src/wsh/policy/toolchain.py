@@ -17,7 +17,7 @@ _MAX_BYTES = 64 * 1024
 
 
 def asks_version(argv: Sequence[str]) -> bool:
-    return len(argv) == 2 and argv[1] in ("--version", "-version", "-V", "version")
+    return len(argv) == 2 and argv[1] in ("--version", "-version", "-V", "-v", "version")
 
 
 def find_selector(program: str, cwd: str) -> str | None:

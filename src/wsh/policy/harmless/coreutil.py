@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from wsh.policy.harmless.model import Judge, judged, model
+from wsh.policy.harmless.model import Judge, Model, judge, judged, model
 
 
 def _date_operand(operand: str) -> str | None:
@@ -18,6 +18,15 @@ def _tail_operand(operand: str) -> str | None:
 
 def _strings_operand(operand: str) -> str | None:
     return "a file of arguments may hold any" if operand.startswith("@") else None
+
+
+def _tree(known: Model) -> Judge:
+    """With -L2 for -L 2."""
+
+    def apply(arguments: Sequence[str]) -> str | None:
+        return judge(known, [word for word in arguments if not re.fullmatch(r"-L\d{1,4}", word)])
+
+    return apply
 
 
 def _any(_arguments: Sequence[str]) -> str | None:
@@ -212,7 +221,7 @@ PROGRAMS: Mapping[str, Judge] = {
     "diff": judged(
         model(
             # No -l: it runs pr.
-            "-abBcdeEiNnpqrsTtuwyZ --text --ignore-space-change --ignore-blank-lines --minimal --ed "
+            "-abBcdeEiNnpqrsTtuwyZ0123456789 --text --ignore-space-change --ignore-blank-lines --minimal --ed "
             "--ignore-tab-expansion "
             "--ignore-case --new-file --unidirectional-new-file --rcs --show-c-function --brief --recursive "
             "--report-identical-files --initial-tab --expand-tabs --ignore-all-space --side-by-side "
@@ -226,7 +235,7 @@ PROGRAMS: Mapping[str, Judge] = {
     ),
     "cmp": judged(model("-bls --print-bytes --verbose --quiet --silent", values="-in --ignore-initial --bytes")),
     # No -o and -R: they write files.
-    "tree": judged(
+    "tree": _tree(
         model(
             "-adflxnNqQpugshDFirtcUvACSJX --noreport --dirsfirst --filesfirst --du --prune --matchdirs "
             "--ignore-case --gitignore "

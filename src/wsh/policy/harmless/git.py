@@ -200,6 +200,7 @@ _REV_PARSE = model(
     "--tags --remotes "
     "--git-common-dir --revs-only --no-revs --flags --no-flags --not --show-superproject-working-tree "
     "--is-shallow-repository",
+    values="--git-path --default --since --until --disambiguate",
     optional="--short --abbrev-ref --branches --tags --remotes --show-object-format",
 )
 _GREP = model(

@@ -21,7 +21,7 @@ _FIND_TEXT = frozenset(
 _FIND_NUMBER = frozenset(
     "-size -mtime -atime -ctime -mmin -amin -cmin -uid -gid -links -inum -used -maxdepth -mindepth".split()
 )
-_NUMBER = re.compile(r"^[+-]?\d+[bcwkMG]?$")
+_NUMBER = re.compile(r"^[+-]?\d+(?:\.\d+)?[bcwkMG]?$")
 _PERMISSION = re.compile(r"^[-/]?(?:[0-7]{1,4}|[ugoa]*[-+=][rwxXst]*(?:,[ugoa]*[-+=][rwxXst]*)*)$")
 _NEWER = re.compile(r"^-newer[aBcm][aBcmt]$")
 
