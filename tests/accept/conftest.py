@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.accept)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as `make dist` makes it, out of its sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    # The page and the tools that build are there after this; `make dist` itself writes into the checkout.
+    subprocess.run(["make", "-s", ".venv/.dist-stamp", "page"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([ROOT / "scripts" / "make-dist.sh", folder], check=True, stdout=subprocess.DEVNULL)
+    (found,) = folder.glob("*.whl")
+    return found

@@ -19,7 +19,7 @@ PACKAGES = "python3,python3-venv,bash,procps"
 
 
 @pytest.fixture(scope="module", params=RELEASES)
-def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A minimal root of one release with wsh in /opt/wsh, made of nothing but Debian's packages and our wheelhouse."""
     if os.getuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("a clean root needs root's rights and the Debian package mmdebstrap")
@@ -31,8 +31,6 @@ def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     )  # fmt: skip
     assert made.returncode == 0, made.stderr[-2000:]
     root = folder / "root"
-    subprocess.run(["make", "dist"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    (wheel,) = (ROOT / "dist").glob("*.whl")
     house = root / "opt" / "wheels"
     subprocess.run(
         [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", f"--python-version={version}",

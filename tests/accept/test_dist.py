@@ -18,18 +18,6 @@ from wsh.wire.place import Places
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="session")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    subprocess.run(["make", "dist"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return ROOT / "dist"
-
-
-@pytest.fixture
-def wheel(dist: Path) -> Path:
-    (found,) = dist.glob("*.whl")
-    return found
-
-
 def test_the_wheel_is_pure_and_has_the_page_in_it(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()

@@ -35,7 +35,8 @@ def use_wsh(wsh: Sequence[str], environ: Mapping[str, str], folder: Path, *, pag
         status = json.loads(run("status", "--json"))
         assert status["running"] and status["sessions"] == 1
         if page:
-            with urllib.request.urlopen(f"{status['url']}/ui/", timeout=60) as answer:
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with browser.open(run("link").strip(), timeout=60) as answer:
                 assert b"<script" in answer.read()
         names = list_tools(wsh, environ, folder)
         assert {"wsh_run_command", "execute_command", "memory_terminal_interactive"} <= names
