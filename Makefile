@@ -65,6 +65,10 @@ bench: debian setup-dev page
 pictures: debian setup-dev page
 	$(BIN)/python -m tests.support.pictures
 
+# Bytes made to break the terminal engine, in children; what kills is shortened and stored in tests/terminal/killers.
+fuzz: setup-dev
+	$(BIN)/python -m tests.fuzz
+
 torture: debian setup-dev
 	$(BIN)/python -m pytest tests --torture -m torture --timeout=3600
 

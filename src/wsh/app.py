@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
+from wsh.wire.crash import leave_traces
 from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
 from wsh.wire.place import Places, ensure_private
@@ -80,12 +81,13 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
         print(f"wsh: {problem}", file=sys.stderr)
         return 2
     try:
+        ensure_private(places.state)
         _record(doors, options, persistent=not options.ephemeral)
         # Until everything is imported there is no garbage worth looking for.
         gc.disable()
         import uvloop
 
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with leave_traces(places), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(doors, settings, options))
     finally:
         doors.close()

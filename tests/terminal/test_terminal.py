@@ -133,3 +133,16 @@ def test_a_closed_terminal_can_be_closed_again() -> None:
     terminal = Terminal()
     terminal.close()
     terminal.close()
+
+
+@pytest.mark.parametrize("sequence", [b"\x1b[?40h\x1b[?3l", b"\x1b[?40h\x1b[?3h", b"\x1b[?40h\x1b[?3r"])
+def test_a_program_cannot_change_the_width_of_its_terminal(sequence: bytes) -> None:
+    with Terminal(10, 100) as terminal:
+        terminal.feed(b"before" + sequence + b"after")
+        screen = terminal.screen(True)
+        assert (screen.rows, screen.cols, len(screen.lines)) == (10, 100, 10)
+        terminal.feed(b"\x1bc" + b"x" * 100 + b"y")
+        assert [str(line) for line in terminal.screen(False).lines][:2] == ["x" * 100, "y"]
+        terminal.scrollback(styled=True)
+        assert terminal.replay()
+        assert terminal.search("x", limit=1)

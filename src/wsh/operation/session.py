@@ -51,6 +51,7 @@ def describe(rooms: Rooms, session: Session) -> Json:
         "title": session.title,
         "cwd": session.cwd,
         "journal": session.journal_state,
+        "notice": session.notice,
     }
 
 

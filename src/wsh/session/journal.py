@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wsh.session.gap import Gaps
+
 _SEGMENT = re.compile(r"journal\.(\d{20})\.raw")
 _CHUNK = 256 * 1024
 
@@ -26,8 +28,10 @@ class Piece:
 class Journal:
     """The segments of one session's folder, as they are on disk now."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, gaps: Gaps | None = None) -> None:
+        """`gaps` are given as NUL: what reads it is going to have it parsed."""
         self.folder = folder
+        self._gaps = gaps
 
     def segments(self) -> list[tuple[int, int, Path]]:
         """(first offset, size, path) of each segment, in order."""
@@ -73,7 +77,7 @@ class Journal:
                         data = file.read(want)
                         if not data:
                             break
-                        yield Piece(position, data)
+                        yield Piece(position, self._gaps.blank(position, data) if self._gaps else data)
                         position += len(data)
             except OSError:
                 continue

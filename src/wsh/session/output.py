@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
+from wsh.session.note import EngineNote
 from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.note import Work
 from wsh.terminal.screen import Line, StyledLine
 from wsh.terminal.terminal import Terminal
 
 _STEP_BYTES = 16 * 1024
 # More lines than one step can push off the screen, or lines would be dropped before they are taken.
-_LIMITS = TerminalLimits(scrollback_lines=2 * _STEP_BYTES)
+RENDER_LIMITS = TerminalLimits(scrollback_lines=2 * _STEP_BYTES)
 _TURN_BYTES = 4 * _STEP_BYTES
 _LONG_ROWS = _STEP_BYTES
 _LEAVE_ALT = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
@@ -26,11 +31,43 @@ KEEP_BYTES = 2 * 1024 * 1024
 HALF_BYTES = 512 * 1024
 
 
+class Printer(Protocol):
+    """Whose output is rendered."""
+
+    note: EngineNote | None
+
+    @property
+    def generation(self) -> int:
+        """Bytes that it has printed."""
+
+
+_rendered: ContextVar[tuple[Printer, int, int | None] | None] = ContextVar("rendered", default=None)
+
+
+@contextmanager
+def rendering(printer: Printer, start: int, end: int | None) -> Iterator[None]:
+    """What is rendered meanwhile is this part of that one's output (up to now, if it has no end): noted, as it may kill."""
+    token = _rendered.set((printer, start, end))
+    try:
+        yield
+    finally:
+        _rendered.reset(token)
+
+
+def _noted() -> AbstractContextManager[None]:
+    whose = _rendered.get()
+    if whose is None or whose[0].note is None:
+        return nullcontext()
+    printer, start, end = whose
+    end = printer.generation if end is None else end
+    return printer.note.during(Work.RENDER, start, max(0, end - start))  # type: ignore[union-attr]
+
+
 class LineRenderer:
     """Raw output in, finished lines out. A line that wraps over several rows is one line."""
 
     def __init__(self, rows: int, cols: int, *, styled: bool = False) -> None:
-        self._terminal = Terminal(rows, cols, _LIMITS)
+        self._terminal = Terminal(rows, cols, RENDER_LIMITS)
         self._styled = styled
         self._taken = 0
         self._blank = 0
@@ -45,16 +82,21 @@ class LineRenderer:
         """Parse, and give the lines that cannot change any more."""
         lines: list[Line] = []
         view = memoryview(data)
-        for at in range(0, len(view), _STEP_BYTES):
-            self._terminal.feed(view[at : at + _STEP_BYTES])
-            self._terminal.take_replies()
-            self._terminal.take_events()
-            if not self._terminal.alt:
-                lines += self._take(self._terminal.screen_line)
+        with _noted():
+            for at in range(0, len(view), _STEP_BYTES):
+                self._terminal.feed(view[at : at + _STEP_BYTES])
+                self._terminal.take_replies()
+                self._terminal.take_events()
+                if not self._terminal.alt:
+                    lines += self._take(self._terminal.screen_line)
         return lines
 
     def finish(self) -> list[Line]:
         """The lines that are left. What a program left on the alternate screen is not output. Closes the renderer."""
+        with _noted():
+            return self._finish()
+
+    def _finish(self) -> list[Line]:
         terminal = self._terminal
         terminal.feed(_LEAVE_ALT)
         lines = self._take(terminal.screen_line)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wsh.session.command import Command
-from wsh.session.journal import Journal
 from wsh.session.output import OutputPage, OutputText, read_page, render
 from wsh.session.pattern import compile_literal, compile_pattern
 
@@ -73,7 +72,7 @@ async def _pieces(session: Session, command: Command) -> AsyncIterator[bytes]:
         return
     end = _end_of(session, command)
     await _wait_until_journaled(session, end)
-    stored = Journal(session.folder.path).read(command.start, end)
+    stored = session.journal.read(command.start, end)
     while (piece := await asyncio.to_thread(next, stored, None)) is not None:
         yield piece.data
 

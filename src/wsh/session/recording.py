@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.sidecar import Record, read_records
 
@@ -43,9 +44,9 @@ Moment: TypeAlias = Printed | Sized | Ended
 class Recording:
     """The film of one session's folder."""
 
-    def __init__(self, folder: Path, rows: int, cols: int) -> None:
-        """`rows` and `cols` are the size it was started with."""
-        self._journal = Journal(folder)
+    def __init__(self, folder: Path, rows: int, cols: int, gaps: Gaps | None = None) -> None:
+        """`rows` and `cols` are the size it was started with; `gaps` are not shown."""
+        self._journal = Journal(folder, gaps)
         self._records = sorted(read_records(folder), key=lambda r: (r.offset, r.time_us))
         self.rows, self.cols = rows, cols
         first_size = next((r for r in self._records if r.is_size and r.offset == 0), None)

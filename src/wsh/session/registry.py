@@ -15,15 +15,18 @@ from typing import Any, TypeAlias
 
 from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
 from wsh.session.command import CommandLog
+from wsh.session.death import Deaths, tell_stuck
 from wsh.session.event import Listeners
 from wsh.session.housekeeping import Housekeeping
 from wsh.session.loginpath import LoginPath
+from wsh.session.note import Notes
 from wsh.session.pump import Pump
 from wsh.session.restore import restore_all
 from wsh.session.session import InputLimits, Session
 from wsh.session.shell import NONCE_FD, Injection, ShellName, plan_injection
 from wsh.session.spec import Launch, SessionSpec, add_login_path, prepare
 from wsh.session.store import SessionFolder
+from wsh.session.watchdog import Watchdog
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import (
     KeeperGone,
@@ -83,6 +86,9 @@ class SessionRegistry:
 
     def __init__(self, keeper: Keeper, places: Places, settings: Settings) -> None:
         self.keeper = keeper
+        watchdog = Watchdog(settings.get_float("session.engine_timeout_s"), lambda: tell_stuck(places))
+        self.notes = Notes(places.engine_note, watchdog)
+        self.deaths = Deaths(places)
         self.places = places
         self.settings = settings
         self.lifecycle: Listeners[LifecycleEvent] = Listeners()
@@ -121,6 +127,7 @@ class SessionRegistry:
             registry._housekeeping.start()
         except BaseException:
             await keeper.aclose()
+            registry.notes.close()
             raise
         return registry
 
@@ -145,12 +152,13 @@ class SessionRegistry:
 
     def list_warnings(self) -> list[str]:
         """What a person should look at: damage of the past, and journals that the disk refuses."""
+        left_out = [f"session {session.name}: {session.notice}" for session in self._by_name.values() if session.notice]
         stopped = [
             f"session {session.name}: what it prints is not kept on disk, because the disk refused it; make room"
             for session in self._by_name.values()
             if session.journal_state == "full"
         ]
-        return [*self.restored, *stopped]
+        return [*self.restored, *left_out, *stopped]
 
     # making
 
@@ -200,6 +208,7 @@ class SessionRegistry:
                 keep=spec.keep,
                 limits=input_limits(self.settings),
                 commands=make_log(marks.shell, marks.nonce, self.settings) if marks is not None else None,
+                notes=self.notes,
             )
             session.remember()
         except BaseException:
@@ -374,6 +383,7 @@ class SessionRegistry:
         for session in self._by_name.values():
             session.close()
         await self.keeper.aclose()
+        self.notes.close()
 
     async def stop(self) -> None:
         """End every session and the keeper."""
@@ -392,3 +402,4 @@ class SessionRegistry:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.notes.close()

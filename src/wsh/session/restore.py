@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from wsh.process import Child
 from wsh.session.event import Actor
+from wsh.session.inquest import Inquest, Plan
 from wsh.session.journal import Journal
 from wsh.session.session import Session
 from wsh.session.sidecar import Resize, read_resizes
 from wsh.session.spec import Launch
 from wsh.session.store import SessionFolder
 from wsh.terminal import Terminal, TerminalLimits
+from wsh.terminal.note import Work
 from wsh.wire.error import SnapshotCorrupt
 from wsh.wire.name import make_session_name
 
@@ -83,7 +85,9 @@ async def _rebuild(
         name = make_session_name({s.name for s in registry.list_sessions()})
         said.append(f"session {meta['name']}: the name was taken, it is now {name}")
     rows, cols = int(meta["rows"]), int(meta["cols"])
-    terminal, offset, facts = await _load_terminal(folder, meta, limits, name, said)
+    inquest = Inquest(registry, folder, meta, child, limits)
+    plan = await inquest.hold()
+    terminal, offset, facts = await _load_terminal(registry, folder, meta, limits, plan, said)
     kind, who = meta.get("created_by", ["server", "wsh"])
     session = Session(
         sid=str(meta["sid"]),
@@ -109,11 +113,16 @@ async def _rebuild(
         offset=offset,
         limits=input_limits(registry.settings),
         commands=make_log(marks[0], marks[1], registry.settings) if (marks := meta.get("marks")) else None,
+        notes=registry.notes,
     )
+    session.gaps, session.set_aside = plan.gaps, plan.set_aside
     session.pid = int(meta.get("pid", 0))
     session.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
     session.terminal.resize(rows, cols)
+    if plan.news:
+        session.remember()
+        await asyncio.to_thread(_write_down, session)
     borrowed = int(meta.get("borrowed_rows") or 0)
     if borrowed > 0 and session.running:
         # Panels died with the server that drew them, and the program gets their rows back.
@@ -124,18 +133,36 @@ async def _rebuild(
 
 
 async def _load_terminal(
-    folder: SessionFolder, meta: dict[str, Any], limits: TerminalLimits, name: str, said: list[str]
+    registry: SessionRegistry,
+    folder: SessionFolder,
+    meta: dict[str, Any],
+    limits: TerminalLimits,
+    plan: Plan,
+    said: list[str],
 ) -> tuple[Terminal, int, dict[str, Any]]:
     snapshots, damaged = await asyncio.to_thread(folder.read_snapshots)
+    if plan.set_aside:
+        facts = snapshots[0].facts if snapshots else {}
+        return Terminal(int(meta["rows"]), int(meta["cols"]), limits), plan.gaps.end, facts
+    note = registry.notes.note_of(str(meta["sid"]), plan.ring)
     for snapshot in snapshots:
         try:
-            return Terminal.restore(snapshot.engine, limits), snapshot.offset, snapshot.facts
+            with note.during(Work.RESTORE, snapshot.offset):
+                return Terminal.restore(snapshot.engine, limits), snapshot.offset, snapshot.facts
         except SnapshotCorrupt:
             damaged += 1
     if damaged:
+        name = meta["name"]
         said.append(f"session {name}: {damaged} snapshots were damaged; its screen is rebuilt from the journal")
     first = meta.get("first_size") or [meta["rows"], meta["cols"]]
     return Terminal(int(first[0]), int(first[1]), limits), 0, {}
+
+
+def _write_down(session: Session) -> None:
+    try:
+        session.folder.write_meta(session.describe())
+    except OSError as problem:
+        log.warning("session %s cannot be written to disk: %s", session.name, problem)
 
 
 def _complete(meta: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
@@ -157,8 +184,9 @@ async def _catch_up(session: Session, journal: Journal, child: Child | None) -> 
             break
         if session.generation == before:  # nobody has these bytes any more
             session.skip_lost(child.ring.oldest - session.generation)
-    for _, rows, cols in resizes:
-        session.terminal.resize(rows, cols)
+    for at, rows, cols in resizes:
+        if not session.gaps.skips_resize(at):
+            session.terminal.resize(rows, cols)
 
 
 async def _read_journal(session: Session, journal: Journal, until: int | None, resizes: list[Resize]) -> None:
@@ -178,6 +206,7 @@ def _feed(session: Session, data: bytes, resizes: list[Resize]) -> None:
         if cut:
             session.feed_journal(bytes(view[:cut]))
             view = view[cut:]
-        session.terminal.resize(rows, cols)
+        if not session.gaps.skips_resize(at):
+            session.terminal.resize(rows, cols)
     if view:
         session.feed_journal(bytes(view))

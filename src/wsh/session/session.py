@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,9 +19,11 @@ from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
+from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.line import TypedLine
-from wsh.session.output import OutputPage, OutputText
+from wsh.session.note import Notes, size_word
+from wsh.session.output import OutputPage, OutputText, rendering
 from wsh.session.playback import read_output, read_output_page
 from wsh.session.run import RunOutcome, run_command, type_command
 from wsh.session.spec import Launch
@@ -30,6 +32,7 @@ from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.turn import read_modes, refuse_over_another
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
+from wsh.terminal.note import Work
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.name import check_size, check_tag
 
@@ -70,6 +73,7 @@ class Session:
         offset: int = 0,
         limits: InputLimits | None = None,
         commands: CommandLog | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self.sid = sid
         self.name = name
@@ -94,6 +98,10 @@ class Session:
         self.running = child is not None
         self.lost_bytes = 0
         """Output that a restore could not bring back."""
+        self.gaps = Gaps()
+        """Output that its terminal was not given, because the engine dies of it; the journal has it."""
+        self.set_aside = False
+        """Whether nothing more is parsed, because the engine died of this session again and again."""
         self.taken_by: str | None = None
         self.last_input: tuple[Actor, float] | None = None
         self.line = TypedLine()
@@ -117,6 +125,8 @@ class Session:
         self._limits = limits or InputLimits()
         self._waiting_bytes = 0
         self._handle = buffer_of(child.ring.mmap) if child is not None else None
+        self._notes = notes
+        self.note = terminal.note = notes.note_of(sid, child.ring if child is not None else None) if notes else None
         self._remembering: asyncio.Task[None] | None = None
         self._remember_again = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -148,6 +158,11 @@ class Session:
         return max(0, int((time.monotonic() - self.last_activity) * 1000))
 
     @property
+    def journal(self) -> Journal:
+        """What it printed, for whoever has it parsed: without what the engine cannot have."""
+        return Journal(self.folder.path, self.gaps)
+
+    @property
     def journal_state(self) -> str:
         """`ok`; `full` while the disk refuses what is printed; `off` where the setting says so."""
         state = self.child.ring.journal_state if self.child is not None else self._journal_state
@@ -157,6 +172,20 @@ class Session:
     def agent_defaults(self) -> dict[str, str]:
         """Variables that were set to keep programs from waiting for a person; none for a person's session."""
         return self._agent_defaults
+
+    @property
+    def notice(self) -> str | None:
+        """What its screen lacks because the engine cannot have it; None if it lacks nothing."""
+        if self.set_aside:
+            return (
+                "wsh set it aside, because its terminal engine died of it again and again: the program runs and its output "
+                f"is kept in the journal, but not shown ({self.gaps.size} bytes so far)"
+            )
+        if self.terminal.mended:
+            return "wsh had to begin its screen anew, because its terminal engine lost its state"
+        if not self.gaps.size:
+            return None
+        return f"wsh left out {self.gaps.size} bytes that its terminal engine cannot parse"
 
     def describe(self) -> dict[str, Any]:
         """What the keeper and the folder remember of it, enough to restore it."""
@@ -181,6 +210,7 @@ class Session:
             "ended": self.ended,
             "first_size": list(self.first_size),
             "agent_defaults": self._agent_defaults,
+            "left_out": [list(part) for part in self.gaps],
             "marks": None if self.commands is None else [self.commands.shell, self.commands.nonce],
         }
 
@@ -214,13 +244,16 @@ class Session:
         if start < ring.replied < start + size:
             size = ring.replied - start  # answers up to here were sent by an earlier server
         data = b""
-        if self._taps or self.commands is not None:
+        if self._taps or self.commands is not None or self._is_careful(start):
             data = ring.copy(start, start + size)
-        told = self._parse_marked(start, data) if self.commands is not None else []
-        if self.commands is None:
-            assert self._handle is not None
-            for position, length in ring.spans(size):
-                self.terminal.feed_range(self._handle, position, length)
+        note = self.note
+        if note is not None:
+            note.begin(Work.FEED, start, size)
+        try:
+            told = self._parse(start, data, size)
+        finally:
+            if note is not None:
+                note.end()
         for tap in self._taps:
             tap(start, data)
         self._offset = end = start + size
@@ -232,6 +265,26 @@ class Session:
         for event in told:
             self.listeners.tell(event)
         return size
+
+    def _parse(self, start: int, data: bytes, size: int) -> list[CommandEvent]:
+        if self.commands is not None:
+            return self._parse_marked(start, self._without_gaps(start, data))
+        if self._is_careful(start):
+            self.terminal.feed(self._without_gaps(start, data))
+            return []
+        assert self._handle is not None and self.child is not None
+        for position, length in self.child.ring.spans(size):
+            self.terminal.feed_range(self._handle, position, length)
+        return []
+
+    def _without_gaps(self, start: int, data: bytes) -> bytes:
+        if self.set_aside:
+            self.gaps.add(start, start + len(data))
+        return self.gaps.blank(start, data)
+
+    def _is_careful(self, start: int) -> bool:
+        """Whether some output from `start` on is to be left out."""
+        return self.set_aside or start < self.gaps.end
 
     def _parse_marked(self, start: int, data: bytes, *, live: bool = True) -> list[CommandEvent]:
         """Feed the terminal, stopping at each mark of the shell to see where the screen stands there."""
@@ -248,10 +301,12 @@ class Session:
 
     def feed_journal(self, data: bytes) -> None:
         """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
-        if self.commands is not None:
-            self._parse_marked(self._offset, data, live=False)
-        else:
-            self.terminal.feed(data)
+        with self.note.during(Work.FEED, self._offset, len(data)) if self.note is not None else nullcontext():
+            blanked = self._without_gaps(self._offset, data)
+            if self.commands is not None:
+                self._parse_marked(self._offset, blanked, live=False)
+            else:
+                self.terminal.feed(blanked)
         self._offset += len(data)
         self.terminal.take_replies()
         self.terminal.take_events()
@@ -302,8 +357,8 @@ class Session:
             ring = self.child.ring
             data = ring.copy(since, end) if since >= ring.oldest and end - since <= ring.size else b""
             if since >= ring.oldest and len(data) == end - since:  # not overwritten while it was copied
-                return data
-        return Journal(self.folder.path).read_bytes(since, end)[0]
+                return self.gaps.blank(since, data)
+        return self.journal.read_bytes(since, end)[0]
 
     # input
 
@@ -428,7 +483,8 @@ class Session:
         if (rows, cols) == (self.rows, self.cols):
             return
         self.rows, self.cols = rows, cols
-        self.terminal.resize(rows, cols)
+        with self.note.during(Work.RESIZE, self._offset, size_word(rows, cols)) if self.note else nullcontext():
+            self.terminal.resize(rows, cols)
         if self.running and self.child is not None:
             self.child.resize(rows, cols, self._offset)
         self.remember()
@@ -486,17 +542,18 @@ class Session:
         clear_line: bool = False,
     ) -> RunOutcome:
         """Type `text` and wait for what comes of it: see `run`."""
-        return await run_command(
-            self,
-            text,
-            actor,
-            enter=enter,
-            timeout_ms=timeout_ms,
-            max_wait_ms=max_wait_ms,
-            max_output_bytes=max_output_bytes,
-            clear_line=clear_line,
-            line_wait_ms=self._limits.line_wait_ms,
-        )
+        with rendering(self, self._offset, None):
+            return await run_command(
+                self,
+                text,
+                actor,
+                enter=enter,
+                timeout_ms=timeout_ms,
+                max_wait_ms=max_wait_ms,
+                max_output_bytes=max_output_bytes,
+                clear_line=clear_line,
+                line_wait_ms=self._limits.line_wait_ms,
+            )
 
     async def type_command(self, text: str, actor: Actor, max_wait_ms: int = 30_000) -> None:
         """Type a command onto an empty line, without waiting for its end: see `run`."""
@@ -550,7 +607,8 @@ class Session:
 
     async def read_command_output(self, command: Command, max_bytes: int) -> OutputText:
         """What a command printed (so far) as text: see `playback`."""
-        return await read_output(self, command, max_bytes)
+        with rendering(self, command.start, command.end):
+            return await read_output(self, command, max_bytes)
 
     async def read_output_page(
         self,
@@ -563,9 +621,10 @@ class Session:
         regex: str | None = None,
     ) -> OutputPage:
         """Lines of a command's output by number; with `search` or `regex` only those that match."""
-        return await read_output_page(
-            self, command, offset=offset, limit=limit, styled=styled, search=search, regex=regex
-        )
+        with rendering(self, command.start, command.end):
+            return await read_output_page(
+                self, command, offset=offset, limit=limit, styled=styled, search=search, regex=regex
+            )
 
     # what people call it
 
@@ -626,6 +685,8 @@ class Session:
         if self.child is not None:
             self._journal_state = self.child.ring.journal_state
         self.child = None
+        if self._notes is not None:
+            self.note = self.terminal.note = self._notes.note_of(self.sid, None)
         self._close_handle()
 
     def _close_handle(self) -> None:

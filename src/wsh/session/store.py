@@ -93,6 +93,11 @@ class SessionFolder:
                 good.append(snapshot)
         return good, damaged
 
+    def discard_snapshot(self, offset: int) -> None:
+        """Nobody is to load that one again."""
+        with self._lock:
+            (self.path / f"snapshot.{offset:020d}").unlink(missing_ok=True)
+
     def size_bytes(self) -> int:
         total = 0
         try:

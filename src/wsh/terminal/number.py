@@ -16,10 +16,16 @@ from wsh.terminal.native import NULL, check, ffi, lib
 _coordinate = ffi.new("GhosttyPointCoordinate*")
 _screen = ffi.new("GhosttyTerminalScreen*")
 _history = ffi.new("size_t*")
+_cols = ffi.new("uint16_t*")
 _keys = ffi.new(
-    "GhosttyTerminalData[]", [lib.GHOSTTY_TERMINAL_DATA_ACTIVE_SCREEN, lib.GHOSTTY_TERMINAL_DATA_SCROLLBACK_ROWS]
+    "GhosttyTerminalData[]",
+    [
+        lib.GHOSTTY_TERMINAL_DATA_ACTIVE_SCREEN,
+        lib.GHOSTTY_TERMINAL_DATA_SCROLLBACK_ROWS,
+        lib.GHOSTTY_TERMINAL_DATA_COLS,
+    ],
 )
-_values = ffi.new("void*[]", [_screen, _history])
+_values = ffi.new("void*[]", [_screen, _history, _cols])
 _written = ffi.new("size_t*")
 
 
@@ -33,6 +39,7 @@ class LineNumbers:
         "_terminal",
         "alt",
         "base",
+        "cols",
         "epoch",
         "exact",
         "floor",
@@ -52,6 +59,8 @@ class LineNumbers:
         self.floor = floor
         """Lines below this number were let go on purpose, whether or not the library still has them."""
         self.alt = False
+        self.cols = 0
+        """Columns that the library has, which a program can change behind our back."""
         self._above_screen = 0
         self.history = 0
         """Rows that the library has above the primary screen."""
@@ -121,8 +130,9 @@ class LineNumbers:
         self.close()
 
     def _read(self) -> int:
-        check(lib.ghostty_terminal_get_multi(self._terminal, 2, _keys, _values, _written), "terminal_get_multi")
+        check(lib.ghostty_terminal_get_multi(self._terminal, 3, _keys, _values, _written), "terminal_get_multi")
         self.alt = bool(_screen[0] == lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
+        self.cols = _cols[0]
         self._above_screen = history = int(_history[0])
         return history
 

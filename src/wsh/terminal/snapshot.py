@@ -9,6 +9,7 @@ another engine is refused as unusable, and the journal is replayed instead.
 from __future__ import annotations
 
 import json
+import logging
 import struct
 import zlib
 from functools import lru_cache
@@ -21,6 +22,8 @@ from wsh.wire.error import SnapshotCorrupt, SnapshotNotPossible
 
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal
+
+log = logging.getLogger(__name__)
 
 MAGIC = b"WSHTERM\x01"
 _HEADER = struct.Struct("<8sII")
@@ -61,9 +64,8 @@ def _engine_bytes(terminal: Terminal) -> bytes:
         )
     except EngineError as problem:
         # Also at rest the library knows states that it cannot store, such as a wide character in a single column.
-        if problem.facts["result"] == lib.GHOSTTY_INVALID_VALUE:
-            raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
-        raise
+        log.info("no snapshot: %s", problem)
+        raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
 
 
 def encode(terminal: Terminal) -> bytes:

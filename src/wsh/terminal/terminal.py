@@ -7,6 +7,7 @@ ask which rows changed since their own last look.
 
 from __future__ import annotations
 
+import logging
 import weakref
 from typing import Any
 
@@ -16,13 +17,16 @@ from wsh.terminal.buffer import SharedBuffer
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
 from wsh.terminal.mode import read_modes
-from wsh.terminal.native import NULL, check, ffi, lib
+from wsh.terminal.native import NULL, EngineError, check, ffi, lib
+from wsh.terminal.note import Note, Work, noted
 from wsh.terminal.number import LineNumbers
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, RowChanges, Screen, ScrollbackPage, StyledLine
 from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
 from wsh.terminal.style import parse_row
 from wsh.wire.error import InvalidSize
+
+log = logging.getLogger(__name__)
 
 MAX_SIDE = 1000
 _compressed = ffi.new("GhosttyTerminalCompressionResult*")
@@ -57,6 +61,8 @@ class Terminal:
         "cols",
         "handle",
         "limits",
+        "mended",
+        "note",
         "rows",
     )
 
@@ -73,6 +79,10 @@ class Terminal:
         self.rows = rows
         self.cols = cols
         self.limits = limits
+        self.mended = 0
+        """How often the library lost its state, and a blank screen had to take the place of what there was."""
+        self.note: Note | None = None
+        """Hears before and after each visit to the library that could be its last."""
         self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
         self._sink = Sink(limits, rows, cols)
         self._sink_handle = self._sink.attach(handle)
@@ -136,7 +146,7 @@ class Terminal:
 
     def _write(self, pointer: Any, length: int) -> None:
         write, numbers = lib.ghostty_terminal_vt_write, self._numbers
-        handle, observe, rows, step = self.handle, numbers.observe, self.rows, self._step
+        handle, observe, rows, cols, step = self.handle, numbers.observe, self.rows, self.cols, self._step
         sink = self._sink
         self._stale, self._plain = True, None
         at = 0
@@ -144,15 +154,23 @@ class Terminal:
             size = min(step, length - at)
             write(handle, pointer + at, size)
             at += size
-            if observe(rows):
+            try:
+                switched = observe(rows)
+            except EngineError as problem:
+                self.mend(problem)
+                return self._write(pointer + at, length - at) if at < length else None
+            if switched:
                 sink.add(AltScreen(numbers.alt))
                 self._forget_beneath()
+            if numbers.cols != cols:
+                self._take_size_back()
             if sink.bells > MANY_BELLS and not sink.deaf:
                 sink.stop_listening(handle)
         if numbers.short and not self._heavy:
             self._heavy = True
             self._set_limits()
 
+    @noted(Work.RESIZE)
     def resize(
         self, rows: int, cols: int, *, cell_width_px: int | None = None, cell_height_px: int | None = None
     ) -> None:
@@ -165,15 +183,42 @@ class Terminal:
             sink.cell_height = cell_height_px
         reflow = cols != self.cols
         sink.rows, sink.cols = self.rows, self.cols = rows, cols
+        self._resize_engine(reflow)
+        if reflow:
+            self._set_limits()
+
+    def _resize_engine(self, reflow: bool) -> None:
+        sink, rows = self._sink, self.rows
         check(
-            lib.ghostty_terminal_resize(self.handle, cols, rows, sink.cell_width, sink.cell_height), "terminal_resize"
+            lib.ghostty_terminal_resize(self.handle, self.cols, rows, sink.cell_width, sink.cell_height),
+            "terminal_resize",
         )
         self._stale, self._plain = True, None
         self._rows, self._row_versions = [], []
         self._forget_beneath()
-        if reflow:
-            self._set_limits()
         self._numbers.resized(rows, reflow)
+
+    def mend(self, problem: EngineError) -> None:
+        """The library failed at something that always works. Bring it into a state that is known, a blank one at worst."""
+        if native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_COLS) != self.cols:
+            self._take_size_back()
+            return
+        log.error("a terminal of %d x %d is begun anew: %s", self.rows, self.cols, problem)
+        before, note, mended = self._numbers, self.note, self.mended + 1
+        replies, events = self._sink.replies, self._sink.events
+        out = ffi.new("GhosttyTerminal*")
+        check(lib.ghostty_terminal_new(NULL, out, self.cols, self.rows), "terminal_new")
+        self.close()
+        version = self._version + 1
+        self._adopt(out[0], self.rows, self.cols, self.limits)
+        self._version, self.note, self.mended = version, note, mended
+        self._sink.replies, self._sink.events = replies, events
+        base = before.base + self.rows
+        self._numbers = LineNumbers(self.handle, before.kept, base=base, epoch=before.epoch + 1, floor=base)
+
+    def _take_size_back(self) -> None:
+        """The program asked for 80 or 132 columns (DECCOLM). The width is not its own to choose: the pty keeps it."""
+        self._resize_engine(True)
 
     # what the program asked and said
 
@@ -248,6 +293,7 @@ class Terminal:
 
     # reading the screen
 
+    @noted(Work.READ)
     def _refresh(self) -> None:
         if not self._stale:
             return
@@ -279,6 +325,7 @@ class Terminal:
         self._spans = used
         return lines
 
+    @noted(Work.READ)
     def _plain_rows(self) -> list[str]:
         """The visible rows as text, without taking their styles along."""
         if self._plain is None:
@@ -322,6 +369,7 @@ class Terminal:
             used -= 1
         return used
 
+    @noted(Work.READ)
     def screen(self, styled: bool = True) -> Screen:
         """The visible screen now."""
         lines: list[Line]
@@ -365,6 +413,7 @@ class Terminal:
         """Lines of the normal screen that are no longer kept."""
         return self._numbers.first
 
+    @noted(Work.READ)
     def scrollback(
         self, offset: int = 0, limit: int = 100, *, styled: bool = False, since_line: int | None = None
     ) -> ScrollbackPage:
@@ -391,6 +440,7 @@ class Terminal:
             self.beneath()
         return numbers
 
+    @noted(Work.READ)
     def beneath(self) -> Terminal | None:
         """The normal screen with its scrollback, while the alternate screen shows. Belongs to this terminal."""
         numbers = self._numbers
@@ -409,6 +459,7 @@ class Terminal:
             self._beneath.close()
             self._beneath = None
 
+    @noted(Work.READ)
     def lines_between(self, first: int, last: int, styled: bool = False) -> list[Line]:
         """Lines with absolute numbers from `first` up to but without `last`, as far as they are kept."""
         numbers = self._exact_numbers()
@@ -429,6 +480,7 @@ class Terminal:
         """Whether the line with this absolute number goes on in the next."""
         return native.row_flags(self.handle, native.SCREEN, line - self._numbers.shift)[1]
 
+    @noted(Work.READ)
     def text_between(self, first: int, last: int) -> list[str]:
         """Lines from `first` up to but without `last` as text, wrapped ones joined; blank ones at the end are left out.
 
@@ -440,6 +492,7 @@ class Terminal:
         text = native.format_logical(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols)
         return [line.rstrip(" ") for line in text.decode("utf-8", "replace").split("\n")] if text else []
 
+    @noted(Work.READ)
     def vt_lines_between(self, first: int, last: int) -> list[bytes]:
         """The same as VT bytes, each line complete in itself."""
         numbers = self._exact_numbers()
@@ -453,6 +506,7 @@ class Terminal:
         shift = numbers.shift
         return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
 
+    @noted(Work.READ)
     def trim_scrollback(self, keep_lines: int) -> int:
         """Let go of all but the newest `keep_lines` above the screen; returns how many lines that were.
 
@@ -479,6 +533,7 @@ class Terminal:
         most = engine_limits(self.limits, self.rows, self.cols, True)
         return max(plain, min(most.bytes, most.bytes * self._numbers.history // max(1, self.limits.scrollback_lines)))
 
+    @noted(Work.READ)
     def compress(self) -> None:
         """Pack the scrollback of a terminal that is at rest: a tenth of the memory, unpacked where it is read."""
         check(
@@ -488,6 +543,7 @@ class Terminal:
 
     # search
 
+    @noted(Work.SEARCH)
     def search(
         self,
         pattern: str,
@@ -513,12 +569,14 @@ class Terminal:
 
     # the whole state as bytes
 
+    @noted(Work.REPLAY)
     def replay(self, scrollback_lines: int | None = None) -> bytes:
         """VT bytes that bring a fresh emulator of this size into this state, with at most so many lines above."""
         from wsh.terminal.replay import make_replay
 
         return make_replay(self, scrollback_lines)
 
+    @noted(Work.SNAPSHOT)
     def snapshot(self) -> bytes:
         """Everything as bytes for `restore`, also in the middle of an escape sequence or character."""
         from wsh.terminal.snapshot import encode

@@ -48,6 +48,21 @@ class Places:
         return self.runtime / f"{self.server}.json"
 
     @property
+    def engine_note(self) -> Path:
+        """What the terminal engine is at with sessions that have ended, for who finds it after a death."""
+        return self.runtime / f"{self.server}.engine"
+
+    @property
+    def crash(self) -> Path:
+        """Where a server that is killed by native code leaves its trace."""
+        return self.state / f"{self.server}.crash"
+
+    @property
+    def deaths(self) -> Path:
+        """One line of JSON for each time that native code killed a server."""
+        return self.state / f"{self.server}.deaths"
+
+    @property
     def server_log(self) -> Path:
         return self.state / f"{self.server}.log"
 

@@ -32,6 +32,8 @@ class SessionInfo(Shown):
     cwd: str
     journal: Literal["ok", "full", "off"]
     """Whether what it prints is kept on disk: `full` while the disk refuses it, `off` where the setting says so."""
+    notice: str | None = None
+    """What its screen lacks, and why; null if it lacks nothing."""
 
 
 class SessionCreate(Model):

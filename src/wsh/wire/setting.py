@@ -109,6 +109,13 @@ SETTINGS: tuple[Setting, ...] = (
         1024 * GIB,
     ),
     Setting("session.kill_grace_ms", 2000, "Between the polite signals and SIGKILL.", 0, 600_000),
+    Setting(
+        "session.engine_timeout_s",
+        10.0,
+        "Processor time after which a visit to the terminal engine counts as its death.",
+        1.0,
+        3600.0,
+    ),
     Setting("session.max_elements", 256, "Overlays, and panels, per session.", 1, 100_000),
     Setting("session.max_spans", 4096, "Spans in one element.", 1, 1_000_000),
     Setting("session.max_text_bytes", 64 * KIB, "Text of one span.", 1, 16 * MIB),

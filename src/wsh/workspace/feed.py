@@ -16,7 +16,7 @@ from collections.abc import Callable
 from wsh.session import event as ev
 from wsh.session.command import Command
 from wsh.session.journal import Journal
-from wsh.session.output import render
+from wsh.session.output import render, rendering
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
 from wsh.session.session import Session
 from wsh.wire.shortage import find_shortage
@@ -208,7 +208,8 @@ class SessionTranscripts:
         parts = []
         for first, last in ((start, start + _HALF), (end - _HALF, end)):
             data, _ = await asyncio.to_thread(journal.read_bytes, first, last)
-            parts.append((await render(data, rows, cols, MAX_TEXT_BYTES)).text)
+            with rendering(session, first, last):
+                parts.append((await render(data, rows, cols, MAX_TEXT_BYTES)).text)
         return f"{parts[0]}\n[… {end - start - 2 * _HALF} bytes left out …]\n{parts[1]}"
 
     async def _stretch_documents(self, session: Session, since: int) -> list[Transcript]:
@@ -221,6 +222,8 @@ class SessionTranscripts:
             if not data:
                 continue
             key = f"{session.sid}@{start}"
+            with rendering(session, start, start + len(data)):
+                text = (await render(data, session.rows, session.cols, MAX_TEXT_BYTES)).text
             began = self._began.setdefault(key, time.time() if start else session.created)
             if len(self._began) > 10_000:
                 self._began.clear()
@@ -229,7 +232,7 @@ class SessionTranscripts:
                     key=key,
                     session=session.name,
                     command=session.command,
-                    output=(await render(data, session.rows, session.cols, MAX_TEXT_BYTES)).text,
+                    output=text,
                     cwd=session.start_cwd,
                     started=began,
                     exit_code=session.exit_code if not session.running else None,
@@ -246,7 +249,7 @@ async def _journal_up_to(session: Session, end: int) -> Journal:
         if session.child.ring.journaled >= end:
             break
         await asyncio.sleep(0.005)
-    return Journal(session.folder.path)
+    return session.journal
 
 
 def _key(session: Session, command: Command) -> str:

@@ -32,6 +32,7 @@ _ENTRY = s.result(
     clients={"type": "integer", "description": "Connections that watch it."},
     title={"type": "string"},
     cwd={"type": "string"},
+    notice={"type": "string", "description": "What its screen lacks, and why; absent if it lacks nothing."},
     taken_by={"type": "string", "description": "The person who has taken the keyboard; agents' input is refused."},
 )
 

@@ -26,6 +26,8 @@ def show_session(rooms: Rooms, session: Session) -> dict[str, Any]:
         shown["exit_code"] = session.exit_code
     if session.taken_by is not None:
         shown["taken_by"] = session.taken_by
+    if session.notice is not None:
+        shown["notice"] = session.notice
     return shown
 
 

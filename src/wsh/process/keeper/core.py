@@ -96,6 +96,7 @@ class Keeper:
         connection.send(
             {
                 "welcome": layout.PROTOCOL,
+                "layout": layout.VERSION,
                 "pid": os.getpid(),
                 "mark_base": self._mark_base,
                 "children": sum(child.ready for child in self.children.values()),
