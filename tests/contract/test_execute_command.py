@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -384,6 +385,24 @@ def test_git_does_not_run_what_a_repository_configures(places: Places, tmp_path:
         assert done["exit_code"] == 0 and not (tmp_path / "ran").exists()
 
     play(places, tmp_path, scenario)
+
+
+@pytest.mark.parametrize("driver", [b"plain", b"e\xef\xbf\xbdvil", b"raw\xff\xfe"])
+def test_git_does_not_run_a_filter_whatever_its_name(places: Places, tmp_path: Path, driver: bytes) -> None:
+    async def scenario(world: World) -> None:
+        await world.succeed("git init -q", ALLOWED_COMMANDS="git")
+        (world.folder / "f").write_text("a\n")
+        await world.succeed("git add f", ALLOWED_COMMANDS="git")
+        (world.folder / "f").write_text("b\n")
+        (world.folder / ".gitattributes").write_bytes(b"f filter=" + driver + b"\n")
+        with (world.folder / ".git/config").open("ab") as config:
+            config.write(b'[filter "' + driver + b'"]\n\tclean = "touch %s/ran; cat"\n' % bytes(tmp_path))
+        done = await world.succeed("git diff", ALLOWED_COMMANDS="git")
+        assert "+b" in done["stdout"] and not (tmp_path / "ran").exists()
+
+    play(places, tmp_path, scenario)
+    bare = subprocess.run(["git", "diff"], cwd=tmp_path / "monorepo", capture_output=True)
+    assert (tmp_path / "ran").exists(), ("the trap works", bare)
 
 
 def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
