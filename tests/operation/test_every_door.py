@@ -63,6 +63,7 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_state", _nothing),
     ("send_input", lambda seen: {"data": "echo second-$((1+1))\r"}),
     ("await_idle", lambda seen: {"text": "second-2", "last_generation": 1, "max_wait_ms": 60_000}),
+    ("await_state", lambda seen: {"timeout_ms": 50, "max_wait_ms": 60_000}),
     ("send_keys", lambda seen: {"keys": ["enter"]}),
     ("await_any_idle", lambda seen: {"timeout_ms": 50, "max_wait_ms": 60_000, "tag": "door"}),
     ("get_screen", lambda seen: {"format": "styled"}),
@@ -158,7 +159,7 @@ def speaking_mcp(server: RunningServer) -> Iterator[McpDoor]:
 def test_every_operation_of_http(server: RunningServer, tmp_path: Path) -> None:
     with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
         taken = _run([HttpDoor(server), WebSocketDoor(client), mcp], _new(tmp_path))
-    assert [name for name, door in taken.items() if door != "HTTP"] == ["batch_update", "ask_keys"]
+    assert [name for name, door in taken.items() if door != "HTTP"] == ["await_state", "batch_update", "ask_keys"]
 
 
 def test_every_operation_of_the_websocket(server: RunningServer, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import operation
-from wsh.terminal.key import encode_key
+from wsh.terminal.key import encode_key, encode_keys
 from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Model, Shown
 from wsh.wire.session import Keys
@@ -38,13 +38,19 @@ class Generation(Shown):
 @operation(errors=_INPUT)
 async def send_input(on: OnSession, params: InputParams) -> Generation:
     """Type these bytes."""
-    return Generation(generation=await on.session.type_input(_decode(on, params), on.caller.actor))
+    return await _type(on, _decode(on, params))
 
 
 @operation(errors=(*_INPUT, "invalid_key"))
 async def send_keys(on: OnSession, params: Keys) -> Generation:
     """Press these keys."""
-    return Generation(generation=await on.session.type_input(_press(on, params.keys), on.caller.actor))
+    return await _type(on, _press(on, params.keys))
+
+
+async def _type(on: OnSession, data: bytes) -> Generation:
+    generation = await on.session.type_input(data, on.caller.actor)
+    on.rooms.marks.note_input(on.caller, on.session.sid, generation)
+    return Generation(generation=generation)
 
 
 def _press(on: OnSession, keys: list[str]) -> bytes:
@@ -57,7 +63,7 @@ def _decode(on: OnSession, params: InputParams) -> bytes:
     if params.encoding == "utf8":
         return params.data.encode("utf-8", "surrogateescape")
     if params.encoding == "keys":
-        return _press(on, params.data.split())
+        return encode_keys(params.data, on.session.terminal)
     try:
         return base64.b64decode(params.data, validate=True)
     except binascii.Error:

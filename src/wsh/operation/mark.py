@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from wsh.wire.caller import Caller
+
+MOST = 4096
+"""Marks that are kept; the oldest go first."""
 
 
-@dataclass
 class Marks:
-    inputs: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The generation before the last input, by the caller's id and the session's."""
+    def __init__(self) -> None:
+        self._inputs: dict[tuple[str, str], int] = {}
+
+    def note_input(self, caller: Caller, sid: str, generation: int) -> None:
+        """`generation` is that from before the input."""
+        key = (caller.id, sid)
+        self._inputs.pop(key, None)
+        self._inputs[key] = generation
+        if len(self._inputs) > MOST:
+            del self._inputs[next(iter(self._inputs))]
+
+    def find_input(self, caller: Caller, sid: str) -> int | None:
+        return self._inputs.get((caller.id, sid))
 
     def forget_owner(self, owner: str) -> None:
         """Its connection ended."""
-        self.inputs = {key: mark for key, mark in self.inputs.items() if key[0] != owner}
+        self._inputs = {key: mark for key, mark in self._inputs.items() if key[0] != owner}
 
     def forget_session(self, sid: str) -> None:
         """It is gone."""
-        self.inputs = {key: mark for key, mark in self.inputs.items() if key[1] != sid}
+        self._inputs = {key: mark for key, mark in self._inputs.items() if key[1] != sid}

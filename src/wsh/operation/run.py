@@ -7,6 +7,7 @@ from typing import Annotated
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.wire.command import RunAnswer, RunRequest
+from wsh.wire.error import WaitTimeout
 
 
 @operation(
@@ -22,15 +23,23 @@ from wsh.wire.command import RunAnswer, RunRequest
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:
     """Run a command and wait for its end."""
-    most = params.max_output_bytes
-    outcome = await on.session.run_command(
-        params.input,
-        on.caller.actor,
-        enter=params.enter,
-        timeout_ms=params.timeout_ms,
-        max_wait_ms=on.rooms.cap_wait(params.max_wait_ms),
-        max_output_bytes=on.rooms.settings.get_int("session.max_output_bytes") if most is None else most,
-        clear_line=params.clear_line,
-    )
-    screen = on.rooms.stages.read_screen(on.session, params.format)
-    return {"screen": screen, **outcome.to_wire(on.session.name)}
+    rooms, session, most = on.rooms, on.session, params.max_output_bytes
+    try:
+        outcome = await session.run_command(
+            params.input,
+            on.caller.actor,
+            enter=params.enter,
+            timeout_ms=params.timeout_ms,
+            max_wait_ms=rooms.cap_wait(params.max_wait_ms),
+            max_output_bytes=rooms.settings.get_int("session.max_output_bytes") if most is None else most,
+            clear_line=params.clear_line,
+        )
+    except WaitTimeout as problem:
+        if "screen" in problem.facts:
+            problem.facts["screen"] = rooms.stages.read_screen(session, params.format)
+        typed_at = problem.facts.pop("input_generation", None)
+        if typed_at is not None:
+            rooms.marks.note_input(on.caller, session.sid, typed_at)
+        raise
+    rooms.marks.note_input(on.caller, session.sid, outcome.input_generation)
+    return {"screen": rooms.stages.read_screen(session, params.format), **outcome.to_wire(session.name)}

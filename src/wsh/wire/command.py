@@ -15,11 +15,11 @@ Truth: TypeAlias = Literal["yes", "no", "unknown"]
 class RunRequest(Model):
     """Type `input`, and Enter unless it ends in one, and wait for what comes of it."""
 
-    input: Annotated[str, Field(max_length=1_048_576)]
+    input: Annotated[str, Field(max_length=4_000_000)]
     enter: bool = True
     timeout_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 2000
     max_wait_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 30_000
-    max_output_bytes: Annotated[int, Field(ge=0, le=64 * 1024 * 1024)] | None = None
+    max_output_bytes: Annotated[int, Field(ge=0, le=2**30)] | None = None
     format: Format = "styled"
     clear_line: bool = False
     """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
