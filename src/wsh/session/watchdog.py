@@ -51,11 +51,9 @@ class Watchdog:
 
     def _run(self) -> None:
         pause = self._limit_s / _LOOKS_PER_LIMIT
-        while True:
+        while not self._closed:
             self._wake.wait()
             self._wake.clear()
-            if self._closed:
-                return
             self._watch(pause)
 
     def _watch(self, pause: float) -> None:
