@@ -35,7 +35,7 @@ export function CreateDialog() {
         <div class="two">
           <label>
             Name
-            <input name="name" class="mono" placeholder="made up" pattern="[A-Za-z0-9._\-]{1,64}" autocomplete="off" />
+            <input name="name" class="mono" placeholder="made up" pattern="[A-Za-z0-9._][A-Za-z0-9._\-]{0,63}" autocomplete="off" />
           </label>
           <label>
             Tags

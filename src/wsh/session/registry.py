@@ -110,7 +110,8 @@ class SessionRegistry:
         ensure_private(places.runtime)
         ensure_private(places.state)
         try:
-            places.sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ensure_private(places.sessions.parent)
+            ensure_private(places.sessions)
         except OSError as problem:  # sessions work without; each tries again
             if find_shortage(problem) is None:
                 raise

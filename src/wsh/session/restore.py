@@ -78,6 +78,7 @@ async def _rebuild(
     from wsh.session.registry import input_limits, make_log
 
     folder = SessionFolder(registry.places.sessions / str(meta["sid"]))
+    folder.sweep()
     folder.missing = registry.settings.get_bool("journal.enabled") and not folder.path.is_dir()
     meta = _complete(meta, folder)
     name = str(meta["name"])

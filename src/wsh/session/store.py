@@ -81,6 +81,14 @@ class SessionFolder:
         for old in self._snapshot_paths()[KEEP_SNAPSHOTS:]:
             old.unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """Remove what a server left half written when it died. Called before anything is written here."""
+        for stray in [*self.path.glob(".snapshot.*"), *self.path.glob(".meta.json.*")]:
+            try:
+                stray.unlink()
+            except OSError:
+                pass
+
     def read_snapshots(self) -> tuple[list[Snapshot], int]:
         """Intact snapshots, the newest first, and how many damaged ones were passed over."""
         good: list[Snapshot] = []

@@ -55,7 +55,7 @@ class InvalidSessionName(InvalidRequest):
     def __init__(self, name: object) -> None:
         super().__init__(
             f"{str(name)[:80]!r} is not a session name.",
-            hint="Use 1 to 64 letters, digits, '-', '_' or '.'.",
+            hint="Use 1 to 64 letters, digits, '-', '_' or '.', and no '-' in front.",
             name=str(name)[:128],
         )
 

@@ -7,7 +7,7 @@ import secrets
 
 from wsh.wire.error import InvalidSessionName, InvalidSize, InvalidTag
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]{0,63}")
 _TAG = re.compile(r"[A-Za-z0-9._:/-]{1,64}")
 
 _FIRST = (
@@ -25,6 +25,7 @@ _SECOND = (
 
 
 def check_session_name(name: object) -> str:
+    """A name is no path and no option: it stands in addresses, in folders and on command lines."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in {".", ".."}:
         raise InvalidSessionName(name)
     return name

@@ -30,7 +30,7 @@ MOST_PASSING = 64
 MOST_SIGN_INS = 64
 SIGN_IN_S = 30 * 86_400.0
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]{0,63}")
 _MINIMUM = 16
 
 
@@ -260,7 +260,8 @@ class TokenFile:
 def _check_name(name: str, what: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidRequest(
-            f"{name[:80]!r} is not a name for {what}.", hint="Use 1 to 64 letters, digits, '-', '_' or '.'."
+            f"{name[:80]!r} is not a name for {what}.",
+            hint="Use 1 to 64 letters, digits, '-', '_' or '.', and no '-' in front.",
         )
 
 

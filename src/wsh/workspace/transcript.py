@@ -8,6 +8,7 @@ Documents leave after the days of retention, and long ones keep their beginning 
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import threading
 import time
@@ -60,6 +61,10 @@ def unpack(packed: bytes) -> bytes:
         return _unpacker.decompress(packed)
     except zstandard.ZstdError as problem:
         raise IndexBroken("corrupt", str(problem)) from None
+
+
+_LOG_BYTES = 8 * 1024 * 1024
+"""How long the write-ahead log may get beside the file."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,7 @@ class TranscriptStore:
             self.path.chmod(0o600)
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
                 connection.executescript(
@@ -195,7 +201,16 @@ class TranscriptStore:
                     raise
                 self._replace(str(problem))
                 self._put(self._open(), rows)
+            self._shorten_log()
         return len(rows)
+
+    def _shorten_log(self) -> None:
+        """Move a long write-ahead log into the file. A reader that is still at it puts that off until the next time."""
+        try:
+            if os.stat(f"{self.path}-wal").st_size > _LOG_BYTES and self._writer is not None:
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (OSError, sqlite3.OperationalError):
+            pass
 
     def _put(self, connection: sqlite3.Connection, rows: list[_Row]) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -233,6 +248,7 @@ class TranscriptStore:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            self._shorten_log()
         return len(old)
 
     def clear(self) -> int:
