@@ -57,5 +57,6 @@ async def get_recording(on: OnSession, params: RecordingParams) -> Annotated[Fil
         command=session.command,
         at_s=params.at_s,
         theme=params.theme,
+        nonce=session.nonce,
     )
     return File(body, MEDIA_TYPES[params.format])

@@ -409,6 +409,7 @@ def _state_of(facts: dict[str, Any]) -> ProcessState:
         cwd=foreground.get("cwd") if foreground else None,
         reading=facts.get("reading", "unknown"),
         plain_read=facts.get("plain_read", False),
+        relayed=facts.get("relayed", False),
         echo=facts.get("echo"),
         canonical=facts.get("canonical"),
         jobs=tuple(_info(job) for job in facts.get("jobs", [])),

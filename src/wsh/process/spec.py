@@ -101,6 +101,7 @@ class ProcessState:
     cwd: str | None = None
     reading: Answer = "unknown"  # is a process of the foreground group blocked until the terminal has input?
     plain_read: bool = False  # it is, and in a plain read rather than a poll
+    relayed: bool = False  # the foreground passes the terminal on: `reading` is about what is behind it
     echo: bool | None = None
     canonical: bool | None = None
     jobs: tuple[ProcessInfo, ...] = ()

@@ -171,6 +171,7 @@ class CommandLog:
         self,
         offset: int,
         data: bytes,
+        shown: bytes,
         feed: Callable[[int, int], None],
         place: Callable[[], Place],
         *,
@@ -178,17 +179,18 @@ class CommandLog:
     ) -> list[CommandEvent]:
         """Take the bytes from `offset` on, calling `feed(start, end)` so that the terminal is at each mark in turn.
 
+        `shown` are the same bytes without the nonce: what is kept of the output.
         A replay is not `live`: then clocks of ours say nothing.
         """
         told: list[CommandEvent] = []
         at, end = offset, offset + len(data)
         for mark in self._scanner.scan(offset, data):
-            self._keep(data, at - offset, mark.end - offset)
+            self._keep(shown, at - offset, mark.end - offset)
             feed(at, mark.end)
             at = mark.end
             self._apply(mark, place(), told, live)
         if at < end:
-            self._keep(data, at - offset, end - offset)
+            self._keep(shown, at - offset, end - offset)
             feed(at, end)
         return told
 

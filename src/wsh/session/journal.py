@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wsh.session.gap import Gaps
+from wsh.session.mark import NonceMask
 
 _SEGMENT = re.compile(r"journal\.(\d{20})\.raw")
 _CHUNK = 256 * 1024
@@ -28,10 +29,11 @@ class Piece:
 class Journal:
     """The segments of one session's folder, as they are on disk now."""
 
-    def __init__(self, folder: Path, gaps: Gaps | None = None) -> None:
-        """`gaps` are given as NUL: what reads it is going to have it parsed."""
+    def __init__(self, folder: Path, gaps: Gaps | None = None, nonce: str | None = None) -> None:
+        """`gaps` are given as NUL: what reads it is going to have it parsed. The `nonce` of the shell's marks becomes zeros."""
         self.folder = folder
         self._gaps = gaps
+        self._nonce = nonce
 
     def segments(self) -> list[tuple[int, int, Path]]:
         """(first offset, size, path) of each segment, in order."""
@@ -63,6 +65,7 @@ class Journal:
 
     def read(self, start: int, end: int | None = None) -> Iterator[Piece]:
         """Pieces from `start` up to `end`, in order; an offset that jumps is a gap."""
+        mask = NonceMask(self._nonce) if self._nonce else None
         position = start
         for first, size, path in self.segments():
             last = first + size
@@ -77,7 +80,8 @@ class Journal:
                         data = file.read(want)
                         if not data:
                             break
-                        yield Piece(position, self._gaps.blank(position, data) if self._gaps else data)
+                        shown = self._gaps.blank(position, data) if self._gaps else data
+                        yield Piece(position, shown if mask is None else mask.hide(shown))
                         position += len(data)
             except OSError:
                 continue

@@ -19,6 +19,8 @@ _INTRO = b"\x1b]133;"
 _BELL = b"\x07"
 _PROMPT_END = b"\x1b]133;B;wsh\x07"
 _CONTINUED = b"\x1b]133;P;k=s;wsh\x07"
+_NONCE_ENDS = frozenset(bytes([c]) for c in b"0123456789.")
+_TELLING = 12
 LONGEST_MARK = 1024 * 1024
 """A mark carries a whole command line; a longer one is not believed."""
 
@@ -33,6 +35,42 @@ class Mark:
     number: int = 0
     status: int | None = None
     fields: dict[str, str] = field(default_factory=dict)
+
+
+class NonceMask:
+    """Puts zeros in place of the nonce, as many as it has characters, so that offsets hold. Feed it a stream in order.
+
+    Of a nonce that is cut between two pieces the first part is masked where it stands in a mark, or is long enough to be told.
+    """
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce.encode("ascii")
+        self._zeros = b"0" * len(self._nonce)
+        self._open = 0
+        """How many of the newest bytes are the beginning of a nonce."""
+        self._sure = False
+        """That beginning stands in a mark."""
+
+    def hide(self, data: bytes) -> bytes:
+        nonce, shown = self._nonce, data
+        if self._open:
+            rest = nonce[self._open :][: len(data)]
+            if data.startswith(rest):
+                self._open += len(rest)
+                if self._sure or self._open >= _TELLING:
+                    shown = b"0" * len(rest) + data[len(rest) :]
+                if self._open < len(nonce):
+                    return shown
+            self._open = 0
+        if nonce in data:
+            shown = shown.replace(nonce, self._zeros)
+        if shown[-1:] in _NONCE_ENDS:
+            most = min(len(nonce) - 1, len(shown))
+            size = next((size for size in range(most, 0, -1) if shown.endswith(nonce[:size])), 0)
+            self._open, self._sure = size, shown[: len(shown) - size].endswith(b"wsh=")
+            if size >= _TELLING or (size and self._sure):
+                shown = shown[: len(shown) - size] + b"0" * size
+        return shown
 
 
 class MarkScanner:

@@ -31,6 +31,8 @@ FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 
 _LOOK_AGAIN_S = 0.25
 _HANDOVER_S = 0.001
+_PARSE_TURNS = 50
+_ENTER_ALT = b"\x1b[?1049h"
 _FORK_LOOKS, _FORK_PAUSE_S = 4, 0.003
 # What fish itself writes when a command begins.
 _FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
@@ -197,6 +199,7 @@ class _Run:
         self._empty_before = 0
         self._prompts_before = 0
         self._running_before = 0
+        self._alt_before = False
         self._stop = session.listeners.add(self._hear)
         if self._log is not None:
             self._log.holders += 1
@@ -261,6 +264,11 @@ class _Run:
         prefix = await self._turn.check()
         if self._log is not None and self._at_prompt != (self._log.phase in ("prompt", "prompting")):
             raise LineMoved
+        for _ in range(_PARSE_TURNS):
+            if not self._session.backlog():
+                break
+            await asyncio.sleep(_HANDOVER_S)
+        self._alt_before = self._session.terminal.alt
         self._sent = time.monotonic()
         self._note_before()
         return prefix
@@ -360,6 +368,8 @@ class _Run:
             return await self._outcome("prompt", seen)
         if seen.reading == "no" and await self._pipeline_reads():
             return await self._outcome("prompt", seen)
+        if seen.relayed and seen.reading == "unknown":
+            return await self._outcome("quiet", seen)  # another machine, or another user: nobody can tell
         if self._log is not None and self._at_prompt:
             return None  # the shell will tell
         return await self._outcome("quiet", seen)
@@ -431,11 +441,13 @@ class _Run:
         return await capture.render(command.rows, command.cols, self._max_output)
 
     async def _since_input(self, end: int | None = None) -> OutputText:
-        """What came after the input, for a program that was running already."""
+        """What came after the input, for a program that was running already; rendered as the command's whole output is."""
         session = self._session
         raw = await asyncio.to_thread(session.recent_output, self.generation)
         if end is not None:
             raw = raw[: max(0, end - self.generation)]
+        if self._alt_before:
+            raw = _ENTER_ALT + raw  # what was drawn there before the program left it is no output
         return await render(raw, session.rows, session.cols, self._max_output)
 
     async def _jobs(self) -> tuple[ProcessInfo, ...]:

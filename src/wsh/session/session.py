@@ -22,6 +22,7 @@ from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.line import TypedLine
+from wsh.session.mark import NonceMask
 from wsh.session.note import Notes, size_word
 from wsh.session.output import OutputPage, OutputText, rendering
 from wsh.session.playback import read_output, read_output_page
@@ -117,6 +118,7 @@ class Session:
         self._agent_defaults = launch.agent_defaults
         self.commands = commands
         """What the shell's marks tell; None for a program without them."""
+        self._mask = NonceMask(commands.nonce) if commands is not None else None
         self.snapshot_offset = offset
         self._keeper = keeper
         self._offset = offset
@@ -159,8 +161,8 @@ class Session:
 
     @property
     def journal(self) -> Journal:
-        """What it printed, for whoever has it parsed: without what the engine cannot have."""
-        return Journal(self.folder.path, self.gaps)
+        """What it printed, for whoever has it parsed: without what the engine cannot have, and without the nonce."""
+        return Journal(self.folder.path, self.gaps, self.nonce)
 
     @property
     def journal_state(self) -> str:
@@ -250,12 +252,12 @@ class Session:
         if note is not None:
             note.begin(Work.FEED, start, size)
         try:
-            told = self._parse(start, data, size)
+            shown, told = self._parse(start, data, size)
         finally:
             if note is not None:
                 note.end()
         for tap in self._taps:
-            tap(start, data)
+            tap(start, shown)
         self._offset = end = start + size
         ring.consume(size)
         self._answer(ring.replied < end, end)
@@ -266,16 +268,17 @@ class Session:
             self.listeners.tell(event)
         return size
 
-    def _parse(self, start: int, data: bytes, size: int) -> list[CommandEvent]:
+    def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
+        """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
         if self.commands is not None:
             return self._parse_marked(start, self._without_gaps(start, data))
         if self._is_careful(start):
             self.terminal.feed(self._without_gaps(start, data))
-            return []
+            return data, []
         assert self._handle is not None and self.child is not None
         for position, length in self.child.ring.spans(size):
             self.terminal.feed_range(self._handle, position, length)
-        return []
+        return data, []
 
     def _without_gaps(self, start: int, data: bytes) -> bytes:
         if self.set_aside:
@@ -286,10 +289,14 @@ class Session:
         """Whether some output from `start` on is to be left out."""
         return self.set_aside or start < self.gaps.end
 
-    def _parse_marked(self, start: int, data: bytes, *, live: bool = True) -> list[CommandEvent]:
-        """Feed the terminal, stopping at each mark of the shell to see where the screen stands there."""
-        assert self.commands is not None
-        view, terminal = memoryview(data), self.terminal
+    def _parse_marked(self, start: int, data: bytes, *, live: bool = True) -> tuple[bytes, list[CommandEvent]]:
+        """Feed the terminal, stopping at each mark of the shell to see where the screen stands there.
+
+        Returns what may be shown of the bytes, and what the marks told.
+        """
+        assert self.commands is not None and self._mask is not None
+        shown = self._mask.hide(data)
+        view, terminal = memoryview(shown), self.terminal
 
         def feed(first: int, last: int) -> None:
             terminal.feed(view[first - start : last - start])
@@ -297,7 +304,7 @@ class Session:
         def place() -> Place:
             return Place(terminal.rows, terminal.cols, terminal.epoch, terminal.cursor_line, terminal.cursor.col)
 
-        return self.commands.consume(start, data, feed, place, live=live)
+        return shown, self.commands.consume(start, data, shown, feed, place, live=live)
 
     def feed_journal(self, data: bytes) -> None:
         """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
@@ -357,8 +364,14 @@ class Session:
             ring = self.child.ring
             data = ring.copy(since, end) if since >= ring.oldest and end - since <= ring.size else b""
             if since >= ring.oldest and len(data) == end - since:  # not overwritten while it was copied
-                return self.gaps.blank(since, data)
+                shown = self.gaps.blank(since, data)
+                return shown if self.nonce is None else NonceMask(self.nonce).hide(shown)
         return self.journal.read_bytes(since, end)[0]
+
+    @property
+    def nonce(self) -> str | None:
+        """The secret in the shell's marks; it must not leave by any door."""
+        return None if self.commands is None else self.commands.nonce
 
     # input
 

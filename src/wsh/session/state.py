@@ -151,6 +151,6 @@ def wants_input(session: Session, seen: ProcessState) -> bool:
     """Whether a silent program is waiting for somebody: it reads, hides what is typed, or has taken the terminal over."""
     if seen.reading == "yes" or session.terminal.alt:
         return True
-    if seen.reading == "no":
+    if seen.reading == "no" or seen.relayed:
         return False
     return seen.echo is False or seen.canonical is False

@@ -286,11 +286,13 @@ def _is_shell_reading(session: Session, modes: Modes) -> bool:
 
 
 async def _is_shell_in_front(session: Session) -> bool:
+    """Behind sudo, ssh and the like there is one as a rule; full-screen programs have been ruled out."""
     try:
-        front = (await session.inspect()).foreground
+        seen = await session.inspect()
     except SessionExited:
         return False
-    return front is not None and front.comm.lstrip("-") in SHELLS
+    front = seen.foreground
+    return seen.relayed or (front is not None and front.comm.lstrip("-") in SHELLS)
 
 
 def _reads_line(log: CommandLog) -> bool:

@@ -42,9 +42,10 @@ def export(
     command: str = "",
     at_s: float | None = None,
     theme: Theme = "dark",
+    nonce: str | None = None,
 ) -> bytes:
     """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one."""
-    recording = Recording(folder, rows, cols)
+    recording = Recording(folder, rows, cols, nonce=nonce)
     if format == "asciicast-v2" or format == "asciicast-v3":
         version: Literal[2, 3] = 2 if format == "asciicast-v2" else 3
         lines = write_asciicast(recording, version, title=title, command=command)

@@ -1,6 +1,7 @@
 """What a child is doing now, as the kernel knows it: foreground group, who waits for the terminal, jobs, modes.
 
-Questions that /proc cannot answer for sure are answered `unknown`, never guessed.
+Questions that /proc cannot answer for sure are answered `unknown`, never guessed. A program that passes the terminal on to another
+one (sudo, script, ssh, tmux) always reads: what counts is the reader behind it, where that can be seen.
 """
 
 from __future__ import annotations
@@ -41,6 +42,15 @@ _CALLS: dict[str, dict[int, str]] = {
     },
     "aarch64": {63: "read", 65: "read", 73: "ppoll", 72: "pselect", 22: "epoll", 441: "epoll2", 426: "ring"},
 }
+# Programs that pass the terminal on: they read it all the time, for somebody else.
+_RELAYS = frozenset(
+    "sudo su doas pkexec runuser script ssh mosh-client telnet docker podman nerdctl kubectl oc lxc incus machinectl "
+    "screen dtach abduco zellij socat picocom minicom cu adb unbuffer expect".split()
+)
+# Of these nothing but the inner terminal takes what is typed.
+_WRAPPERS = frozenset("sudo su doas pkexec runuser script unbuffer".split())
+_MOST_BELOW = 256
+
 _calls = _CALLS.get(os.uname().machine, {})
 
 
@@ -102,9 +112,10 @@ def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
     if foreground:
         state["foreground"] = describe(foreground[0]) | {"cwd": _link(f"/proc/{foreground[0]}/cwd")}
         terminal = _terminal_name(master)
-        reading = _any_reading(foreground[:16], terminal)
+        reading, relayed = look_for_reader(foreground[:16], terminal)
         state["reading"] = YES if reading == _PLAIN else reading
         state["plain_read"] = reading == _PLAIN
+        state["relayed"] = relayed
     else:
         state["reading"] = UNKNOWN
     if jobs:
@@ -154,12 +165,105 @@ def _terminal_name(master: int) -> str:
     return f"/dev/pts/{number}"
 
 
-def _any_reading(pids: list[int], terminal: str) -> str:
-    answers = [_reads(pid, terminal) for pid in pids]
+def look_for_reader(pids: list[int], terminal: str) -> tuple[str, bool]:
+    """Whether one of these waits for the terminal, and whether the answer is about what is behind a relay."""
+    answers, relayed = [], False
+    for pid in pids:
+        answer, behind = _reads_itself(pid, terminal)
+        answers.append(answer)
+        relayed = relayed or behind
+    found = _best(answers)
+    if found == NO:
+        # `su -c` and `setsid` start their program in a session of its own, where it still reads our terminal.
+        found = _best([_reads(pid, terminal) for pid in _other_sessions(pids)])
+    return found, relayed
+
+
+def _best(answers: list[str]) -> str:
     for sure in (_PLAIN, YES):
         if sure in answers:
             return sure
     return UNKNOWN if UNKNOWN in answers else NO
+
+
+def _reads_itself(pid: int, terminal: str, depth: int = 0) -> tuple[str, bool]:
+    """As `_reads`; for a relay, what the reader behind it does."""
+    answer = _reads(pid, terminal)
+    if answer == _PLAIN:
+        return answer, False
+    comm = (_read(f"/proc/{pid}/comm") or b"").decode("utf-8", "replace").strip()
+    if comm.startswith("tmux"):
+        return UNKNOWN, True
+    if answer == NO:
+        return NO, False
+    inner = _inner_terminals(pid)
+    if not inner:
+        relay = comm in _RELAYS
+        return (UNKNOWN, True) if relay else (answer, False)
+    if depth > 4:
+        return UNKNOWN, True
+    behind = _best([_reads_inside(pid, number, depth + 1) for number in inner])
+    if behind == NO and comm not in _WRAPPERS:
+        return UNKNOWN, True  # it may want something for itself
+    return behind, True
+
+
+def _inner_terminals(pid: int) -> list[int]:
+    """Numbers of the terminals whose other end that process holds; none if that cannot be seen."""
+    found = []
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return []
+    for name in names[:_MOST_BELOW]:
+        if (_link(f"/proc/{pid}/fd/{name}") or "").endswith("ptmx"):
+            for row in (_read(f"/proc/{pid}/fdinfo/{name}") or b"").split(b"\n"):
+                if row.startswith(b"tty-index:"):
+                    found.append(int(row.split()[1]))
+    return sorted(set(found))
+
+
+def _reads_inside(relay: int, number: int, depth: int) -> str:
+    """Whether the foreground of an inner terminal waits for it."""
+    device = str((number & 0xFF) | (136 << 8) | ((number & ~0xFF) << 12)).encode()
+    front = []
+    for pid in _all_below([relay]):
+        stat = read_stat(pid)
+        if (
+            stat is not None
+            and len(stat) > 5
+            and stat[4] == device
+            and stat[2] == stat[5]
+            and stat[0] not in (b"Z", b"X")
+        ):
+            front.append(pid)
+    if not front:
+        return UNKNOWN
+    terminal = f"/dev/pts/{number}"
+    found = _best([_reads_itself(pid, terminal, depth)[0] for pid in front[:16]])
+    if found == NO:
+        found = _best([_reads(pid, terminal) for pid in _other_sessions(front)])
+    return found
+
+
+def _all_below(pids: list[int]) -> list[int]:
+    """Everything that descends from these, themselves left out."""
+    found = list(pids)
+    for pid in found:
+        children = _read(f"/proc/{pid}/task/{pid}/children") or b""
+        found += [int(word) for word in children.split()]
+        if len(found) >= _MOST_BELOW:
+            break
+    return found[len(pids) :]
+
+
+def _other_sessions(pids: list[int]) -> list[int]:
+    """Descendants of a foreground group that have left its session."""
+    own = read_stat(pids[0]) if pids else None
+    if own is None:
+        return []
+    stats = [(pid, read_stat(pid)) for pid in _all_below(pids)]
+    return [pid for pid, stat in stats if stat is not None and stat[3] != own[3] and stat[0] not in (b"Z", b"X")]
 
 
 def _reads(pid: int, terminal: str) -> str:

@@ -1,0 +1,146 @@
+"""Who waits for input behind programs that pass the terminal on, and in sessions of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from tests.support.session.shells import AGENT, run, with_shell
+from tests.support.waiting import until
+from wsh.session.session import Session
+from wsh.wire.error import LineInUse
+from wsh.wire.place import Places
+
+RELAYS = {
+    "script": "script -q -c 'bash --norc' /dev/null",
+    "sudo": "sudo -n bash --norc",
+    "sudo -i": "sudo -n -i",
+}
+
+
+def needs(program: str) -> None:
+    if shutil.which(program) is None or (program in ("sudo", "su") and os.geteuid() != 0):
+        pytest.skip(f"{program} cannot be used here")
+
+
+async def seen(session: Session) -> str:
+    return (await session.look(jobs=False)).input_wanted
+
+
+@pytest.mark.parametrize("relay", RELAYS)
+def test_a_relay_is_looked_through(places: Places, relay: str) -> None:
+    needs(relay.split()[0])
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        started = await run(session, RELAYS[relay], timeout_ms=500)
+        assert started.finished_by == "prompt"
+        await session.send_input(b"sleep 3; echo awa''ke; read answer\r", AGENT)
+
+        async def quiet() -> bool:
+            return await seen(session) != "yes"
+
+        await until(quiet, "it seems to read while it sleeps")
+        for _ in range(10):
+            assert await seen(session) in ("no", "unknown")
+        await session.wait_until_text("awake", generation=0, max_wait_ms=60_000)
+
+        async def reads() -> bool:
+            return await seen(session) == "yes"
+
+        await until(reads, "its question is not seen")
+        await session.send_input(b"a\r", AGENT)
+        await until(reads, "its prompt is not seen")
+        await session.send_input(b"echo half", AGENT)
+        with pytest.raises(LineInUse):
+            await session.run_command("echo mixed", AGENT, timeout_ms=300)
+
+    with_shell(places, "bash", work)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "setsid -w bash -c 'read x'",
+        "su nobody -s /bin/bash -c 'read x'",
+        "script -q -c 'read x' /dev/null",
+        "sudo -n bash -c 'read x'",
+    ],
+)
+def test_a_question_from_another_session_is_seen(places: Places, command: str) -> None:
+    needs(command.split()[0])
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        asked = await run(session, command, timeout_ms=300)
+        assert asked.finished_by == "prompt"
+        assert await seen(session) == "yes"
+        done = await run(session, "answer")
+        assert done.finished_by == "command"
+
+    with_shell(places, "bash", work)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["setsid -w sleep 1", "su nobody -s /bin/bash -c 'sleep 1'", "script -q -c 'sleep 1' /dev/null", "sudo -n sleep 1"],
+)
+def test_a_program_that_asks_nothing_is_not_said_to(places: Places, command: str) -> None:
+    needs(command.split()[0])
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        done = await run(session, command, timeout_ms=100)
+        assert (done.finished_by, done.exit_code) == ("command", 0)
+
+    with_shell(places, "bash", work)
+
+
+def test_behind_tmux_nobody_can_tell(places: Places) -> None:
+    needs("tmux")
+    socket = places.state.parent / "tmux"
+
+    async def work(session: Session) -> None:
+        await run(session, f"tmux -S {socket} -f /dev/null new-session 'sleep 60'", timeout_ms=300)
+
+        async def front() -> bool:
+            state = await session.look(jobs=False)
+            return state.foreground is not None and state.foreground.comm.startswith("tmux")
+
+        await until(front, "tmux did not start")
+        assert await seen(session) == "unknown"
+        await session.send_input(b"\x03", AGENT)
+        await until(lambda: session.at_prompt == "yes", "tmux did not end")
+
+    with_shell(places, "bash", work)
+
+
+# what a run on the alternate screen prints
+
+
+def test_leaving_the_alternate_screen_is_no_output(places: Places) -> None:
+    needs("less")
+    path = places.state.parent / "long"
+    path.write_text("".join(f"line {n}\n" for n in range(500)))
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        opened = await run(session, f"LESS= less {path}", timeout_ms=300)
+        assert opened.finished_by == "prompt"
+        left = await run(session, "Gq", enter=False, timeout_ms=300)
+        assert left.finished_by == "command" and left.output is not None and left.command_id is not None
+        whole = await session.read_command_output(session.get_command(left.command_id), 65536)
+        assert left.output.text == whole.text == ""
+        await run(session, "vim -u NONE -i NONE -n", timeout_ms=300)
+        await run(session, "ihello", enter=False, timeout_ms=300)
+        left = await run(session, "\x1b:q!", timeout_ms=300)
+        assert left.finished_by == "command" and left.output is not None and "hello" not in left.output.text
+        # and where a nested shell tells nothing
+        await run(session, "bash --norc", timeout_ms=300)
+        await run(session, f"LESS= less {path}", timeout_ms=300)
+        left = await run(session, "Gq", enter=False, timeout_ms=300)
+        assert left.output is not None and "line 4" not in left.output.text
+
+    with_shell(places, "bash", work, env={"PAGER": "less"})
