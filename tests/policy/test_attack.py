@@ -149,3 +149,26 @@ def test_both_or_neither_of_command_and_argv_is_no_way_around() -> None:
     assert not decide(Request(), POLICY).allowed
     both = decide(Request(command="rm -rf /", argv=("ls",)), POLICY)
     assert both.argv in ((), (("ls",),)), "what is decided on is what is handed back to be run"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LANGUAGE", "../../../tmp/x"), ("LANG", "/tmp/x"), ("LC_ALL", "a/b"), ("TZ", "/tmp/x"), ("TZ", ":/tmp/x"), ("TZ", "../x"), ("TERM", "../x")],
+)  # fmt: skip
+def test_a_variable_does_not_lead_to_a_file(name: str, value: str) -> None:
+    policy = parse_policy('[headless]\nallow = ["ls"]\n')
+    for mode in Mode:
+        verdict = decide(Request(argv=("ls",), env={name: value}, mode=mode), policy)
+        assert verdict.effect is Effect.DENY and verdict.reason is Reason.ENV_NOT_ALLOWED
+
+
+def test_languages_and_time_zones_are_names() -> None:
+    policy = parse_policy('[headless]\nallow = ["ls"]\n')
+    fine = {
+        "LANG": "de_DE.UTF-8@euro",
+        "LANGUAGE": "de:en",
+        "LC_ALL": "C",
+        "TZ": ":Europe/Berlin",
+        "TERM": "xterm-256color",
+    }
+    assert decide(Request(argv=("ls",), env=fine), policy).allowed

@@ -196,6 +196,13 @@ class _Decision:
         for name, value in self.request.env.items():
             if not name or "=" in name or "\0" in name + value:
                 return self._say(Effect.DENY, Reason.ENV_NOT_ALLOWED, f"{name!r} cannot be an environment variable.")
+            if _leads_astray(name, value):
+                return self._say(
+                    Effect.DENY,
+                    Reason.ENV_NOT_ALLOWED,
+                    f"The value of {name!r} leads to a file of the caller's choice.",
+                    hint="Give the name of a language, a time zone or a terminal, not a path.",
+                )
             if not self.policy.allows_variable(name):
                 return self._say(
                     self._softly(),
@@ -254,6 +261,13 @@ class _Decision:
         return self._say(
             Effect.ALLOW, Reason.ALLOWED, f"The rule {broadest.label!r} ({broadest.origin}) allows it.", broadest
         )
+
+
+def _leads_astray(name: str, value: str) -> bool:
+    """Catalogues of messages, time zones and descriptions of terminals are read from where their names lead."""
+    if name == "TZ":
+        return value.lstrip(":").startswith("/") or ".." in value
+    return "/" in value and (name in ("LANG", "LANGUAGE", "TERM") or name.startswith("LC_"))
 
 
 def _tell(finding: RiskReason) -> str:
