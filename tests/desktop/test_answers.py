@@ -76,22 +76,13 @@ def test_something_destructive_runs_when_it_is_held_and_not_when_it_is_clicked(
     victim.write_text("x")
     asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=15_000))
     window.wait_for_pending(1)
-    wait_until(lambda: _is_shown(window), "the destructive card")
-    x, y = window.find_hold_button()
+    x, y = window.middle("runOnce")
     window.click(x, y)
-    window.hold(x, y, 0.4)
     window.wait_for_pending(1)
     assert victim.exists()
-    window.hold(x, y, 1.3)
+    window.hold_until(x, y, lambda: not victim.exists(), "the command that is held")
     assert asking.answer()["status"] == "completed"
     assert not victim.exists()
-
-
-def _is_shown(window: Desk) -> bool:
-    try:
-        return bool(window.find_hold_button())
-    except AssertionError:
-        return False
 
 
 def test_an_mcp_client_gets_the_output_of_what_was_approved(server: RunningServer, window: Desk) -> None:
@@ -112,16 +103,15 @@ def test_a_policy_file_changed_by_hand_holds_at_once_and_is_shown(
     window.press("ctrl+4")
     path = desk_places.policy_file
     before = path.read_text() if path.exists() else ""
-    empty = window.pixels(740, 700, 400, 50)
+    wait_until(lambda: not window.shows("notice"), "earlier notices to go")
     path.write_text(before + '\n[[rule]]\ncommand = "basename *"\neffect = "allow"\n')
-    wait_until(lambda: window.pixels(740, 700, 400, 50) != empty, "the difference in the window")
+    wait_until(lambda: window.shows("notice"), "the difference in the window")
     asked = execute("basename", "/a/by-hand", timeout_ms=10_000)
     assert "by-hand" in Asking(server, asked).answer()["result"]["stdout"]
-    plain = window.pixels(600, 2, 1, 1)
     path.write_text("this is no policy [[[")
-    wait_until(lambda: window.pixels(600, 2, 1, 1) != plain, "the warning above the page")
+    wait_until(lambda: window.shows("warning"), "the warning above the page")
     path.write_text(before)
-    wait_until(lambda: window.pixels(600, 2, 1, 1) == plain, "the warning to go")
+    wait_until(lambda: not window.shows("warning"), "the warning to go")
 
 
 def test_a_caller_that_floods_is_told_that_the_queue_is_full(server: RunningServer, window: Desk) -> None:

@@ -85,7 +85,7 @@ def test_a_request_waits_no_longer_than_the_policy_says(
 
 def test_a_broken_policy_file_is_said_above_every_page_until_it_is_mended(window: Desk, clean_policy: Path) -> None:
     def is_red() -> bool:
-        return window.pixels(600, 4, 1, 1)[0] in RED
+        return window.has_color("warning", RED)
 
     assert not is_red()
     clean_policy.write_text("this is no policy")
@@ -99,8 +99,7 @@ def test_what_somebody_else_writes_into_the_file_is_told(window: Desk, clean_pol
     blue = {bytes.fromhex(load()[theme]["accent"].removeprefix("#")) for theme in ("dark", "light")}
 
     def is_told() -> bool:
-        # The edge of a notice, in the lower right corner.
-        return any(row[:3] in blue for row in window.pixels(900, 660, 1, 90))
+        return window.has_color("notice", blue)
 
     wait_until(lambda: not is_told(), "earlier notices to go")
     clean_policy.write_text('[interactive]\nallow = ["uptime"]\n')
@@ -131,7 +130,7 @@ def test_while_an_agent_captures_keys_a_frame_says_so_and_the_way_out_works(
     window.show_terminal("caught")
 
     def is_framed() -> bool:
-        return any(pixel in CYAN for pixel in window.pixels(700, 40, 1, 40))
+        return window.has_color("captureBar", CYAN)
 
     assert not is_framed()
     captured = server.request("POST", "/sessions/caught/input/capture", {}, headers={"wsh-role": "agent"})
@@ -160,11 +159,13 @@ def test_a_link_is_opened_only_if_it_shows_something(places: Places, tmp_path: P
         window.press("ctrl+shift+n")
         wait_until(lambda: " – " in window.title(), "a terminal")
         window.enter(f"clear; cat {lines}; touch {tmp_path}/shown")
-        wait_until((tmp_path / "shown").exists, "the links")
+        wait_until(lambda: "linklink" in window.terminal_text(), "the links", seen=window.terminal_text)
 
         def is_opened() -> bool:
-            for row in (62, 83, 104):
-                window._tool("mousemove", "400", str(row), "keydown", "ctrl", "click", "1", "keyup", "ctrl")
+            for row in range(1, 4):
+                left, top, _, height = window.cells(row, 20)
+                at = (str(left + 2), str(top + height // 2))
+                window._tool("mousemove", *at, "keydown", "ctrl", "click", "1", "keyup", "ctrl")
             return opened.exists()
 
         wait_until(is_opened, "the link to be opened")

@@ -16,28 +16,39 @@ def test_a_session_of_the_server_is_shown_and_typed_into(server: RunningServer, 
     body = {"name": "far", "command": "bash --norc", "cwd": str(tmp_path)}
     assert server.request("POST", "/sessions", body).status == 201
     window.show_terminal("far")
-    before = window.pixels(260, 60, 900, 80)
+    wait_until(
+        lambda: _size(server, "far") == window.terminal_size() != (0, 0),
+        "the session to have the window's size",
+        seen=lambda: (_size(server, "far"), window.terminal_size()),
+    )
+    cols = window.terminal_size()[1]
+    before = window.pixels(*window.cells(0, 0, 4, cols))
     window.enter(f"echo from afar > {proof}; tput cols > {proof}.cols")
     wait_until(lambda: proof.exists() and proof.read_text() == "from afar\n", "what was typed in the window")
-    wait_until(lambda: window.pixels(260, 60, 900, 80) != before, "what the server's session shows")
+    wait_until(lambda: window.pixels(*window.cells(0, 0, 4, cols)) != before, "what the server's session shows")
     assert "from afar" in server.request("GET", "/sessions/far/screen?format=plain").body.decode()
     # What an agent lays over the session is in the picture, too.
     window.focus()
-    before = window.pixels(300, 300, 600, 200)
+    overlaid = window.cells(12, 10, 3, 40)
+    before = window.pixels(*overlaid)
     overlay = {"x": 10, "y": 12, "width": 40, "height": 3, "z": 1, "spans": [{"text": "LOOK HERE" * 8}]}
     assert server.request("POST", "/sessions/far/overlay", overlay).status == 201
-    wait_until(lambda: window.pixels(300, 300, 600, 200) != before, "the overlay in the window")
+    wait_until(lambda: "LOOK HERE" in window.terminal_text(), "the overlay", seen=window.terminal_text)
+    wait_until(lambda: window.pixels(*overlaid) != before, "the overlay's picture in the window")
     assert server.request("DELETE", "/sessions/far").status in (200, 204)
     wait_until(lambda: not window.title().startswith("far "), "the killed session to go")
+
+
+def _size(server: RunningServer, name: str) -> tuple[int, int]:
+    info = server.get(f"/sessions/{name}")
+    return info["rows"], info["cols"]
 
 
 def test_sessions_of_the_server_say_what_they_wait_for(server: RunningServer, window: Desk, tmp_path: Path) -> None:
     colors = [load()[theme] for theme in ("dark", "light")]
 
     def shows(state: str) -> bool:
-        wanted = {bytes.fromhex(theme[state].removeprefix("#")) for theme in colors}
-        # The mark of the terminal in front stands above it.
-        return any(row[at : at + 3] in wanted for row in window.pixels(260, 8, 40, 30) for at in range(0, 120, 3))
+        return window.has_color("stateMark", {bytes.fromhex(theme[state].removeprefix("#")) for theme in colors})
 
     for name, command, state in (
         ("asks", "sh -c 'read answer'", "waiting"),

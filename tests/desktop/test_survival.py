@@ -92,7 +92,7 @@ def test_a_second_start_on_another_display_brings_the_window_there(places: Place
             timeout=60,
         )
         assert done.returncode == 3
-        moved = Desk(window.process, other, places, window.port)
+        moved = Desk(window.process, other, places, window.port, window.layout_file)
         wait_until(moved.title, "the window on the other display")
         wait_until(lambda: not window.title(), "the window to leave the first display")
 

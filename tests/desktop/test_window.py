@@ -81,8 +81,7 @@ def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Des
     blue = {bytes.fromhex(load()[theme]["attention"].removeprefix("#")) for theme in ("dark", "light")}
 
     def has_badge() -> bool:
-        rows = window.pixels(200, 210, 40, 500)
-        return any(row[at : at + 3] in blue for row in rows for at in range(0, 120, 3))
+        return window.has_color("terminalBadge", blue)
 
     assert not has_badge()
     more = Asking(

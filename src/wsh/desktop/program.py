@@ -20,6 +20,7 @@ from PySide6.QtQuick import QQuickWindow, QSGRendererInterface
 from PySide6.QtWidgets import QApplication
 
 from wsh.desktop.icon import make_icon
+from wsh.desktop.layout import Layout
 from wsh.desktop.link import WindowLink
 from wsh.desktop.steady import keep_constants
 from wsh.desktop.timing import Timing
@@ -28,6 +29,8 @@ from wsh.desktop.window import Look, Window, load_window
 
 TIMES = "WSH_DESKTOP_FRAMES"
 """Names a file that is given the time of every frame and key at the end, for measuring."""
+LAYOUT = "WSH_DESKTOP_LAYOUT"
+"""Names a file that says where everything in the window is, for whoever drives it from outside."""
 
 
 def parse() -> argparse.Namespace:
@@ -62,6 +65,7 @@ def main() -> int:
     assert isinstance(scene, QQuickWindow)
     tray = Tray(application, scene, window)
     times = Timing(scene, window) if os.environ.get(TIMES) else None
+    layout = Layout(scene, Path(os.environ[LAYOUT])) if os.environ.get(LAYOUT) else None
 
     def hear() -> None:
         for value in link.receive():
@@ -80,6 +84,7 @@ def main() -> int:
         times.write(Path(os.environ[TIMES]))
     notifier.setEnabled(False)
     tray.close()
+    del layout
     scene.close()
     return status
 

@@ -206,6 +206,18 @@ class TerminalItem(QQuickPaintedItem):
         finally:
             painter.end()
 
+    @property
+    def cell_size(self) -> tuple[float, float]:
+        return self._cell_w, self._cell_h
+
+    @property
+    def cols(self) -> int:
+        return self._frame.cols if self._frame is not None else 0
+
+    @property
+    def rows_text(self) -> list[str]:
+        return [self.row_text(index) for index in range(len(self._rows))]
+
     def row_text(self, index: int) -> str:
         return "".join(str(span["text"]) for span in self._rows[index]) if index < len(self._rows) else ""
 

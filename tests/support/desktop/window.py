@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from wsh.look import load
 from wsh.wire.place import Places
 
 TITLE = "interactive-terminal"
@@ -50,6 +49,7 @@ class Desk:
     display: str
     places: Places
     port: int
+    layout_file: Path
 
     def _tool(self, *words: str) -> str:
         environ = {**os.environ, "DISPLAY": self.display}
@@ -73,10 +73,13 @@ class Desk:
         self.type(text)
         self.press("Return")
 
-    def hold(self, x: int, y: int, seconds: float) -> None:
+    def hold_until(self, x: int, y: int, condition: Callable[[], object], what: str) -> None:
+        """Press the mouse there, and let go when the condition holds."""
         self._tool("mousemove", str(x), str(y), "mousedown", "1")
-        time.sleep(seconds)
-        self._tool("mouseup", "1")
+        try:
+            wait_until(condition, what)
+        finally:
+            self._tool("mouseup", "1")
 
     def click(self, x: int, y: int) -> None:
         self._tool("mousemove", str(x), str(y), "click", "1")
@@ -92,14 +95,48 @@ class Desk:
         data = subprocess.run(words, env=environ, check=True, timeout=30, capture_output=True).stdout
         return [data[row * width * 3 : (row + 1) * width * 3] for row in range(height)]
 
-    def find_hold_button(self, x: int = 300) -> tuple[int, int]:
-        """Where the first destructive card is held: its lowest button stands above the card's lower edge, in the same red."""
-        tokens = load()
-        reds = {bytes.fromhex(tokens[theme]["danger"].removeprefix("#")) for theme in ("dark", "light")}
-        rows = [y for y, pixel in enumerate(self.pixels(x, 0, 1, 700)) if pixel in reds]
-        edges = [y for y, before in zip(rows[1:], rows, strict=False) if y - before > 4]
-        assert len(edges) >= 2, f"no destructive card in the window: {rows}"
-        return x, edges[-1] - 24
+    # where things are: the window is asked
+
+    def layout(self) -> dict[str, Any]:
+        """What the window says of itself, as of its last frame."""
+        try:
+            said: dict[str, Any] = json.loads(self.layout_file.read_text())
+        except FileNotFoundError:
+            said = {"items": {}, "terminal": {}}
+        return said
+
+    def shows(self, name: str) -> bool:
+        """Whether an item can be seen, by its `objectName`."""
+        return name in self.layout()["items"]
+
+    def box(self, name: str) -> tuple[int, int, int, int]:
+        """Left, top, width and height of an item that can be seen, in whole pixels."""
+        left, top, width, height = wait_until(lambda: self.layout()["items"].get(name), f"{name} in the window")
+        return int(left), int(top), int(width), int(height)
+
+    def middle(self, name: str) -> tuple[int, int]:
+        left, top, width, height = self.box(name)
+        return left + width // 2, top + height // 2
+
+    def cells(self, row: int, col: int, rows: int = 1, cols: int = 1) -> tuple[int, int, int, int]:
+        """The rectangle of these cells of the terminal in front."""
+        x, y, width, height = self.layout()["terminal"]["cell"]
+        return int(x + col * width), int(y + row * height), int(cols * width), int(rows * height)
+
+    def terminal_size(self) -> tuple[int, int]:
+        """Rows and columns that the terminal in front shows."""
+        said = self.layout()["terminal"]
+        return len(said.get("rows", [])), int(said.get("cols", 0))
+
+    def terminal_text(self) -> str:
+        return "\n".join(self.layout()["terminal"].get("rows", []))
+
+    def has_color(self, name: str, colors: set[bytes]) -> bool:
+        """Whether one of these colours is in the picture of an item."""
+        if not self.shows(name):
+            return False
+        rows = self.pixels(*self.box(name))
+        return any(row[at : at + 3] in colors for row in rows for at in range(0, len(row), 3))
 
     def title(self) -> str:
         """What the window is called now; nothing while it cannot be found."""
@@ -139,7 +176,15 @@ def desk(
     within: Sequence[str] = (),
 ) -> Iterator[Desk]:
     """The window on `display`; `within` is a command that starts it somewhere else."""
-    environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "LANG": "C.UTF-8", **(environ or {})}
+    layout = places.state.parent / f"layout-{time.monotonic_ns()}.json"
+    environment = {
+        **os.environ,
+        "DISPLAY": display,
+        "QT_QPA_PLATFORM": "xcb",
+        "LANG": "C.UTF-8",
+        "WSH_DESKTOP_LAYOUT": str(layout),
+        **(environ or {}),
+    }
     process = subprocess.Popen(
         [*within, sys.executable, "-m", "wsh.desktop.main", "--port", "0", *arguments],
         env=environment,
@@ -150,7 +195,7 @@ def desk(
     try:
         line = process.stdout.readline()
         assert line.startswith("listening on "), line
-        opened = Desk(process, display, places, int(line.rpartition(":")[2]))
+        opened = Desk(process, display, places, int(line.rpartition(":")[2]), layout)
         wait_until(lambda: _has_window(opened), "the window")
         yield opened
     finally:

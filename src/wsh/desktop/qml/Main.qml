@@ -38,6 +38,7 @@ ApplicationWindow {
             spacing: 0
 
             Rectangle {
+                objectName: "warning"
                 visible: app.warning !== ""
                 Layout.fillWidth: true
                 Layout.preferredHeight: warningText.implicitHeight + 16

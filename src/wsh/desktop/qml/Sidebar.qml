@@ -101,6 +101,7 @@ Rectangle {
                         Text { text: entry.command; textFormat: Text.PlainText; color: look.c.text_soft; font.pixelSize: 12; font.family: "monospace"; elide: Text.ElideRight; Layout.fillWidth: true }
                     }
                     Rectangle {
+                        objectName: "terminalBadge"
                         visible: entry.pending > 0
                         radius: 9
                         color: look.c.attention

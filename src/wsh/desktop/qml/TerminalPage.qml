@@ -16,6 +16,7 @@ Item {
             spacing: 8
             StateMark {
                 id: mark
+                objectName: "stateMark"
                 visible: app.selected !== ""
                 state_: app.shown.mood || "running"
                 exitCode: app.shown.exit_code === undefined || app.shown.exit_code === null ? -1 : app.shown.exit_code
