@@ -1,4 +1,4 @@
-"""What every test gets: `--torture` for the long campaigns, and private XDG folders."""
+"""What every test gets: the suite's own options and order, and private XDG folders."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.suite import (  # noqa: F401 - hooks
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+)
 from wsh.wire.place import Places, find_places
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--torture", action="store_true", help="run the long campaigns at full length")
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """`async def` tests and fixtures run on the loop that the server uses."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture
