@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test check dist release bench soak torture setup setup-dev debian page pictures clean
+.PHONY: run test accept stress-test check dist release bench soak torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make a virtual environment: install python3-venv, or name another with PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -44,8 +45,18 @@ check: setup-dev
 	$(BIN)/lint-imports --no-logo
 
 # Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
+# TESTARGS are more words for pytest.
 test: debian check page
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m 'not accept' --durations 20 --durations-min 1 $(TESTARGS)
+
+# What needs roots, environments or programs of its own.
+accept: debian setup-dev page
+	$(BIN)/python -m pytest -m accept --timeout 2400 --durations 20 --durations-min 1 $(TESTARGS)
+
+# The suite ROUNDS times on a busy machine, with another order, locale, time zone and font each time.
+ROUNDS ?= 3
+stress-test: debian setup-dev page
+	$(BIN)/python -m tests.support.stress $(ROUNDS)
 
 $(VENV)/.dist-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -q -c constraints.txt -e '.[dist]'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the tests drive, if any are missing and we may.
+# Installs the Debian packages that the tests drive, if any are missing and we are root. Anybody else is told in one
+# line which they are; the tests that need them are left out.
 set -euo pipefail
 cd "$(dirname "$0")"
 command -v dpkg-query >/dev/null 2>&1 || exit 0
@@ -10,8 +11,8 @@ for package in $(grep -v '^#' debian-packages.txt); do
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 if [ "$(id -u)" != 0 ]; then
-  echo "The tests need these Debian packages: sudo apt-get install ${missing[*]}" >&2
-  exit 1
+  echo "Missing Debian packages, whose tests are left out: sudo apt-get install ${missing[*]}" >&2
+  exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accept.use import use_wsh
+from tests.support.accept.use import use_wsh
 
 ROOT = Path(__file__).parents[2]
 RELEASES = {"bookworm": "3.11", "trixie": "3.13"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accept.use import use_wsh
+from tests.support.accept.use import use_wsh
 from wsh.wire.place import Places
 
 ROOT = Path(__file__).parents[2]

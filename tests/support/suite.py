@@ -1,0 +1,123 @@
+"""What holds for every test: the order they run in, what the machine must have for them, and what a run left out.
+
+`tests/conftest.py` takes the hooks from here. What a machine does not have is skipped with its reason; `--whole` makes
+such a run fail, for a machine that should have everything.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PACKAGES = {
+    "Xvfb": "xvfb",
+    "dbus-daemon": "dbus-daemon",
+    "dbus-monitor": "dbus-bin",
+    "gdbus": "libglib2.0-bin",
+    "import": "imagemagick",
+    "ip": "iproute2",
+    "rg": "ripgrep",
+}
+"""Debian packages that are not called like the program in them."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "tests/cli/test_attach.py": ("tmux", "vim", "htop"),
+    "tests/contract/test_container.py": ("shellcheck",),
+    "tests/contract/test_topology.py": ("ip",),
+    "tests/desktop/": ("Xvfb", "xdotool", "import"),
+    "tests/desktop/test_across.py": ("ip",),
+    "tests/desktop/test_pages.py": ("xterm", "dbus-daemon", "dbus-monitor"),
+    "tests/desktop/test_tray.py": ("dbus-daemon", "gdbus"),
+    "tests/mcp/test_transcript.py": ("vim",),
+    "tests/session/test_program.py": ("tmux", "vim", "less", "htop", "nano"),
+    "tests/session/test_run.py": ("vim",),
+    "tests/session/test_state.py": ("vim", "less"),
+    "tests/terminal/test_peer.py": ("tmux", "vim", "less", "htop", "nano"),
+    "tests/web/": ("chromium",),
+    "tests/workspace/": ("git",),
+}
+"""Programs that the tests of a folder or file drive."""
+SHELLS = ("zsh", "fish")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--torture", action="store_true", help="run the long campaigns at full length")
+    parser.addoption("--order-seed", type=int, help="shuffle the files and the tests in each of them")
+    parser.addoption("--whole", action="store_true", help="fail if any test was left out")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        missing = find_missing(item)
+        if missing:
+            packages = " ".join(sorted({PACKAGES.get(name, name) for name in missing}))
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)} (Debian: {packages})"))
+    seed = config.getoption("--order-seed")
+    if seed is not None:
+        shuffle(items, seed)
+
+
+def shuffle(items: list[pytest.Item], seed: int) -> None:
+    """Folders stay together for the servers and windows their tests share; files in them and tests in those move."""
+    dice = random.Random(seed)
+    folders: dict[Path, dict[Path, list[pytest.Item]]] = {}
+    for item in items:
+        folders.setdefault(item.path.parent, {}).setdefault(item.path, []).append(item)
+    order = list(folders.values())
+    dice.shuffle(order)
+    items.clear()
+    for files in order:
+        parts = list(files.values())
+        dice.shuffle(parts)
+        for part in parts:
+            dice.shuffle(part)
+            items += part
+
+
+def find_missing(item: pytest.Item) -> list[str]:
+    path = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
+    wanted = [name for prefix, names in NEEDS.items() if path.startswith(prefix) for name in names]
+    params = getattr(item, "callspec", None)
+    if params is not None and path.startswith("tests/session/"):
+        wanted += [value for value in params.params.values() if value in SHELLS]
+    return [name for name in dict.fromkeys(wanted) if not _has(name)]
+
+
+@cache
+def _has(program: str) -> bool:
+    return shutil.which(program) is not None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = _left_out(terminalreporter)
+    if left_out:
+        terminalreporter.section("left out")
+        for reason, count in left_out.most_common():
+            terminalreporter.line(f"{count:5} {reason}")
+        if config.getoption("--whole"):
+            terminalreporter.line(
+                "This machine should run everything: a run that leaves tests out has failed.", red=True
+            )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--whole") and reporter is not None and _left_out(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _left_out(reporter: pytest.TerminalReporter) -> Counter[str]:
+    reasons: Counter[str] = Counter()
+    for report in reporter.stats.get("skipped", []):
+        told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[told.removeprefix("Skipped: ")] += 1
+    return reasons
