@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.bridge.talk import RawPeer, ask, connected, greeting
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint, find_endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.fault import Dropped, HandshakeRefused, HandshakeTimeout, Unreachable
@@ -250,8 +250,7 @@ def test_heartbeats_keep_an_idle_connection_alive() -> None:
     async def scenario() -> None:
         options = ListenerOptions(port=0, heartbeat_s=0.05)
         async with listening(ScriptedDesktop(), options) as (_, endpoint), connected(endpoint) as client:
-            await asyncio.sleep(0.5)
-            assert client.is_open
+            await stays(lambda: client.is_open, "the connection", 0.5)
             assert (await client.submit(ask("true"))).outcome == "approved"
 
     asyncio.run(scenario())

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import HANG_S, wait_for_text, wait_until
+from tests.support.waiting import HANG_S, wait_for_text, wait_until, wait_while
 from wsh.wire.place import Places
 
 WSH = f"{sys.executable} -m wsh.cli.main"
@@ -146,8 +146,8 @@ def test_captured_keys_become_events_and_the_person_sees_how_to_end_it(
     seen.type("C-\\")
     seen.wait(lambda t: "keys captured by" in t and "Ctrl+\\ to take them back" in t, "the banner")
     seen.type("hello")
-    assert server.get("/sessions/captive/input/mode")["mode"] == "capture"
-    time.sleep(0.6)  # longer than a double press
+    # longer than a double press
+    wait_while(lambda: server.get("/sessions/captive/input/mode")["mode"] == "capture", "the capture", 0.6)
     seen.type("C-\\")
     seen.wait(lambda t: "keys captured by" not in t, "the banner's end")
     seen.type("echo free", "Enter")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import find_processes, read_answer, running_server, start_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until, wait_while
 from wsh.http.listen import parse_bind
 from wsh.wire.place import Places
 from wsh.wire.setting import SettingError
@@ -141,46 +141,47 @@ def test_systemd_is_told_when_it_is_ready_and_when_it_stops(places: Places, tmp_
 
 
 def test_an_ephemeral_server_goes_when_its_last_client_has_left(places: Places) -> None:
-    server = start_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"})
+    server = start_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "0.2"})
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(places.socket))
         sock.sendall(b"GET /server/info HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_answer(sock).startswith(b"HTTP/1.1 200")
-        time.sleep(1.5)
-        assert server.process.poll() is None
-    assert server.process.wait(10) == 0
+        wait_while(lambda: server.process.poll() is None, "a server with a client", 0.6)
+    assert server.process.wait(HANG_S) == 0
     assert not places.socket.exists()
 
 
 def test_an_ephemeral_server_that_was_told_to_stay_stays(places: Places) -> None:
-    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"}) as server:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "0.2"}) as server:
         assert server.request("PUT", "/server/persist", {"persistent": True}).json == {"persistent": True}
-        time.sleep(1.5)
-        assert server.process.poll() is None
+        wait_while(lambda: server.process.poll() is None, "a server that was told to stay", 0.6)
         assert server.get("/server/persist") == {"persistent": True}
         server.request("PUT", "/server/persist", {"persistent": False})
-        assert server.process.wait(10) == 0
+        assert server.process.wait(HANG_S) == 0
 
 
-def test_a_running_session_of_a_person_holds_an_ephemeral_server_and_an_ended_one_does_not(places: Places) -> None:
-    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"}) as server:
-        server.request("POST", "/sessions", {"name": "kept", "command": "sh -c 'echo words; sleep 3'"})
-        time.sleep(2)
-        assert server.process.poll() is None
-        assert server.process.wait(15) == 0
+def test_a_running_session_of_a_person_holds_an_ephemeral_server_and_an_ended_one_does_not(
+    places: Places, tmp_path: Path
+) -> None:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "0.2"}) as server:
+        command = f"sh -c 'echo words; while ! test -e {tmp_path}/over; do sleep 0.05; done'"
+        server.request("POST", "/sessions", {"name": "kept", "command": command})
+        wait_while(lambda: server.process.poll() is None, "a server with a running session", 0.6)
+        (tmp_path / "over").touch()
+        assert server.process.wait(HANG_S) == 0
     with running_server(places) as server:
         assert server.get("/sessions/kept")["running"] is False
         assert server.get("/sessions/kept/screen?format=plain")["lines"][0] == "words"
 
 
 def test_sessions_of_agents_hold_an_ephemeral_server_for_a_while_and_end_with_it(places: Places) -> None:
-    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "2"}) as server:
+    with running_server(places, "--ephemeral", environ={"WSH_SERVER_EPHEMERAL_LINGER_S": "1"}) as server:
         agent = TokenFile(places.tokens).add_agent("maker")
+        began = time.monotonic()
         made = server.request("POST", "/sessions", {"command": "sleep 600"}, token=agent)
         assert made.status == 201
-        time.sleep(1)
-        assert server.process.poll() is None
-        assert server.process.wait(15) == 0
+        assert server.process.wait(HANG_S) == 0
+        assert time.monotonic() - began > 0.9
         wait_until(lambda: not os.path.exists(f"/proc/{made.json['pid']}"), "the end of the agent's program")
         wait_until(lambda: find_processes(places) == [], "the end of the keeper")
 
@@ -216,7 +217,7 @@ def test_a_screen_that_cannot_be_stored_does_not_get_in_the_way_of_a_restart(pla
         server.request("POST", f"/sessions/{name}/resize", {"rows": 1, "cols": 1})
         assert server.request("GET", f"/sessions/{name}/screen").status == 200
         assert server.request("GET", f"/sessions/{name}/scrollback").status == 200
-    time.sleep(1.5)
+    wait_while(lambda: server.process.poll() is None, "the server, a few snapshots long,", 0.8)
     assert server.stop() == 0
     assert "Traceback" not in server.output.read_text()
     with running_server(places) as server:

@@ -313,7 +313,7 @@ def test_killing_a_session_ends_the_waits_on_it(server: RunningServer, open_sess
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.3)
+    time.sleep(0.2)
     server.request("DELETE", f"/sessions/{name}")
     thread.join(10)
     assert replies and (replies[0].status in {200, 404})
@@ -345,7 +345,7 @@ def test_idle_over_all_sessions_hears_of_one_that_starts_meanwhile(server: Runni
         target=lambda: replies.append(server.get("/idle?timeout_ms=100&tag=late&max_wait_ms=8000"))
     )
     thread.start()
-    time.sleep(0.3)
+    time.sleep(0.2)
     quiet = open_session("cat", tags=["late"])
     thread.join(10)
     assert replies and replies[0]["session"] == quiet

@@ -187,10 +187,14 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_call_lives_on(stdio: Stdi
 
 
 def test_progress_is_throttled_carries_its_fields_and_ends_with_the_answer(any_host: Host) -> None:
+    began = time.monotonic()
     any_host.call("chatter", {"lines": 130, "pause_ms": 10}, progressToken="tok")
-    time.sleep(0.4)  # nothing may follow; there is no condition to wait for
+    took_s = time.monotonic() - began
     notes = [m["params"] for m in any_host.seen if m.get("method") == "notifications/progress"]
-    assert 4 <= len(notes) <= 8
+    # Nothing may follow the answer; another call would bring it along.
+    any_host.call("echo", {"text": "x"})
+    assert len([m for m in any_host.seen if m.get("method") == "notifications/progress"]) == len(notes)
+    assert 2 <= len(notes) <= took_s * 4 + 2, "four in a second, and the last"
     assert [n["progress"] for n in notes] == sorted({n["progress"] for n in notes})
     for note in notes:
         assert note["progressToken"] == "tok"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.process.keeper import journal_in, opened, read_journal, said, shell
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from wsh.process import Child, Keeper
 from wsh.process.keeper import layout
 from wsh.wire.place import Places
@@ -110,7 +110,8 @@ def test_a_disk_that_refuses_stops_the_journal_and_not_the_terminal(places: Plac
             await until(lambda: child.ring.head == 26_000_000 and child.ring.journaled == 26_000_000)
             assert child.ring.journal_state == "full"
             assert child.ring.journal_dropped == 26_000_000 - limit
-            await asyncio.sleep(2.1)  # after a while the keeper tries again
+            # after a while the keeper tries again
+            await stays(lambda: child.ring.journal_state == "full", "a full journal", 2.1)
             await child.write_all(b"\n")
             assert (await child.exited).code == 4
             await until(lambda: child.ring.journal_state == "ok")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from wsh.process import Child, Keeper, KeeperOptions
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import Door
@@ -234,8 +234,7 @@ def test_a_keeper_with_nothing_to_keep_ends_by_itself(places: Places) -> None:
         child = await keeper.spawn(shell("exit 1"))
         await child.exited
         await keeper.aclose()
-        await asyncio.sleep(0.3)
-        assert is_alive(keeper.pid), "it still remembers an exit"
+        await stays(lambda: is_alive(keeper.pid), "a keeper that remembers an exit", 0.3)
         keeper = await Keeper.open(places, OPTIONS)
         await keeper.forget(keeper.children[child.id])
         await keeper.aclose()

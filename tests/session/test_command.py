@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from tests.support.session.running import run as run_loop
 from tests.support.session.running import run_with_registry, settings_of
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.waiting import stays
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
@@ -109,7 +108,7 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
         await session.send_input(b"sleep 0.6; echo late\r", AGENT)
         await session.wait_until_text("sleep 0.6", max_wait_ms=5000)
         if kind == "snapshot":
-            await asyncio.sleep(0.3)
+            await stays(lambda: session.running, "the shell, a few snapshots long,", 0.3)
             await registry.aclose()
         else:
             await registry.keeper.aclose()  # as if killed: nothing is written down

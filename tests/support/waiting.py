@@ -51,6 +51,22 @@ async def until(
         await asyncio.sleep(_PAUSE_S)
 
 
+def wait_while(condition: Callable[[], object], what: str, for_s: float) -> None:
+    """Look for a while that something stays as it is, where nothing tells that it would have changed."""
+    end = time.monotonic() + for_s
+    while time.monotonic() < end:
+        assert condition(), f"{what} did not last {for_s:g} s"
+        time.sleep(_PAUSE_S)
+
+
+async def stays(condition: Callable[[], object], what: str, for_s: float) -> None:
+    """As `wait_while`, while the loop goes on."""
+    end = time.monotonic() + for_s
+    while time.monotonic() < end:
+        assert condition(), f"{what} did not last {for_s:g} s"
+        await asyncio.sleep(_PAUSE_S)
+
+
 def wait_for_text(
     read: Callable[[], str], condition: Callable[[str], object], what: str = "", *, timeout_s: float = HANG_S
 ) -> str:

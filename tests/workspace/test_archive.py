@@ -238,7 +238,7 @@ def test_importing_waits_for_a_short_build_and_not_for_a_long_one(
     def build() -> None:
         with home.locked():
             held.set()
-            time.sleep(0.3)  # as long as the build takes
+            time.sleep(0.2)  # as long as the build takes
 
     builder = threading.Thread(target=build)
     builder.start()
