@@ -40,7 +40,7 @@ async def server(running: RunningServer) -> AsyncIterator[Server]:
 
 async def open_shell(server: Server, **more: Any) -> Session:
     session = await server.open("bash --norc --noprofile", env=PROMPT, **more)
-    await session.wait(text="$", max_wait_ms=60_000)
+    await session.wait(text="$", generation=0, max_wait_ms=60_000)
     return session
 
 
@@ -61,8 +61,8 @@ async def test_a_session_is_opened_listed_found_renamed_tagged_and_killed(server
 async def test_typing_keys_screens_and_scrollback(server: Server) -> None:
     session = await open_shell(server)
     await session.send("echo typed; seq 100\r")
-    seen = await session.wait(text="100", max_wait_ms=60_000)
-    assert seen.ended_by == "text" and "100" in "\n".join(map(str, seen.screen.lines))
+    seen = await session.wait(regex="^100$", generation=0, max_wait_ms=60_000)
+    assert seen.ended_by == "regex" and "100" in "\n".join(map(str, seen.screen.lines))
     history = await session.scrollback(limit=200)
     lines = [str(line) for line in history.lines]
     assert "typed" in lines and [line for line in lines if line.isdigit()] == [str(n) for n in range(1, 101)]
@@ -71,7 +71,7 @@ async def test_typing_keys_screens_and_scrollback(server: Server) -> None:
     await session.send("sleep 1000\r")
     await session.keys("ctrl+c")
     await session.send("echo $((40+2))\r")
-    assert (await session.wait(regex="^42$", max_wait_ms=60_000)).ended_by == "regex"
+    assert (await session.wait(regex="^42$", generation=0, max_wait_ms=60_000)).ended_by == "regex"
 
 
 async def test_a_command_has_its_output_and_status_and_is_listed(server: Server) -> None:
@@ -84,7 +84,7 @@ async def test_a_command_has_its_output_and_status_and_is_listed(server: Server)
 
 async def test_waits_end_with_the_program_or_at_their_deadline(server: Server) -> None:
     session = await server.open("sh -c 'echo up; read x; exit 3'")
-    await session.wait(text="up", max_wait_ms=60_000)
+    await session.wait(text="up", generation=0, max_wait_ms=60_000)
     with pytest.raises(WaitTimeout):
         await session.wait(text="never", max_wait_ms=50)
     await session.send("\r")
@@ -94,10 +94,10 @@ async def test_waits_end_with_the_program_or_at_their_deadline(server: Server) -
 
 async def test_input_longer_than_one_request_arrives_whole_and_in_order(server: Server) -> None:
     session = await server.open("sh -c 'stty raw -echo; echo up; head -c 6000000 | sha256sum; cat'")
-    await session.wait(text="up", max_wait_ms=60_000)
+    await session.wait(text="up", generation=0, max_wait_ms=60_000)
     data = bytes(range(256)) * 23_438
     await session.send(data[:6_000_000])
-    await session.wait(text=hashlib.sha256(data[:6_000_000]).hexdigest()[:40], max_wait_ms=60_000)
+    await session.wait(text=hashlib.sha256(data[:6_000_000]).hexdigest()[:40], generation=0, max_wait_ms=60_000)
 
 
 async def test_errors_are_those_that_the_server_raised(server: Server, running: RunningServer) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -175,9 +174,8 @@ def test_a_program_that_hangs_is_a_timeout_and_is_ended_with_its_children(tmp_pa
     program = script(tmp_path / "hangs", f"sleep 1000 & echo $$ $! > {tmp_path}/pids; wait")
 
     async def scenario(world: World) -> None:
-        began = time.monotonic()
         answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=400)
-        assert answer["error"]["code"] == "PM_TERM_TIMEOUT" and time.monotonic() - began < 8
+        assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
         assert details(answer)["attempted_candidates"][0]["outcome"] == "timeout"
         assert details(answer)["spawn_timeout_ms"] == 400 and details(answer)["spawn_errors"]
         pids = [int(word) for word in (tmp_path / "pids").read_text().split()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -451,8 +450,8 @@ def run_both(first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, T]) -> C
 
 def test_calls_run_side_by_side(places: Places, tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        began = time.monotonic()
-        await run_both(world.succeed("sleep 1", ALLOWED_COMMANDS="*"), world.succeed("sleep 1", ALLOWED_COMMANDS="*"))
-        assert time.monotonic() - began < 1.9
+        # Each waits for the other one's file.
+        meet = [f"touch {tmp_path}/{a}; while ! test -e {tmp_path}/{b}; do sleep 0.05; done" for a, b in ("xy", "yx")]
+        await run_both(*(world.succeed(f"sh -c '{command}'", ALLOWED_COMMANDS="*") for command in meet))
 
     play(places, tmp_path, scenario)

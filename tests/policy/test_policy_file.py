@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import HANG_S
 from wsh.policy import Effect, Mode, Reason, Request, RuleEffect, decide
 from wsh.policy.document import PolicyError, parse_policy
 from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
@@ -237,8 +237,8 @@ def test_a_policy_that_others_may_write_is_not_used(tmp_path: Path) -> None:
     assert "not a file" in (PolicyStore(path).warning or "")
 
 
-def test_listeners_hear_of_a_change_within_a_second(tmp_path: Path) -> None:
-    async def scenario() -> float:
+def test_listeners_hear_of_a_change(tmp_path: Path) -> None:
+    async def scenario() -> None:
         path = tmp_path / "folder" / "policy.toml"
         store = PolicyStore(path)
         changed = asyncio.Event()
@@ -248,9 +248,7 @@ def test_listeners_hear_of_a_change_within_a_second(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         path.parent.mkdir()
         path.write_text('[headless]\nallow = ["make"]\n')
-        start = time.monotonic()
-        await asyncio.wait_for(changed.wait(), 5)
+        await asyncio.wait_for(changed.wait(), HANG_S)
         watching.cancel()
-        return time.monotonic() - start
 
-    assert asyncio.run(scenario()) < 1
+    asyncio.run(scenario())

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,10 +112,8 @@ def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
         meek = await keeper.spawn(shell("echo ready; sleep 300"))
         await said(stubborn, b"ready")
         await said(meek, b"ready")
-        slow = asyncio.ensure_future(keeper.kill_tree(stubborn, grace_ms=600))
-        began = time.monotonic()
+        slow = asyncio.ensure_future(keeper.kill_tree(stubborn, grace_ms=60_000))
         await keeper.kill_tree(meek)
-        assert time.monotonic() - began < 0.5
         assert not slow.done()
         report = await slow
         assert report.forced and report.duration_ms >= 600

