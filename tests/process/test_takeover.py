@@ -397,3 +397,18 @@ def test_a_socket_that_was_cleaned_away_comes_back(places: Places) -> None:
 
     places.runtime.mkdir(mode=0o700)
     asyncio.run(test())
+
+
+def test_whoever_meets_a_keeper_that_is_ending_gets_the_next_one(places: Places) -> None:
+    """The socket of one that ends may still take a connection; its secret is gone by then."""
+
+    async def test() -> None:
+        for delay_ms in range(0, 24, 2):
+            first = await Keeper.open(places, KeeperOptions(linger_s=0.01))
+            await first.aclose()
+            await asyncio.sleep(delay_ms / 1000)
+            await (await Keeper.open(places, KeeperOptions(linger_s=0.01))).aclose()
+        last = await Keeper.open(places, OPTIONS)
+        await last.stop(grace_ms=0)
+
+    asyncio.run(test())

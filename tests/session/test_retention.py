@@ -73,12 +73,9 @@ async def test_a_session_that_runs_is_never_taken(places: Places) -> None:
 
 
 async def test_retention_goes_on_by_itself_after_a_restart(places: Places) -> None:
-    async with opened(places, session__retention_s=3600) as registry:
-        folder = await end_one(registry, "old", ago_s=0)
-        await registry.aclose()
-        again = await SessionRegistry.open(places, settings_of(session__retention_s=0))
-        try:
-            await until(lambda: not folder.exists(), "the folder of the ended session to go")
-            assert names(again) == []
-        finally:
-            await again.stop()
+    registry = await SessionRegistry.open(places, settings_of(session__retention_s=3600))
+    folder = await end_one(registry, "old", ago_s=0)
+    await registry.aclose()
+    async with opened(places, session__retention_s=0) as again:
+        await until(lambda: not folder.exists(), "the folder of the ended session to go")
+        assert names(again) == []

@@ -68,7 +68,13 @@ def _try_connect(places: Places, deadline: float) -> socket.socket | None:
         except (FileNotFoundError, ConnectionRefusedError):
             sock.close()
             return None
-        _greet(sock, places)
+        try:
+            _greet(sock, places)
+        except (OSError, KeeperGone):
+            if places.keeper_socket.exists():
+                raise
+            sock.close()  # it was ending and has gone; the next one is there for whoever comes now
+            return None
         return sock
     except (OSError, frame.FrameError, ValueError, KeyError) as problem:
         sock.close()
