@@ -13,13 +13,13 @@ import uvloop
 
 from bench.row import Row, at_most, at_most_ratio, median
 from wsh.contract.assemble import make_contract
-from wsh.contract.caller import Caller
 from wsh.contract.execute_command import ExecuteCommand
 from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore
 from wsh.process import Keeper, KeeperOptions
 from wsh.session.output import render_printed
+from wsh.wire.caller import Caller
 from wsh.wire.caller import Caller as WireCaller
 from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
@@ -71,7 +71,7 @@ async def _measure() -> list[Row]:
             render=render_printed,
         )
         execute = ExecuteCommand(headless, audit)
-        caller = Caller("bench", cwd="/")
+        caller = Caller("agent", "bench", "token", connection="bench", cwd="/")
 
         async def by_contract() -> None:
             answer = await contract.handle(TRUE, caller)

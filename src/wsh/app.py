@@ -205,7 +205,7 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.http import contract_route, operation_route, page_route, socket_route
+        from wsh.http import operation_route, page_route, socket_route
         from wsh.http.channel import encode_event
         from wsh.operation.context import Rooms
         from wsh.session.presence import Clients
@@ -213,7 +213,7 @@ class App:
         from wsh.visual.feed import Feeds
         from wsh.visual.stages import Stages
 
-        for module in (operation_route, socket_route, contract_route, page_route):
+        for module in (operation_route, socket_route, page_route):
             for route in module.ROUTES:
                 self.table.add(route)
         # The keeper takes a moment to start: time to import what comes after it.

@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.contract.world import opened
 from wsh.contract.alias import ALIASES, FLAT_FIELDS, STAGES, TRUE_ALIASES, Stage, parse_stage, resolve, to_canonical
-from wsh.contract.caller import Caller
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import ACTIONS
+from wsh.wire.caller import Caller
 
 LEGACY: dict[str, dict[str, Any]] = {
     "run": {"action": "run", "command": "ls", "args": ["-l"], "cwd": "/", "timeout": 5000, "workspace_id": "w"},
@@ -120,7 +120,7 @@ def test_an_unknown_action_fails_with_the_canonical_ones_and_a_migration_hint(ac
     async def scenario() -> None:
         async with opened(tmp_path) as world:
             for stage in STAGES:
-                caller = Caller("c", environ={"WSH_ALIAS_STAGE": stage})
+                caller = Caller("agent", "c", "token", connection="c", environ={"WSH_ALIAS_STAGE": stage})
                 answer = await world.ask({"action": action}, caller)
                 assert answer["error"]["code"] == "PM_TERM_INVALID_ACTION"
                 assert answer["error"]["details"]["allowed_actions"] == list(ACTIONS)

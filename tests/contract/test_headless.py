@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.contract.world import HEADLESS, World, make_policy, opened, with_keeper
 from tests.support.waiting import until
-from wsh.contract.caller import Caller
 from wsh.contract.headless import HeadlessOptions
 from wsh.policy import Policy
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 
 
@@ -214,7 +214,7 @@ def test_a_missing_program_or_cwd_is_an_invalid_payload(places: Places, tmp_path
 def test_another_callers_session_does_not_exist(places: Places, tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         mine = await world.headless("sleep", "100", timeout_ms=50)
-        other = Caller("caller-2", cwd=str(tmp_path))
+        other = Caller("agent", "caller-2", "token", connection="caller-2", cwd=str(tmp_path))
         target = {"session_id": mine["identity"]["session_id"]}
         for action in ("read_output", "terminate"):
             answer = await world.ask({"action": action, "target": target}, other)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from wsh.contract.caller import Caller
 from wsh.contract.fault import ContractFault
 from wsh.contract.identity import Identity, IdentityRegistry
 from wsh.contract.model import Request, Target
 from wsh.contract.output import OutputLog
+from wsh.wire.caller import Caller
 
 READ = Request(action="read_output", target=Target(session_id="s"))
 
@@ -29,7 +29,7 @@ def add(registry: IdentityRegistry, name: str, size: int = 0, ended: float | Non
 
 
 def known(registry: IdentityRegistry) -> list[str]:
-    registry.list_active(Caller("c"), Request(action="list"))
+    registry.list_active(Caller("agent", "c", "token", connection="c"), Request(action="list"))
     return [identity.session_id for identity in registry.list_all()]
 
 
@@ -67,7 +67,7 @@ def test_session_and_terminal_must_name_the_same_thing() -> None:
     registry = IdentityRegistry()
     identity = add(registry, "s")
     identity.terminal_id = "t"
-    caller = Caller("c")
+    caller = Caller("agent", "c", "token", connection="c")
     assert registry.get(Target(session_id="s", terminal_id="t"), caller, READ) is identity
     assert registry.get(Target(terminal_id="t"), caller, READ) is identity
     for target in (Target(session_id="s", terminal_id="u"), Target(session_id="x"), Target(terminal_id="s")):

@@ -18,8 +18,8 @@ from tests.support.waiting import until
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.endpoint import write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
-from wsh.contract.caller import Caller
 from wsh.policy import Policy
+from wsh.wire.caller import Caller
 
 OPEN: dict[str, Any] = {"mode": "interactive", "intent": "open_only"}
 
@@ -364,7 +364,7 @@ def test_another_callers_terminal_does_not_exist(tmp_path: Path) -> None:
         desktop = ScriptedDesktop()
         async with meeting(tmp_path, desktop) as (world, _):
             mine = await world.ask({"action": "execute", "invocation": OPEN})
-            other = Caller("caller-2", cwd=str(tmp_path))
+            other = Caller("agent", "caller-2", "token", connection="caller-2", cwd=str(tmp_path))
             target = {"terminal_id": mine["identity"]["terminal_id"]}
             for request in (
                 {"action": "read_output", "target": target},

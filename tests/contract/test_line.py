@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.support.contract.windowed import Desk, desk
 from tests.support.contract.world import INTERACTIVE, make_policy, opened
 from tests.support.waiting import until
-from wsh.contract.caller import Caller
 from wsh.contract.text import find_whole
 from wsh.session.output import render_printed
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 
 OPEN: dict[str, Any] = {"mode": "interactive", "intent": "open_only"}
@@ -265,7 +265,7 @@ def test_a_list_waits_for_silent_desktops_as_long_as_it_may(tmp_path: Path, plac
                 "PM_INTERACTIVE_TERMINAL_HOST_PORT": str(port),
                 "PM_INTERACTIVE_TERMINAL_CONNECT_TIMEOUT_MS": "600000",
             }
-            caller = Caller("caller-2", cwd=str(tmp_path), environ=environ)
+            caller = Caller("agent", "caller-2", "token", connection="caller-2", cwd=str(tmp_path), environ=environ)
             made = await table.world.ask({"action": "execute", "invocation": OPEN}, caller)
             assert made["success"], made
             (fresh,) = (await table.world.ask({"action": "list"}, caller))["result"]["items"]

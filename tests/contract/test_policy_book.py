@@ -9,7 +9,7 @@ from tests.contract.test_adapter import bridge_environ
 from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import make_policy, opened, with_keeper
 from tests.support.waiting import until
-from wsh.contract.caller import Caller
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 
 
@@ -27,7 +27,7 @@ def test_the_windows_policy_rules_headless_commands_across_the_bridge_and_follow
                 assert refused["error"]["details"]["reason"] == "not_allowlisted"
                 assert (await world.headless("echo hi"))["success"]
 
-                elsewhere = Caller("another", cwd=str(tmp_path))
+                elsewhere = Caller("agent", "another", "token", connection="another", cwd=str(tmp_path))
                 request = {"mode": "headless", "intent": "execute_command"}
                 other = {"action": "execute", "invocation": request, "execution": {"command": "ls"}}
                 assert (await world.ask(other, elsewhere))["success"], "one bridge's policy is not another caller's"

@@ -12,10 +12,10 @@ import pytest
 from tests.support.contract.world import HEADLESS, opened
 from wsh.contract.alias import Resolution
 from wsh.contract.correlation import Correlated, correlate, make_id
-from wsh.contract.endpoint import STATUS
 from wsh.contract.fault import ContractFault
 from wsh.contract.response import Envelope
 from wsh.contract.taxonomy import BY_CODE, TAXONOMY
+from wsh.http.contract_status import STATUS
 
 ROWS = {
     "PM_TERM_INVALID_ACTION": ("validation", False, "reject_no_retry", False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, with_keeper
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import STAGES, Stage
-from wsh.contract.endpoint import STATUS, handle_terminal
 from wsh.contract.tool import SCHEMA_VERSION, make_tools
+from wsh.http.contract_status import STATUS, show_contract
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import McpClient
 from wsh.mcp.registry import Registry
@@ -160,7 +161,8 @@ def test_over_http_each_code_has_one_status_and_accepted_is_202(places: Places, 
         async with with_keeper(places) as runner, opened(tmp_path, runner=runner) as world:
 
             async def post(body: object) -> tuple[int, dict[str, Any]]:
-                return await handle_terminal(world.contract, body, world.caller)
+                shown = show_contract(await world.contract.handle(body, world.caller))
+                return shown.status, json.loads(shown.body)
 
             status, answer = await post({"action": "execute", "invocation": HEADLESS, "execution": {"command": "true"}})
             assert (status, answer["status"]) == (200, "completed")

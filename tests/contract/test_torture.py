@@ -16,8 +16,8 @@ import pytest
 from tests.contract.test_adapter import desktop_program, ended_afterwards, gone
 from tests.support.contract.world import INTERACTIVE, opened
 from wsh.bridge.endpoint import find_endpoint
-from wsh.contract.caller import Caller
 from wsh.contract.taxonomy import BY_CODE
+from wsh.wire.caller import Caller
 
 ANSWERS = {
     "ok",
@@ -64,7 +64,14 @@ def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_w
         ended_at[name] = journal.stat().st_size
 
     async def calls(world: Any, number: int) -> None:
-        caller = Caller(f"caller-{number}", cwd=str(tmp_path), environ=world.caller.environ)
+        caller = Caller(
+            "agent",
+            f"caller-{number}",
+            "token",
+            connection=f"caller-{number}",
+            cwd=str(tmp_path),
+            environ=world.caller.environ,
+        )
         for turn in range(each):
             await one(world, caller, f"{number}-{turn}")
 

@@ -95,6 +95,8 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("list_clients", _nothing),
     ("list_approvals", _nothing),
     ("answer_approval", lambda seen: {"id": "none", "digest": "x", "decision": "decline"}),
+    ("call_terminal", lambda seen: {"request": {"action": "list"}}),
+    ("call_workspace", lambda seen: {"tool": "check_status", "arguments": {}}),
     ("export_index", lambda seen: {"workspace": seen["folder"], "file": f"{seen['folder']}/none.tar"}),
     ("import_index", lambda seen: {"workspace": seen["folder"], "file": f"{seen['folder']}/none.tar"}),
     ("detach_session", _nothing),

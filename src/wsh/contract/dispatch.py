@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wsh.contract.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
-from wsh.contract.caller import Caller
 from wsh.contract.correlation import correlate, make_id
 from wsh.contract.fault import ContractFault, bad_field, short_of
 from wsh.contract.headless import HeadlessRoute
@@ -19,6 +18,7 @@ from wsh.contract.response import Envelope, Outcome
 from wsh.contract.route import Route, find_route
 from wsh.contract.taxonomy import Code
 from wsh.contract.validate import validate
+from wsh.wire.caller import Caller
 from wsh.wire.shortage import find_shortage
 
 log = logging.getLogger("wsh.contract")

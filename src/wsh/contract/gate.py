@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault
 from wsh.policy import Policy, Request, Risk, Verdict, decide
 from wsh.policy.audit import describe_decision
+from wsh.wire.caller import Caller
 
 log = logging.getLogger("wsh.contract")
 
@@ -53,7 +53,7 @@ class Gate:
                 policy_digest=policy.digest,
                 request_id=ids.request_id,
                 session_id=session_id,
-                role=caller.actor,
+                role=caller.role,
                 client=caller.client,
             )
         )

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked
@@ -26,6 +25,7 @@ from wsh.contract.result import make_result, wait_for_news
 from wsh.contract.runner import Runner, Started
 from wsh.contract.shield import finish
 from wsh.policy import Action, Effect, Verdict
+from wsh.wire.caller import Caller
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
 
 log = logging.getLogger("wsh.contract")

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wsh.contract.caller import Caller
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import Mode, Request, Target
 from wsh.contract.output import OutputLog
+from wsh.wire.caller import Caller
 
 
 @dataclass(eq=False)

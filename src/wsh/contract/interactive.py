@@ -20,7 +20,6 @@ from wsh.contract.adapters.classify import refusal
 from wsh.contract.adapters.inputs import read_request_timeout_ms
 from wsh.contract.adapters.mode import resolve_mode
 from wsh.contract.adapters.pool import AdapterPool
-from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
@@ -34,6 +33,7 @@ from wsh.contract.shield import finish
 from wsh.contract.text import RenderText, read_text
 from wsh.contract.waiting import WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
+from wsh.wire.caller import Caller
 
 log = logging.getLogger("wsh.contract")
 

@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 from wsh import policy
-from wsh.contract.caller import Caller
 from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.identity import Identity
 from wsh.contract.model import Execution, Mode, Request
 from wsh.policy.audit import describe_result
+from wsh.wire.caller import Caller
 
 _MODES = {"headless": policy.Mode.HEADLESS, "interactive": policy.Mode.INTERACTIVE}
 

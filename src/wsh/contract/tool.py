@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from wsh.contract.alias import CANONICAL_TOOL, Stage, Tool, parse_stage
-from wsh.contract.caller import Caller
 from wsh.contract.dispatch import Contract
 from wsh.contract.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from wsh.contract.schema import input_schema, output_schema
@@ -80,9 +79,7 @@ def _accepts_legacy(environ: Mapping[str, str]) -> bool:
 
 def _run(contract: Contract, name: Tool) -> Callable[[dict[str, Any], CallContext], Coroutine[Any, Any, ToolOutcome]]:
     async def run(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
-        by = ctx.caller
-        caller = Caller(by.id, by.role, by.client, by.cwd, by.environ)
-        answer = await contract.handle(arguments, caller, name)
+        answer = await contract.handle(arguments, ctx.caller, name)
         return ToolOutcome(answer.payload, is_error=not answer.ok)
 
     return run

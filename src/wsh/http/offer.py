@@ -8,6 +8,7 @@ path's fields.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import cast
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from wsh.http.error import from_validation
 from wsh.http.route import Answer, Call, Method, Route, to_answer
 from wsh.operation.operation import NOTHING, File, Nothing, Operation, OperationCall
-from wsh.wire.model import Model
+from wsh.wire.model import AnyJson, Model
 
 SESSION = "name"
 AS_IT_IS = object()
@@ -32,24 +33,29 @@ def offer(
     shows: object = AS_IT_IS,
     in_query: bool | None = None,
     raw: str | None = None,
+    whole: str | None = None,
+    answer: Callable[[object], Answer] | None = None,
+    own_statuses: tuple[int, ...] = (),
     media_type: str = "application/json",
 ) -> Route:
     """A route that calls `operation`.
 
     `shows` is the published answer where it is less than the result: None, or a model. `raw` names the parameter that the body
-    is as it stands.
+    is, byte by byte, `whole` the one that it is as JSON. `answer` makes the answer where the result has statuses of its own.
     """
     named = [name for name in re.findall(r"\{(\w+)\}", path) if name != SESSION]
     rest = _find_rest(operation.params, named)
+    part = rest if raw is not None or whole is not None else None
     queried = method == "GET" if in_query is None else in_query
 
     async def serve(call: Call) -> Answer:
         given = call.query if queried else call.body
-        if raw is not None:
-            given = operation.params.model_construct(**{raw: given})
+        if part is not None:
+            given = part.model_construct(**{raw or whole or "": given})
         params = _join(operation, given, {name: call.path[name] for name in named})
         made = OperationCall(operation, params, call.caller, call.path.get(SESSION))
-        return show(await made.make(call.rooms), shows, status)
+        result = await made.make(call.rooms)
+        return show(result, shows, status) if answer is None else answer(result)
 
     return Route(
         method,
@@ -58,13 +64,14 @@ def offer(
         operation.summary,
         group,
         query=rest if queried else None,
-        body=bytes if raw is not None else None if queried else rest,
+        body=bytes if raw is not None else AnyJson if whole is not None else None if queried else rest,
         answer=operation.result if shows is AS_IT_IS else shows,
         status=status,
         errors=operation.errors,
         owner_only=operation.who == "owner",
         waits=operation.manner == "waits",
         invalid=operation.invalid,
+        own_statuses=own_statuses,
         media_type=media_type,
         operation=operation,
         takes_ticket=method == "GET" and media_type != "application/json",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from wsh.http.contract_status import OWN_STATUSES, show_contract
 from wsh.http.offer import offer
 from wsh.http.route import Route
 from wsh.operation import (
     approval,
     capture,
     command,
+    contract,
     input,
     mode,
     policy,
@@ -82,6 +84,16 @@ ROUTES: tuple[Route, ...] = (
     offer("GET", f"{_ONE}/screenshot.svg", record.get_screenshot_svg, "recordings", media_type="image/svg+xml"),
     offer("GET", f"{_ONE}/screenshot.png", record.get_screenshot_png, "recordings", media_type="image/png"),
     offer("GET", f"{_ONE}/recording", record.get_recording, "recordings", media_type=_FILES),
+    offer(
+        "POST",
+        "/terminal",
+        contract.call_terminal,
+        "contract",
+        whole="request",
+        answer=show_contract,
+        own_statuses=OWN_STATUSES,
+    ),
+    offer("POST", "/workspace/{tool}", workspace.call_workspace, "workspace", whole="arguments"),
     offer("POST", "/workspace/index/export", workspace.export_index, "workspace"),
     offer("POST", "/workspace/index/import", workspace.import_index, "workspace"),
     offer("GET", "/approvals", approval.list_approvals, "approvals"),

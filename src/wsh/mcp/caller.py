@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wsh.mcp.registry import parse_toolsets
-from wsh.wire.caller import Caller
+from wsh.wire.caller import GOVERNING, Caller
 from wsh.wire.tool import FAMILIES, Family
 
-GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 MAX_CONNECTION_BYTES = 1024 * 1024
 
 

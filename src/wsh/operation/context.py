@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wsh.operation.late import Late
@@ -14,7 +15,7 @@ from wsh.session.session import Session
 from wsh.visual.feed import Feeds
 from wsh.visual.stage import Stage
 from wsh.visual.stages import Stages
-from wsh.wire.caller import Caller
+from wsh.wire.caller import GOVERNING, Caller
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.tool import Stream
@@ -86,6 +87,14 @@ class Context:
     rooms: Rooms
     caller: Caller
     progress: Progress
+
+    @property
+    def governed(self) -> Caller:
+        """The caller, where its connection has surroundings; else with the server's own folder and variables."""
+        if self.caller.cwd:
+            return self.caller
+        environ = {key: value for key, value in os.environ.items() if key.startswith(GOVERNING)}
+        return replace(self.caller, client="http", cwd=os.getcwd(), environ=environ)
 
 
 @dataclass(frozen=True)

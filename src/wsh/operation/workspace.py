@@ -1,4 +1,4 @@
-"""The index of a workspace, moved between machines."""
+"""The workspace tools for callers without MCP, and the index moved between machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
-from wsh.wire.model import Model
+from wsh.wire.model import AnyJson, Model
 
 _ERRORS = ("not_found", "forbidden", "conflict", "too_large")
 
@@ -18,6 +18,27 @@ class ArchiveBody(Model):
 
     workspace: str = Field(pattern=r"^/")
     file: str = Field(pattern=r"^/")
+
+
+class ToolArguments(Model):
+    arguments: AnyJson
+
+
+class ToolParams(ToolArguments):
+    tool: str
+
+
+@operation(
+    manner="waits",
+    errors=("not_found", "conflict", "capability_missing", "request_timeout", "forbidden", "resource_limit_reached"),
+)
+async def call_workspace(context: Context, params: ToolParams) -> Annotated[Json, "What the tool found."]:
+    """One of the workspace tools: search, show_file, index_build, index_status, check_status, workspace_status."""
+    from wsh.workspace.surroundings import ToolContext
+    from wsh.workspace.tool import call_tool
+
+    service = await context.rooms.workspace.get()
+    return await call_tool(service, params.tool, params.arguments.root, ToolContext(context.governed.cwd))
 
 
 @operation(who="owner", manner="waits", errors=_ERRORS)

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 from wsh.wire.token import Role
 
 ActorKind: TypeAlias = Literal["agent", "person", "server"]
+GOVERNING = ("ALLOWED_", "PM_", "WSH_")
+"""What the variables begin with that govern a connection."""
 Proof: TypeAlias = Literal["token", "unix", "cookie", "ticket"]
 
 

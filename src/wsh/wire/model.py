@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 
 Format: TypeAlias = Literal["styled", "plain"]
 
@@ -17,6 +17,10 @@ class Shown(BaseModel):
     """What we answer. Documented by its schema; built from values that are right already."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class AnyJson(RootModel[object]):
+    """Whatever it is; the room that gets it checks it."""
 
 
 class ErrorBody(Shown):

@@ -13,7 +13,6 @@ from typing import Any
 
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
 from wsh.contract.alias import CANONICAL_TOOL, Tool
-from wsh.contract.caller import Caller
 from wsh.contract.dispatch import Answer, Contract
 from wsh.contract.gate import Gate
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
@@ -26,6 +25,7 @@ from wsh.policy import Mode, Policy
 from wsh.policy.policy import allow_rules
 from wsh.process import Keeper, KeeperOptions
 from wsh.session.output import render_printed
+from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 
 ALLOWED = ("ls", "cat", "echo *", "true", "false", "sleep *", "sh *", "printf *", "env *", "seq *", "pwd", "head *")
@@ -125,7 +125,7 @@ async def opened(
     by_policy = HeadlessRoute(gate, runner or NothingRuns(), registry, headless)
     by_person = InteractiveRoute(gate, pool, registry, by_policy, render_printed, interactive)
     contract = Contract(registry, by_policy, by_person)
-    caller = Caller("caller-1", cwd=str(folder), environ=dict(environ or {}))
+    caller = Caller("agent", "caller-1", "token", connection="caller-1", cwd=str(folder), environ=dict(environ or {}))
     try:
         yield World(contract, trail, pool, info, caller, fixed)
     finally:

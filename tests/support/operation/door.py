@@ -17,6 +17,7 @@ from wsh.http.method import METHODS, Method
 from wsh.http.operation_route import ROUTES
 from wsh.http.route import Route
 from wsh.operation.operation import Operation
+from wsh.wire.model import AnyJson
 
 Json = dict[str, Any]
 Spelling = Callable[[Json], tuple[str, Json]]
@@ -66,6 +67,8 @@ class HttpDoor:
             path += "?" + urlencode({k: str(v).lower() if isinstance(v, bool) else v for k, v in left.items()})
         elif route.body is bytes:
             body = left["data"].encode()
+        elif route.body is AnyJson:
+            (body,) = left.values()
         elif route.body is not None:
             body = left
         reply = self._server.request(route.method, path, body, token=self._token)

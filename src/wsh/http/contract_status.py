@@ -1,0 +1,33 @@
+"""The HTTP status of an answer of the terminal contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from wsh.http.route import Answer, dump_json
+
+if TYPE_CHECKING:
+    from wsh.contract.dispatch import Answer as ContractAnswer
+    from wsh.contract.taxonomy import Code
+
+STATUS: dict[Code, int] = {
+    "PM_TERM_INVALID_ACTION": 400,
+    "PM_TERM_INVALID_PAYLOAD": 400,
+    "PM_TERM_INVALID_MODE": 400,
+    "PM_TERM_DECLINED": 403,
+    "PM_TERM_TIMEOUT": 408,
+    "PM_TERM_DISCONNECTED": 502,
+    "PM_TERM_GUI_UNAVAILABLE": 503,
+    "PM_TERM_BLOCKED_DESTRUCTIVE": 403,
+    "PM_TERM_NOT_FOUND": 404,
+    "PM_TERM_INTERNAL": 500,
+}
+OWN_STATUSES = (202, *sorted(set(STATUS.values())))
+
+
+def show_contract(result: object) -> Answer:
+    """`accepted` is 202; a failure has its own payload."""
+    answer = cast("ContractAnswer", result)
+    if answer.code is not None:
+        return Answer(dump_json(answer.payload), STATUS[answer.code])
+    return Answer(dump_json(answer.payload), 202 if answer.payload["status"] == "accepted" else 200)
