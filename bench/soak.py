@@ -248,7 +248,7 @@ class McpHttpLane(McpTurn):
     def __init__(self, server: RunningServer, name: str) -> None:
         super().__init__(name)
         self._link = Link(Target(url=server.url, token=server.token))
-        self._session: str | None = None
+        self.session: str | None = None
         self._modern = False
         self._id = 0
 
@@ -260,8 +260,8 @@ class McpHttpLane(McpTurn):
             headers["mcp-method"] = str(message["method"])
             if "name" in message.get("params", {}):
                 headers["mcp-name"] = str(message["params"]["name"])
-        elif self._session is not None:
-            headers["mcp-session-id"] = self._session
+        elif self.session is not None:
+            headers["mcp-session-id"] = self.session
         answer = await self._link.request("POST", "/mcp", headers=headers, body=json.dumps(message).encode())
         said = await answer.read()
         assert answer.status == expect, (message, answer.status, said[:300])
@@ -280,11 +280,20 @@ class McpHttpLane(McpTurn):
             }
         said, headers = await self.post({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
         if method == "initialize":
-            self._session = headers["mcp-session-id"]
+            self.session = headers["mcp-session-id"]
         return answer_of(said)
 
+    async def probe(self) -> int:
+        """The status of a ping in the present session."""
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        headers |= {"mcp-protocol-version": LEGACY, "mcp-session-id": self.session or ""}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+        answer = await self._link.request("POST", "/mcp", headers=headers, body=body)
+        await answer.read()
+        return answer.status
+
     async def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        if not self._modern and self._session is None:
+        if not self._modern and self.session is None:
             await self.rpc("initialize", hello())
             await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, expect=202)
         return tool_answer(await self.rpc("tools/call", {"name": name, "arguments": arguments}))
@@ -293,11 +302,11 @@ class McpHttpLane(McpTurn):
         self._modern = number % 2 == 0
         async for _ in super().turn(number):
             yield None
-        if number % 51 == 0 and self._session is not None:
+        if number % 51 == 0 and self.session is not None:
             if number % 2:
-                headers = {"mcp-session-id": self._session, "mcp-protocol-version": LEGACY}
+                headers = {"mcp-session-id": self.session, "mcp-protocol-version": LEGACY}
                 await (await self._link.request("DELETE", "/mcp", headers=headers)).read()
-            self._session = None
+            self.session = None
 
     async def aclose(self) -> None:
         await self._link.aclose()

@@ -41,6 +41,7 @@ class Identity:
     authorization: str = "allowed"
     warning: str | None = None
     ended: float | None = None
+    """By a clock that does not jump."""
     reachable: bool = True
     """False if the desktop that runs it could not be asked when somebody last wanted to know."""
     rows: int = 24
@@ -51,7 +52,7 @@ class Identity:
         if self.running:
             self.running = False
             self.exit_code = exit_code
-            self.ended = time.time()
+            self.ended = time.monotonic()
             self.log.finish()
 
     def to_wire(self) -> dict[str, str]:
@@ -84,7 +85,7 @@ class IdentityRegistry:
         max_ended: int = 512,
         max_kept_bytes: int = 256 * 1024 * 1024,
         max_active: int = 256,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.retention_s = retention_s
         self.max_ended = max_ended

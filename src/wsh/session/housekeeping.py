@@ -191,12 +191,11 @@ class Housekeeping:
     async def _retain(self) -> None:
         """End the retention of exited sessions: by age, then by size, oldest first."""
         ended = [s for s in self._registry.list_sessions() if not s.running and s.child is None]
-        ended.sort(key=lambda s: s.ended or 0.0)
-        now = time.time()
+        ended.sort(key=lambda s: -s.ended_s)
         sizes = {s: await asyncio.to_thread(s.folder.size_bytes) for s in ended}
         total = sum(sizes.values())
         for session in ended:
-            if now - (session.ended or 0.0) < self._retention_s and total <= self._retention_bytes:
+            if session.ended_s < self._retention_s and total <= self._retention_bytes:
                 continue
             total -= sizes[session]
             await self._registry.destroy(session)

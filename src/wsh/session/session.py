@@ -94,7 +94,8 @@ class Session:
         self.created = time.time() if created is None else created
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
-        self.ended: float | None = None
+        self._ended: float | None = None
+        self._ended_at = 0.0
         self.first_size = (launch.rows, launch.cols)
         self.running = child is not None
         self.lost_bytes = 0
@@ -163,6 +164,22 @@ class Session:
     def journal(self) -> Journal:
         """What it printed, for whoever has it parsed: without what the engine cannot have, and without the nonce."""
         return Journal(self.folder.path, self.gaps, self.nonce)
+
+    @property
+    def ended(self) -> float | None:
+        """When its program ended, by the clock on the wall."""
+        return self._ended
+
+    @ended.setter
+    def ended(self, at: float) -> None:
+        self._ended = at
+        # From here on counted without that clock, which may jump: an end in the future is one that is just over.
+        self._ended_at = time.monotonic() - max(0.0, time.time() - at)
+
+    @property
+    def ended_s(self) -> float:
+        """How long ago its program ended."""
+        return time.monotonic() - self._ended_at
 
     @property
     def journal_state(self) -> str:

@@ -116,6 +116,7 @@ class TranscriptStore:
     def __init__(self, path: Path, retention_days: int) -> None:
         self.path = path
         self._retention_s = retention_days * 86_400.0
+        self._began = (time.time(), time.monotonic())
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._readers = threading.local()
@@ -235,7 +236,7 @@ class TranscriptStore:
 
     def expire(self, now: float | None = None) -> int:
         """Forget what is older than the retention; returns how many documents."""
-        limit = (time.time() if now is None else now) - self._retention_s
+        limit = (self._steady_now() if now is None else now) - self._retention_s
         with self._lock:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
@@ -250,6 +251,11 @@ class TranscriptStore:
                 raise
             self._shorten_log()
         return len(old)
+
+    def _steady_now(self) -> float:
+        """The time, as it went on since we began: a clock that jumps ahead must not cost what is stored."""
+        began, at = self._began
+        return min(time.time(), began + time.monotonic() - at)
 
     def clear(self) -> int:
         """Forget everything; returns how many documents there were."""
