@@ -208,6 +208,7 @@ class App:
         from wsh.http import operation_route, page_route, socket_route
         from wsh.http.channel import encode_event
         from wsh.operation.context import Rooms
+        from wsh.operation.tally import Tally
         from wsh.session.presence import Clients
         from wsh.session.registry import SessionRegistry
         from wsh.visual.feed import Feeds
@@ -224,12 +225,13 @@ class App:
             self.settings,
             self.places,
             self.facts,
-            Clients(self.settings.get_int("server.max_viewers")),
+            Clients(self.settings.get_int("server.max_viewers"), self.settings.get_int("server.max_sockets")),
             self.stages,
             Feeds(self.stages, encode_event),
             registry,
             self.late.contract,
             self.late.workspace,
+            Tally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
         )
         self.gateway.rooms = self.rooms
         self.facts.list_damage = lambda: [*registry.list_warnings(), *self.late.list_warnings()]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
+from wsh.operation.tally import Tally
 from wsh.session.presence import Clients
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -74,6 +75,7 @@ class Rooms:
     registry: SessionRegistry
     contract: Late[Contract]
     workspace: Late[WorkspaceService]
+    waits: Tally
     marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""

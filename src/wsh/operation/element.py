@@ -95,7 +95,7 @@ def _declare(
         return of(on).list()
 
     async def create(on: OnSession, params: OverlayCreate | PanelCreate) -> Shown:
-        return of(on).create(params)
+        return of(on).create(params, on.caller.counted_as)
 
     async def clear(on: OnSession) -> None:
         of(on).clear()

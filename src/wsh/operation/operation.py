@@ -84,9 +84,15 @@ class OperationCall:
             context: Context = OnSession(rooms, self.caller, progress, rooms.registry.get_session(self.session))
         else:
             context = Context(rooms, self.caller, progress)
-        if operation.params is Nothing:
-            return await operation.run(context)
-        return await operation.run(context, self.params)
+        if operation.manner == "waits":
+            with rooms.waits.hold(self.caller.counted_as):
+                return await self._run(context)
+        return await self._run(context)
+
+    async def _run(self, context: Context) -> object:
+        if self.operation.params is Nothing:
+            return await self.operation.run(context)
+        return await self.operation.run(context, self.params)
 
 
 def operation(

@@ -44,8 +44,10 @@ class Present:
 
 
 class Clients:
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_of_one: int = 1024) -> None:
+        """At most `most` connections to a session, and `most_of_one` of one caller to all of them."""
         self._most = most
+        self._most_of_one = most_of_one
         self._by_session: dict[str, list[Present]] = {}
 
     def enter(self, session: Session | None, caller: Caller, manner: Manner, dismiss: Dismiss) -> Callable[[], None]:
@@ -57,6 +59,9 @@ class Clients:
         present = self._by_session.setdefault(key, [])
         if len(present) >= self._most:
             raise LimitReached("clients of this session" if key else "clients", self._most, "server.max_viewers")
+        same = sum(p.caller.counted_as == caller.counted_as for each in self._by_session.values() for p in each)
+        if same >= self._most_of_one:
+            raise LimitReached("WebSockets of one caller", self._most_of_one, "server.max_sockets")
         one = Present(caller, manner, dismiss, time.time())
         present.append(one)
 

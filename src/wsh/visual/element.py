@@ -24,6 +24,8 @@ class ElementLimits:
     elements: int = 256
     spans: int = 4096
     text_bytes: int = 64 * 1024
+    of_all: int = 1024
+    """Elements of a kind, whoever made them; `elements` is for those of one caller."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Elements(Generic[Element]):
         self._tell = tell
         self._mode = mode
         self._elements: dict[str, Element] = {}
+        self._makers: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -69,8 +72,12 @@ class Elements(Generic[Element]):
     def find(self, element_id: str) -> Element | None:
         return self._elements.get(element_id)
 
-    def create(self, wanted: Any) -> Element:
-        if len(self._elements) >= self._limits.elements:
+    def create(self, wanted: Any, maker: str = "") -> Element:
+        """`maker` is the caller that it counts for."""
+        if len(self._elements) >= self._limits.of_all:
+            raise LimitReached(f"{self.kind}s", self._limits.of_all, "session.max_all_elements")
+        self._makers = {id: by for id, by in self._makers.items() if id in self._elements}
+        if list(self._makers.values()).count(maker) >= self._limits.elements:
             raise LimitReached(f"{self.kind}s", self._limits.elements, "session.max_elements")
         spans = self._check_spans(wanted.spans)
         highest = max((element.z for element in self._elements.values()), default=-1)
@@ -83,6 +90,7 @@ class Elements(Generic[Element]):
         }
         element = self._build(values)
         self._elements[element.id] = element
+        self._makers[element.id] = maker
         self._tell(ElementChanged("created", element))
         return self._elements[element.id]
 

@@ -20,6 +20,7 @@ class Stages:
             settings.get_int("session.max_elements"),
             settings.get_int("session.max_spans"),
             settings.get_int("session.max_text_bytes"),
+            settings.get_int("session.max_all_elements"),
         )
         self._stages: dict[str, tuple[Stage, Callable[[], None]]] = {}
         self._viewers: dict[str, Viewers] = {}

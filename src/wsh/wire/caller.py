@@ -55,6 +55,11 @@ class Caller:
         return self.connection or f"{self.role}:{self.name}" + (f":{self.pid}" if self.pid is not None else "")
 
     @property
+    def counted_as(self) -> str:
+        """Whose limits its calls use up."""
+        return self.account or self.id
+
+    @property
     def is_owner(self) -> bool:
         return self.role == "owner"
 
