@@ -9,6 +9,7 @@ import pytest
 from tests.support.suite import (  # noqa: F401 - hooks
     pytest_addoption,
     pytest_collection_modifyitems,
+    pytest_itemcollected,
     pytest_sessionfinish,
     pytest_terminal_summary,
 )

@@ -98,3 +98,16 @@ def test_failures_of_a_round_are_read_from_its_report(tmp_path: Path) -> None:
     cases = '<testcase classname="a" name="good"/><testcase classname="a" name="bad"><failure/></testcase>'
     (tmp_path / "x.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
     assert read_failures(tmp_path / "x.xml") == ["a::bad"]
+
+
+@pytest.mark.parametrize("torture", [False, True])
+def test_property_tests_run_a_sample_unless_they_are_asked_for_all(tmp_path: Path, torture: bool) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.support.suite import *\n")
+    (tmp_path / "test_it.py").write_text(
+        "from hypothesis import given, settings, strategies as st\n\nran = []\n\n"
+        "@settings(max_examples=400, database=None)\n@given(st.integers())\ndef test_one(n): ran.append(n)\n\n"
+        f"def test_two(): assert len(ran) == {400 if torture else 100}\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-c", "/dev/null", f"--rootdir={tmp_path}", "-p", "no:cacheprovider"]
+    done = subprocess.run([*words, str(tmp_path), *["--torture"] * torture], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

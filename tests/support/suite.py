@@ -11,9 +11,14 @@ import shutil
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
+LEAST = 25
+"""Examples of a property test in a sample."""
+_CHOSEN = "_hypothesis_internal_use_settings"
 ROOT = Path(__file__).parents[2]
 
 PACKAGES = {
@@ -51,6 +56,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the long campaigns at full length")
     parser.addoption("--order-seed", type=int, help="shuffle the files and the tests in each of them")
     parser.addoption("--whole", action="store_true", help="fail if any test was left out")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Property tests are samples of a campaign: a part of their examples here, all of them with `--torture`."""
+    test: Any = getattr(item, "obj", None)
+    if not is_hypothesis_test(test):
+        return
+    item.add_marker(pytest.mark.torture)
+    if not item.config.getoption("--torture") and not hasattr(test, "wsh_sampled"):
+        chosen: settings = getattr(test, _CHOSEN, None) or settings.get_profile("default")
+        setattr(test, _CHOSEN, settings(parent=chosen, max_examples=max(LEAST, chosen.max_examples // 4)))
+        test.wsh_sampled = True
 
 
 @pytest.hookimpl(trylast=True)
