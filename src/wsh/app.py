@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
+from wsh.migration import bring_up_to_date
 from wsh.wire.crash import leave_traces
 from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
@@ -72,6 +73,7 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
     _set_up_logging()
     hide_memory()
     try:
+        _bring_up_to_date(places)
         tls = load_tls(settings.get_str("server.tls_cert"), settings.get_str("server.tls_key"))
         doors = _open_doors(places, settings, options, tls)
     except ServerRuns as problem:
@@ -92,6 +94,14 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
     finally:
         doors.close()
     return 0
+
+
+def _bring_up_to_date(places: Places) -> None:
+    try:
+        bring_up_to_date(places)
+    except OSError as problem:
+        # A full disk must not keep the server from serving; the next start tries again.
+        log.warning("the state folder was not brought up to date: %s", problem)
 
 
 def _open_doors(places: Places, settings: Settings, options: ServerOptions, tls: ssl.SSLContext | None) -> Doors:
@@ -177,7 +187,6 @@ class App:
         self.lifetime = lifetime
         authority = Authority(TokenFile(doors.places.tokens, options.token), settings)
         authority.cookie_name = f"wsh_{doors.port}"
-        authority.tokens.upgrade()
         self.table = Table(server_route.ROUTES)
         prefix = clean_prefix(settings.get_str("server.base_prefix"))
         self.facts = server_route.ServerFacts(

@@ -61,6 +61,8 @@ def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(old_keeper: Non
                 lambda: all(str(seen).count("typed after") == 2 for seen in _screens(successor).values()),
                 what="every session's echo after the upgrade",
             )
+            done = subprocess.run([sys.executable, "-m", "wsh.cli.main", "doctor"], capture_output=True, text=True)
+            assert "is that of another installation" in done.stdout, done.stdout
             killed = successor.request("DELETE", "/sessions/s00")
             assert killed.status == 204
             assert len(successor.get("/sessions")) == SESSIONS - 1

@@ -112,6 +112,32 @@ def _server(places: Places) -> Iterator[Finding]:
         yield Finding("ok", f"a server answers on {places.socket} and holds {count} sessions")
 
 
+def _keeper(places: Places) -> Iterator[Finding]:
+    """A keeper outlives upgrades: it may be of an earlier version than what is installed."""
+    import socket
+    import struct
+
+    import wsh.process.keeper
+
+    with socket.socket(socket.AF_UNIX) as sock:
+        try:
+            sock.connect(str(places.keeper_socket))
+            pid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            started = os.stat(f"/proc/{pid}").st_mtime
+        except OSError:
+            return
+    ours = Path(wsh.process.keeper.__file__).parent
+    changed = max(path.stat().st_mtime for path in ours.glob("*.py"))
+    advice = "its sessions go on; it is replaced when the last of them has ended"
+    if os.fsencode(ours / "main.py") not in words:
+        yield Finding("note", f"the keeper (pid {pid}) is that of another installation", advice)
+    elif changed > started:
+        yield Finding("note", f"the keeper (pid {pid}) is older than this installation", advice)
+    else:
+        yield Finding("ok", f"the keeper (pid {pid}) is that of this installation")
+
+
 def _installation(places: Places) -> Iterator[Finding]:
     from wsh.cli.service import look
 
@@ -131,6 +157,7 @@ CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _descriptors,
     _extras,
     _installation,
+    _keeper,
     _server,
 )
 
