@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.support.session.campaign import Campaign
 from tests.support.session.randoms import compare
 from tests.support.session.shells import each_shell, make_home, run, with_shell
 from wsh.session.session import Session
@@ -25,3 +26,18 @@ def test_random_commands_end_and_print_as_on_a_plain_pty(places: Places, shell: 
         assert found.wrong == [], "\n".join(found.wrong[:5])
 
     with_shell(places, shell, work, home, extra)
+
+
+@each_shell
+@pytest.mark.torture
+def test_lines_have_one_author_and_relays_are_looked_through(places: Places, shell: str, torture: bool) -> None:
+    home = make_home(places.state.parent)
+    extra = {"LC_CTYPE": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    env = {"PATH": os.environ["PATH"], "HOME": home, **extra}
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        found = await Campaign(session, shell, 23, env).run(3400 if torture else 40)
+        assert found.wrong == [], "\n".join(found.wrong[:5])
+
+    with_shell(places, shell, work, home, extra, session__line_wait_ms=0)

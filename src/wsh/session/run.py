@@ -252,11 +252,13 @@ class _Run:
             self._running_before = log.current.id if log.current is not None else 0
             if self._at_prompt and b"\t" in data:
                 data = quote_tabs(data, log.shell)
-            if self._at_prompt and self._several:
-                *lines, data = data.splitlines(keepends=True)
-                self.generation = await self._typist.type_lines(lines, log, self._begin)
-                await self._typist.type_next(data, self._note_before)
-                return
+        if b"\t" in data and not self._at_prompt:
+            data = await self._typist.quote_foreign_tabs(data)
+        if log is not None and self._at_prompt and self._several:
+            *lines, data = data.splitlines(keepends=True)
+            self.generation = await self._typist.type_lines(lines, log, self._begin)
+            await self._typist.type_next(data, self._note_before)
+            return
         self.generation = await session.send_input(data, self._actor, before=self._begin)
 
     async def _begin(self) -> bytes:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from wsh.process import ProcessState
 from wsh.session.command import CommandLog
 from wsh.session.event import Actor
-from wsh.session.state import wants_input
-from wsh.session.turn import LineTurn
-from wsh.wire.error import LineInUse, SessionExited
+from wsh.session.state import SHELLS, wants_input
+from wsh.session.turn import LineTurn, read_modes
+from wsh.wire.error import InvalidRequest, LineInUse, SessionExited
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -28,6 +28,8 @@ INTERRUPT_GRACE_S = 0.5
 LOOK_SOON_S = 0.004
 _PAUSE_S = 0.03
 _MOST_PACED_LINES = 2000
+# Their editors take the key after Ctrl+V as it is.
+_QUOTING_SHELLS = frozenset("sh bash zsh ksh mksh".split())
 
 
 class Typist:
@@ -121,6 +123,22 @@ class Typist:
                 if not await self._turn.wait(problem):
                     problem.facts["partly_typed"] = True
                     raise
+
+    async def quote_foreign_tabs(self, data: bytes) -> bytes:
+        """In a shell that we did not start a tab asks for completion too. Raises InvalidRequest where it cannot be typed."""
+        modes = read_modes(self._session.child)
+        if modes is None or modes.canonical or self._session.terminal.alt:
+            return data
+        seen = await self.inspect()
+        name = seen.foreground.comm.lstrip("-") if seen is not None and seen.foreground is not None else ""
+        if seen is not None and (seen.relayed or name in _QUOTING_SHELLS):
+            return quote_tabs(data, "bash")
+        if name in SHELLS:
+            raise InvalidRequest(
+                f"A tab cannot be typed into this {name}: it would ask for completion.",
+                hint="Use spaces, or open a session of that shell, where tabs are typed as they are.",
+            )
+        return data
 
     async def _wait_until_next(self, log: CommandLog, before: tuple[int, int], sent: float) -> None:
         session, step = self._session, _PAUSE_S

@@ -69,14 +69,18 @@ def run_plain(shell: str, text: str, rows: int, cols: int, env: dict[str, str]) 
     return code, bytes(out)
 
 
-async def compare(session: Session, shell: str, seed: int, count: int, env: dict[str, str]) -> Comparison:
+async def compare(
+    session: Session, shell: str, seed: int, count: int, env: dict[str, str], *, clear_line: bool = False
+) -> Comparison:
     """Run `count` random commands in the session and beside it."""
     dice = random.Random(seed)
     result = Comparison()
     for _ in range(count):
         text = random_command(dice, shell)
         beside = asyncio.create_task(asyncio.to_thread(run_plain, shell, text, session.rows, session.cols, env))
-        outcome = await session.run_command(text, AGENT, max_wait_ms=60_000, max_output_bytes=1 << 30)
+        outcome = await session.run_command(
+            text, AGENT, max_wait_ms=60_000, max_output_bytes=1 << 30, clear_line=clear_line
+        )
         code, raw = await beside
         got = normalise(outcome.output.text if outcome.output is not None else "<none>")
         expected = await _shown(raw, session)

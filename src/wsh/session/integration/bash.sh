@@ -10,12 +10,16 @@
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
 #        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
 #        14 the number of the next line of the history, 15 the mark in PS2, 16 how lines are edited ("e", "v" or ""),
-#        17-18 a line that was taken away and its cursor
+#        17-18 a line that was taken away and its cursor, 19 the first of PROMPT_COMMAND
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
 __wsh_ended() {
   __wsh_s=("$?" "${PIPESTATUS[@]}")
+  # bash-preexec may come first and keeps both for those behind it.
+  if [[ -n ${BP_PIPESTATUS+x} && ${PROMPT_COMMAND[0]-} != "${__wsh[19]}" ]]; then
+    __wsh_s=("${__bp_last_ret_value:-0}" "${BP_PIPESTATUS[@]}")
+  fi
   builtin local IFS='|'
   if [[ ${PS0-} != *"${__wsh[12]}"* ]]; then __wsh[5]=2; fi # nobody could tell that a command began
   if [[ -n ${__wsh[9]} ]]; then
@@ -39,6 +43,9 @@ __wsh_ready() {
   elif [[ $ps != "${__wsh[10]}"*"${__wsh[11]}" ]]; then
     ps=${ps//"${__wsh[10]}"/}
     PS1=${__wsh[10]}${ps//"${__wsh[11]}"/}${__wsh[11]}
+  fi
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) && [[ ${PROMPT_COMMAND[0]-} != "${__wsh[19]}" ]]; then
+    PROMPT_COMMAND=("${__wsh[19]}" "${PROMPT_COMMAND[@]//"${__wsh[19]}"/}") # somebody put theirs in front
   fi
   ps=${PS0-}
   if [[ $ps != *"${__wsh[12]}" && ${PS0+${PS0@a}} != *r* ]]; then
@@ -107,7 +114,7 @@ __wsh_install() {
   done 2>/dev/null
   builtin shopt -q promptvars || return 0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
-    PROMPT_COMMAND=('{ __wsh_ended; } >/dev/null 2>&1' ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
+    PROMPT_COMMAND=("${__wsh[19]}" ${PROMPT_COMMAND+"${PROMPT_COMMAND[@]}"} '{ __wsh_ready; } >/dev/null 2>&1')
   else
     PROMPT_COMMAND=$'{ __wsh_ended; } >/dev/null 2>&1\n'${PROMPT_COMMAND-}$'\n{ __wsh_ready; } >/dev/null 2>&1'
   fi
@@ -120,6 +127,7 @@ IFS= read -r -d '' -u 9 __wsh_file
 IFS= read -r -d '' -u 9 __wsh_env
 exec 9<&-
 __wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';' __wsh[14]='\!' __wsh[16]='' __wsh[17]='' __wsh[18]=0
+__wsh[19]='{ __wsh_ended; } >/dev/null 2>&1'
 
 if [[ $__wsh_start != rc ]]; then
   # bash was started with --posix, for that alone makes it read the file named by ENV and no other.

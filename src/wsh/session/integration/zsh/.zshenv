@@ -5,7 +5,8 @@
 # the nonce out of listings.
 #
 # __wsh: 1 nonce, 2 number of the next mark, 3 a command has begun, 4 a prompt has been shown, 5 folder last reported,
-#        6 how lines are edited ("e", "v" or ""), 7-8 a line that was taken away and its cursor
+#        6 how lines are edited ("e", "v" or ""), 7-8 a line that was taken away and its cursor,
+#        9 the command is a pipeline
 
 typeset -gaH __wsh
 () {
@@ -15,13 +16,14 @@ typeset -gaH __wsh
   IFS= builtin read -r -d $'\0' -u 9 home
   exec 9<&-
   if [[ $home == +* ]]; then builtin export ZDOTDIR=${home#+}; else builtin unset ZDOTDIR; fi
-  __wsh=("$nonce" 0 0 0 "" "" "" 0)
+  __wsh=("$nonce" 0 0 0 "" "" "" 0 0)
 } 2>/dev/null
 
 if [[ -o interactive && -n ${__wsh[1]} ]]; then
   __wsh_ended() {
     { builtin local __wsh_s=$? __wsh_p="${(j:|:)pipestatus[@]}"
       builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      (( __wsh[9] )) || __wsh_p= # an assignment leaves that of the pipeline before
       if (( __wsh[4] )); then
         builtin printf '\e]133;D;%d;wsh=%s;n=%d;c=%d;p=%s;t=%s\a' $__wsh_s $__wsh[1] $__wsh[2] $__wsh[3] "$__wsh_p" "${EPOCHREALTIME-}" >/dev/tty
         __wsh[2]=$(( __wsh[2] + 1 ))
@@ -63,7 +65,9 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
 
   __wsh_began() {
     { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
-      __wsh[3]=1
+      builtin local word
+      __wsh[3]=1 __wsh[9]=0
+      for word in ${(z)3[1,30000]}; do if [[ $word == '|' || $word == '|&' ]]; then __wsh[9]=1; fi; done
       builtin printf '\e]133;C;wsh=%s;n=%d;t=%s;l=%s\a' $__wsh[1] $__wsh[2] "${EPOCHREALTIME-}" "${(qqqq)1[1,30000]}" >/dev/tty
       __wsh[2]=$(( __wsh[2] + 1 ))
     } 2>/dev/null
