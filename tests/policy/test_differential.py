@@ -19,7 +19,7 @@ from wsh.git.guard import Unguarded, guard, index_query, query
 from wsh.policy.harmless import PROGRAMS
 from wsh.policy.launch import minimal_environment
 
-SAMPLE, CAMPAIGN = 12, 1300
+SAMPLE, CAMPAIGN = 12, 1400
 """Argument lists for each program; git gets ten times as many."""
 _TRIES = 60
 _INDEX_REFRESH = ("/.git/index.lock", "/.git/index")
