@@ -7,6 +7,7 @@ import resource
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import print_json
+from wsh.wire.crash import LOOP_DEATHS, LOOP_S, SET_ASIDE, left_trace, read_deaths
 from wsh.wire.place import Places, find_places
 from wsh.wire.setting import SettingError, load
 from wsh.wire.version import install_hint
@@ -138,6 +140,32 @@ def _keeper(places: Places) -> Iterator[Finding]:
         yield Finding("ok", f"the keeper (pid {pid}) is that of this installation")
 
 
+def _deaths(places: Places) -> Iterator[Finding]:
+    """Servers that their terminal engine killed in the last day, and whether one after the other."""
+    day = [death for death in read_deaths(places.deaths) if death.trace and time.time() - death.time < 86_400]
+    if left_trace(places).exists() or _has_text(places.crash):
+        yield Finding("wrong", "the last server was killed by native code", "start one: it will find out by what")
+    if not day:
+        return
+    blamed = sorted({death.name for death in day if death.name})
+    times = f"the terminal engine killed the server {len(day)} times in the last day"
+    loop = any(later.time - death.time < LOOP_S for death, later in zip(day, day[LOOP_DEATHS - 1 :], strict=False))
+    aside = sorted({death.name for death in day if death.outcome == SET_ASIDE})
+    if loop or aside:
+        names = ", ".join(aside or blamed) or "no session in particular"
+        advice = f"`wsh kill {aside[0]}` ends it; it is tried again at the next start" if aside else "look into the log"
+        yield Finding("wrong", f"{times}, {LOOP_DEATHS} of them within a minute, over {names}", advice)
+    else:
+        yield Finding("note", f"{times}, over {', '.join(blamed) or 'no session'}: {day[-1].outcome or day[-1].trace}")
+
+
+def _has_text(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
 def _installation(places: Places) -> Iterator[Finding]:
     from wsh.cli.service import look
 
@@ -158,6 +186,7 @@ CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _extras,
     _installation,
     _keeper,
+    _deaths,
     _server,
 )
 

@@ -12,17 +12,27 @@ _END_S = 30.0
 
 @command("stop", Option("--keep", kind=bool, help="Leave the sessions running for the next server."), json_option)
 def stop(keep: bool, as_json: bool) -> None:
-    """Stop the server and end its sessions; returns when it is gone."""
+    """Stop the server and end its sessions; returns when it is gone.
+
+    Where no server runs, or none stays alive, the sessions are ended through their keeper.
+    """
 
     try:
         pid = int(call("POST", "/server/stop", query={"keep": keep or None}, start=False, doing="stopping")["pid"])
     except Exception as problem:
         if getattr(problem, "code", "") != "server_gone":
             raise
+        from wsh.cli.keeper import count_children, stop_keeper
+
+        ended = count_children() if keep else stop_keeper()
         if as_json:
-            print_json({"stopped": False, "pid": None, "kept": False})
-        else:
+            print_json({"stopped": not keep and ended is not None, "pid": None, "kept": keep and bool(ended)})
+        elif ended is None:
             echo("No server runs.")
+        elif keep:
+            echo(f"No server runs; {ended} sessions wait for the next one.")
+        else:
+            echo(f"No server runs; {ended} sessions were ended through their keeper.")
         return
     if not _is_gone(pid):
         raise Failure(f"Process {pid} was told to end and does not; look into its log.")

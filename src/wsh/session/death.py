@@ -10,29 +10,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 
 from wsh.session.watchdog import EXIT_STATUS
-from wsh.wire.crash import left_trace
+from wsh.wire.crash import LOOP_S, Death, left_trace, read_deaths
 from wsh.wire.place import Places, write_private
 
-LOOP_DEATHS = 3
-LOOP_S = 60.0
 _KEPT = 100
-
-
-@dataclass(frozen=True)
-class Death:
-    """`trace` is empty where native code left none; `session` and what follows where nothing was noted."""
-
-    time: float
-    trace: str
-    session: str = ""
-    name: str = ""
-    work: str = ""
-    at: int = 0
-    outcome: str = ""
 
 
 class Deaths:
@@ -74,21 +58,6 @@ class Deaths:
             write_private(self._places.deaths, text.encode())
         except OSError:
             pass  # a full disk: counted in memory all the same
-
-
-def read_deaths(path: Path) -> list[Death]:
-    """What is remembered, the oldest first."""
-    found: list[Death] = []
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    for line in lines:
-        try:
-            found.append(Death(**json.loads(line)))
-        except (ValueError, TypeError):
-            continue
-    return found
 
 
 def _take_trace(places: Places) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from wsh.process import Child
 from wsh.process.ring import Ring
-from wsh.session.death import LOOP_DEATHS
 from wsh.session.examine import Fed, Findings, Sized, Step, examine, look_everywhere, without
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
@@ -28,6 +27,7 @@ from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.trial import Fate, attempt_aside
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.note import Work
+from wsh.wire.crash import LOOP_DEATHS, SET_ASIDE
 
 if TYPE_CHECKING:
     from wsh.session.registry import SessionRegistry
@@ -212,7 +212,7 @@ class Inquest:
 
 def _outcome(plan: Plan, size: int) -> str:
     if plan.set_aside:
-        return "it is set aside"
+        return SET_ASIDE
     if size:
         return f"{size} bytes were left out"
     return "its parts were changed" if plan.news else "nothing of it kills in a trial"

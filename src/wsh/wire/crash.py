@@ -1,14 +1,49 @@
-"""The trace that a server leaves when native code kills it: Python's own handler writes it, without allocating."""
+"""Servers that native code killed: the trace that Python's own handler leaves of it, and the list of such deaths."""
 
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from wsh.wire.place import Places
+
+LOOP_DEATHS = 3
+LOOP_S = 60.0
+"""So many deaths in so many seconds over one session, and it is set aside."""
+SET_ASIDE = "it is set aside"
+
+
+@dataclass(frozen=True)
+class Death:
+    """`trace` is empty where native code left none; `session` and what follows where nothing was noted."""
+
+    time: float
+    trace: str
+    session: str = ""
+    name: str = ""
+    work: str = ""
+    at: int = 0
+    outcome: str = ""
+
+
+def read_deaths(path: Path) -> list[Death]:
+    """What is remembered, the oldest first."""
+    found: list[Death] = []
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            found.append(Death(**json.loads(line)))
+        except (ValueError, TypeError):
+            continue
+    return found
 
 
 def left_trace(places: Places) -> Path:

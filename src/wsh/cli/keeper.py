@@ -1,0 +1,101 @@
+"""Ending sessions where no server runs, or none stays alive: straight through the keeper that holds their programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from wsh.process import Keeper, KeeperOptions
+from wsh.wire.error import KeeperGone, SessionNotFound
+from wsh.wire.place import Places, find_places
+
+_GRACE_MS = 2000
+
+
+def stop_keeper() -> int | None:
+    """End every session and the keeper; how many programs there were, or None if no keeper runs."""
+    places = find_places()
+
+    async def work() -> int | None:
+        keeper = await _reach(places)
+        if keeper is None:
+            return None
+        count = len(keeper.children)
+        await keeper.stop(_GRACE_MS)
+        return count
+
+    count = asyncio.run(work())
+    if count is not None:
+        for folder, _ in _folders(places):
+            shutil.rmtree(folder, ignore_errors=True)
+    return count
+
+
+def count_children() -> int | None:
+    """Programs that the keeper holds; None if no keeper runs."""
+
+    async def work() -> int | None:
+        keeper = await _reach(find_places())
+        if keeper is None:
+            return None
+        try:
+            return len(keeper.children)
+        finally:
+            await keeper.aclose()
+
+    return asyncio.run(work())
+
+
+def kill_session(name: str) -> None:
+    """End the session's whole tree and remove what is kept of it. Raises SessionNotFound."""
+    places = find_places()
+
+    async def work() -> bool:
+        keeper = await _reach(places)
+        if keeper is None:
+            return False
+        try:
+            for child in list(keeper.children.values()):
+                if isinstance(child.meta, dict) and child.meta.get("name") == name:
+                    await keeper.kill_tree(child, _GRACE_MS)
+                    await child.exited
+                    await keeper.forget(child)
+                    shutil.rmtree(places.sessions / str(child.meta["sid"]), ignore_errors=True)
+                    return True
+            return False
+        finally:
+            await keeper.aclose()
+
+    if asyncio.run(work()):
+        return
+    for folder, known in _folders(places):
+        if known == name:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+    raise SessionNotFound(name)
+
+
+async def _reach(places: Places) -> Keeper | None:
+    if not places.keeper_socket.exists():
+        return None
+    try:
+        return await Keeper.open(places, KeeperOptions(start=False))
+    except KeeperGone:
+        return None
+
+
+def _folders(places: Places) -> Iterator[tuple[Path, str]]:
+    """The sessions' folders, with the names in them."""
+    try:
+        found = sorted(places.sessions.iterdir())
+    except OSError:
+        return
+    for folder in found:
+        try:
+            name = json.loads((folder / "meta.json").read_bytes())["name"]
+        except (OSError, ValueError, KeyError, TypeError):
+            name = ""
+        yield folder, str(name)

@@ -1,0 +1,88 @@
+"""Put on PYTHONPATH, this makes the terminal engine of that process mortal in known ways.
+
+The real engine's bugs come and go with its versions. Here a terminal that was fed one of these words dies of, or never
+comes back from, the visit that the word names. Whether a terminal is poisoned follows from what it was fed, as it would
+with a real bug.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+WORDS = (b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER")
+RENDER_ROWS = 32 * 1024
+
+
+class Deadly:
+    """The library, with some of its functions replaced."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self._lib = native.lib
+        self._poison: dict[int, set[bytes]] = {}
+        self._tail: dict[int, bytes] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._lib, name)
+        setattr(self, name, found)
+        return found
+
+    def _key(self, terminal: Any) -> int:
+        return int(self._native.ffi.cast("intptr_t", terminal))
+
+    def _is(self, terminal: Any, word: bytes) -> bool:
+        return word in self._poison.get(self._key(terminal), ())
+
+    def ghostty_terminal_free(self, terminal: Any) -> None:
+        self._poison.pop(self._key(terminal), None)
+        self._tail.pop(self._key(terminal), None)
+        self._lib.ghostty_terminal_free(terminal)
+
+    def ghostty_terminal_vt_write(self, terminal: Any, data: Any, size: int) -> None:
+        key = self._key(terminal)
+        seen = self._tail.get(key, b"") + bytes(self._native.ffi.buffer(data, size))
+        self._tail[key] = seen[-16:]
+        found = {word for word in WORDS if word in seen}
+        if b"DEADLY" in found:
+            die()
+        while b"ENDLESS" in found:
+            pass
+        if found:
+            self._poison.setdefault(key, set()).update(found)
+        self._lib.ghostty_terminal_vt_write(terminal, data, size)
+
+    def ghostty_snapshot_encode_alloc(self, terminal: Any, *rest: Any) -> Any:
+        if self._is(terminal, b"NO-SNAPSHOT"):
+            die()
+        return self._lib.ghostty_snapshot_encode_alloc(terminal, *rest)
+
+    def ghostty_snapshot_decoder_new_buf(self, allocator: Any, out: Any, data: Any, size: int) -> Any:
+        if b"NO-RESTORE" in bytes(self._native.ffi.buffer(data, size)):
+            die()
+        return self._lib.ghostty_snapshot_decoder_new_buf(allocator, out, data, size)
+
+    def ghostty_terminal_resize(self, terminal: Any, *rest: Any) -> Any:
+        if self._is(terminal, b"NO-RESIZE"):
+            die()
+        return self._lib.ghostty_terminal_resize(terminal, *rest)
+
+    def ghostty_render_state_update(self, state: Any, terminal: Any) -> Any:
+        if self._is(terminal, b"NO-READ"):
+            die()
+        return self._lib.ghostty_render_state_update(state, terminal)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    signal.pause()
+
+
+from wsh.terminal import native  # noqa: E402
+
+deadly = Deadly(native)
+for name, module in list(sys.modules.items()):
+    if name.startswith("wsh.terminal.") and hasattr(module, "lib"):
+        setattr(module, "lib", deadly)  # noqa: B010
