@@ -6,6 +6,7 @@ A checkout builds the page with Node; an sdist carries the built page, so a whee
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,17 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         if version != "editable" and (root / "web").is_dir():
             subprocess.run(["bash", str(root / "scripts" / "build-page.sh")], check=True)
+        if version != "editable" and (root / ".git").exists():
+            self._note_commit(root, build_data)
+
+    def _note_commit(self, root: Path, build_data: dict[str, Any]) -> None:
+        """Tell the package of which commit it is made; without git it is made all the same."""
+        try:
+            told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return
+        folder = tempfile.mkdtemp()
+        file = Path(folder) / "commit.txt"
+        file.write_text(told.stdout)
+        place = "wsh/commit.txt" if self.target_name == "wheel" else "src/wsh/commit.txt"
+        build_data["force_include"][str(file)] = place

@@ -16,7 +16,7 @@ import secrets
 import signal
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,7 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
     _set_up_logging()
     hide_memory()
     try:
+        _check_stage()
         _bring_up_to_date(places)
         tls = load_tls(settings.get_str("server.tls_cert"), settings.get_str("server.tls_key"))
         doors = _open_doors(places, settings, options, tls)
@@ -471,6 +472,14 @@ def _bound_arenas() -> None:
         pass  # not glibc
 
 
+def _check_stage() -> None:
+    from wsh.contract.alias import find_bad_stage
+
+    problem = find_bad_stage(os.environ)
+    if problem is not None:
+        raise SettingError(problem)
+
+
 class _Around:
     """What the workspace room shows of the rest of the server."""
 
@@ -486,6 +495,12 @@ class _Around:
     async def describe_policy(self) -> dict[str, Any]:
         warning = self._policy.warning
         return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
+
+    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
+        from wsh.contract.alias import find_bad_stage
+
+        problem = find_bad_stage(environ)
+        return [] if problem is None else [{"code": "ALIAS_STAGE", "message": f"{problem}; strict is used."}]
 
     def list_sessions(self) -> list[dict[str, Any]]:
         sessions = self._app.registry.list_sessions()

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 TOOLS: dict[str, Json] = json.loads((Path(__file__).parent / "snapshot.json").read_text())["tools"]
 # What differs between two calls that mean the same.
 PASSING = re.compile(
-    r'"(request_id|trace_id|session_id|pid|duration_ms|durationMs|last_activity_ms|builtAt|generation|id|session|name|score|took'
+    r'"(request_id|trace_id|session_id|pid|duration_ms|durationMs|last_activity_ms|builtAt|ageSeconds|generation|id|session|name|score|took'
     r'|cursor|next_cursor|nextCursor|user_message|sizeBytes|modifiedAt|command_id|first_line|last_line|first_line_index|total_lines|epoch)":\s*("[^"]*"|-?[0-9.]+|null)'
 )
 NAMED = re.compile(r"[Ss]ession '[^']+'")
@@ -164,7 +164,23 @@ def _element_cases(kind: str, base: Json, more: dict[str, tuple[Any, Any]]) -> d
     for name in ("text", "id", "fg", "bg", "bold", "faint", "italic", "underline", "strikethrough", "inverse"):
         span = {"text": "word", name: looks.get(name, True)}
         cases[f"spans.0.{name}"] = Case({**at, "spans": [{"text": "word"}]}, {**at, "spans": [span]}, _spans(tool))
+    black = {"rgb": {"r": 0, "g": 0, "b": 0}}
+    for path, one, other in _colours():
+        cases[f"background{path}"] = Case({**at, "background": one}, {**at, "background": other}, read)
+        cases[f"background.bg{path}"] = Case({**at, "background": black}, {**at, "background": {"bg": other}}, read)
+        for name in ("fg", "bg"):
+            spans = [[{"text": "word", name: colour}] for colour in (one, other)]
+            cases[f"spans.0.{name}{path}"] = Case({**at, "spans": spans[0]}, {**at, "spans": spans[1]}, _spans(tool))
+    cases["background.bg"] = cases["background.bg.indexed"]
     return cases
+
+
+def _colours() -> Iterator[tuple[str, Json, Json]]:
+    """Each field of a colour, and two colours that differ in it."""
+    yield ".indexed", {"indexed": 1}, {"indexed": 2}
+    yield ".rgb", {"indexed": 1}, {"rgb": {"r": 1, "g": 2, "b": 3}}
+    for letter in "rgb":
+        yield f".rgb.{letter}", {"rgb": {"r": 0, "g": 0, "b": 0}}, {"rgb": {"r": 0, "g": 0, "b": 0, letter: 9}}
 
 
 def _spans(tool: str) -> Callable[[World, Json], Any]:
@@ -518,6 +534,15 @@ for adapter in ("memory_terminal", "memory_terminal_vscode"):
             CASES[adapter][path] = _pair(LIST, {**LIST, outer: {inner: 1.5} if inner else 1.5})
 
 
+for _tool, _cases in CASES.items():
+    # Both spellings of a timeout are one argument.
+    for _one, _other in (("timeoutMs", "timeout_ms"), ("timeout_ms", "timeoutMs")):
+        if _one in _cases and _other not in _cases and not _tool.startswith(("wsh_", "memory_")):
+            _case = _cases[_one]
+            _again = {_other if key == _one else key: value for key, value in _case.with_.items()}
+            _cases[_other] = replace(_case, with_=_again)
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("tool", "path"), FIELDS, ids=[f"{tool}:{path}" for tool, path in FIELDS])
 def test_a_field_changes_what_the_tool_does(world: World, tool: str, path: str) -> None:
@@ -536,7 +561,8 @@ def test_no_case_is_left_of_a_field_that_is_gone() -> None:
 def _wrong(entry: Json) -> Any:
     """A value that no form of this field accepts."""
     forms: list[Json] = entry.get("anyOf") or entry.get("oneOf") or []
-    kinds = {entry.get("type"), *(form.get("type") for form in forms)}
+    own = entry.get("type")
+    kinds = {*(own if isinstance(own, list) else [own]), *(form.get("type") for form in forms)}
     return 1.5 if kinds & {"object", "array", "string"} else "wrong"
 
 

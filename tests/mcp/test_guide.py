@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -24,11 +25,13 @@ NAMES = [
     "wsh:input-capture",
     "wsh:generative-ui",
 ]
-CALL = re.compile(r"^\s*(wsh_\w+) (\{.*\})\s*$", re.MULTILINE)
+CALL = re.compile(r"^\s*(?:wsh_)?(\w+) (\{.*\})\s*$", re.MULTILINE)
+ROOT = Path(__file__).parents[2]
 
 
 def list_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, json.loads(arguments)) for name, arguments in CALL.findall(text)]
+    """Calls as MCP spells them."""
+    return [(f"wsh_{name}", json.loads(arguments)) for name, arguments in CALL.findall(text)]
 
 
 def test_there_are_nine_guides_in_a_fixed_order() -> None:
@@ -66,3 +69,40 @@ def test_all_tools_are_taught_somewhere() -> None:
     taught = {name for guide in skills.GUIDES for name, _ in list_calls(skills.read_guide(guide))}
     tools = {spec.name for spec in make_terminal_tools(cast(Rooms, None))}
     assert tools <= taught
+
+
+@pytest.mark.parametrize("guide", skills.GUIDES[1:], ids=lambda guide: guide.name)
+def test_a_special_guide_serves_every_protocol_and_has_a_table_of_spellings(guide: skills.Guide) -> None:
+    body, table = skills.read_guide(guide).split("## How to say it")
+    assert "wsh_" not in body
+    for name, _ in list_calls(body):
+        assert f"`{name}`" in table, f"{name} is not in the table"
+    for row in table.strip().splitlines()[2:]:
+        assert row.count("|") == 6, row
+
+
+def test_the_spellings_are_those_of_the_doors() -> None:
+    from wsh.http.method import METHODS
+    from wsh.http.operation_route import ROUTES
+
+    tools = {spec.name for spec in make_terminal_tools(cast(Rooms, None))}
+    paths = {route.path for route in ROUTES}
+    assert {entry.mcp for entry in skills.SPELLINGS} == tools
+    for entry in skills.SPELLINGS:
+        for method in re.findall(r"`(\w+_\w+)`", entry.websocket):
+            assert method in METHODS, method
+        for path in re.findall(r"[A-Z]+ (…?[/\w]*)", entry.http):
+            assert path.replace("…", "/sessions/{name}") in paths, path
+
+
+def test_the_names_that_documents_give_exist_and_lead_to_ours() -> None:
+    for guide in skills.GUIDES:
+        there = ROOT / "skills" / "wsh" / guide.file
+        assert there.samefile(ROOT / "src" / "wsh" / "skills" / guide.file)
+    assert (ROOT / "skills" / "wsh" / "core.md").samefile(ROOT / "docs" / "core-http.md")
+    for page, target in (
+        ("docs/interactive-terminal-operator-troubleshooting.md", "troubleshooting.md"),
+        ("instructions/mcp-usage.instructions.md", "../docs/mcp-usage.md"),
+    ):
+        text = (ROOT / page).read_text()
+        assert f"({target}" in text and (ROOT / page).parent.joinpath(target).is_file()

@@ -86,3 +86,9 @@ def test_a_file_that_cannot_be_kept_whole_is_left_alone(home: Path) -> None:
 def test_an_unknown_client_and_an_unknown_toolset_are_refused(home: Path) -> None:
     assert "claude-desktop" in run(home, "--client", "emacs").stderr
     assert "choose from" in run(home, "--client", "cursor", "--toolsets", "all").stderr
+
+
+def test_codex_has_a_configuration_of_its_own_in_a_project(home: Path) -> None:
+    assert run(home, "--client", "codex", "--scope", "project", "--write").returncode == 0
+    written = tomllib.loads((home / ".codex" / "config.toml").read_text())
+    assert written["mcp_servers"]["wsh"]["args"][-1] == "mcp"

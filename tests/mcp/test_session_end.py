@@ -160,3 +160,52 @@ def test_a_list_of_elements_ignores_every_other_field(host: Host, session: str, 
     for more in ({"id": "nobody"}, {"height": 3, "z": 9, "spans": spans, "background": "red"}, {"id": made, "z": 77}):
         listed = call(host, f"wsh_{kind}", session=session, list=True, **more)[f"{kind}s"]
         assert [entry["id"] for entry in listed] == [made] and listed[0]["z"] != 77, more
+
+
+def test_the_caller_hears_of_a_changed_list_before_its_answer(server: RunningServer) -> None:
+    """Clients that close when they have their answer choke on what comes after it."""
+    changed = "notifications/resources/list_changed"
+    with open_host(server, "stdio") as host:
+        assert isinstance(host, StdioHost)
+        for _ in range(20):
+            host.seen.clear()
+            made = call(host, "wsh_create_session", command="cat")["session"]
+            assert [m["method"] for m in host.seen].count(changed) == 1, host.seen
+            host.seen.clear()
+            call(host, "wsh_manage_session", session=made, action="kill")
+            assert [m["method"] for m in host.seen].count(changed) == 1, host.seen
+        host.seen.clear()
+        for _ in range(5):
+            call(host, "wsh_list_sessions")
+        assert changed not in [m["method"] for m in host.seen]
+
+
+@pytest.mark.parametrize(("tool", "more"), [("execute_command", {"command": "true"}), ("workspace_status", {})])
+def test_a_timeout_is_taken_in_both_spellings_and_once(host: Host, tool: str, more: Json) -> None:
+    for spelling in ({"timeoutMs": 0}, {"timeout_ms": 0}):
+        assert fail(host, tool, **more, **spelling)["code"] == "INVALID_REQUEST"
+    both = fail(host, tool, **more, timeoutMs=50_000, timeout_ms=50_000)
+    assert both["code"] == "INVALID_REQUEST" and "timeout" in both["message"]
+    if tool == "workspace_status":
+        assert "git" in call(host, tool, timeout_ms=50_000)
+
+
+def test_every_property_of_every_schema_has_a_type(host: Host) -> None:
+    """Some clients drop, or refuse, what has none."""
+    untyped: list[str] = []
+
+    def look(schema: Any, where: str) -> None:
+        for name, entry in schema.get("properties", {}).items():
+            if "type" not in entry:
+                untyped.append(f"{where}.{name}")
+            look(entry, f"{where}.{name}")
+        for key in ("items", "additionalProperties"):
+            if isinstance(schema.get(key), dict):
+                look(schema[key], f"{where}[]")
+                if "type" not in schema[key] and "anyOf" not in schema[key]:
+                    untyped.append(f"{where}[]")
+
+    for tool in host.request("tools/list")["result"]["tools"]:
+        look(tool["inputSchema"], tool["name"])
+        look(tool.get("outputSchema", {}), f"{tool['name']} ->")
+    assert not untyped

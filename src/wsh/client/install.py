@@ -92,9 +92,9 @@ CLIENTS: tuple[Client, ...] = (
         "Codex",
         "mcp_servers",
         "~/.codex/config.toml",
-        None,
+        ".codex/config.toml",
         "user",
-        "Start Codex again.",
+        "Start Codex again; a project's file counts once you trust the project.",
         toml=True,
     ),
 )

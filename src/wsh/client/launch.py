@@ -29,7 +29,7 @@ START_TIMEOUT_S = 15.0
 ALREADY_RUNS = 3
 """Exit status of a server that found another one of its name."""
 # These govern the connection of whoever carries them, never a server that others will use too.
-_PERSONAL = ("ALLOWED_", "PM_")
+_PERSONAL = ("ALLOWED_", "PM_", "WSH_ALIAS_STAGE")
 
 
 @dataclass(frozen=True)

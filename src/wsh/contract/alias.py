@@ -128,6 +128,14 @@ def replacement_for(action: str | None) -> str:
     return alias.replacement if alias else f'action "{action}"' if action in ACTIONS else "a canonical action"
 
 
+def find_bad_stage(environ: Mapping[str, str]) -> str | None:
+    """What is wrong with the stage that `environ` names, or None."""
+    value = environ.get(STAGE_VARIABLE, "").strip().lower()
+    if not value or value in STAGES:
+        return None
+    return f"{STAGE_VARIABLE} must be one of {', '.join(STAGES)}, not {value[:40]!r}"
+
+
 def parse_stage(environ: Mapping[str, str]) -> Stage:
     """The stage in force. A value that is none of the three counts as the strictest."""
     value = environ.get(STAGE_VARIABLE, "").strip().lower() or "compat"

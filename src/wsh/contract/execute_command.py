@@ -103,6 +103,12 @@ class ExecuteCommand:
                         "description": "Deadline, after which the program and all it started are ended; "
                         f"{self.timeout_ms} if left out.",
                     },
+                    "timeoutMs": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": MAX_TIMEOUT_MS,
+                        "description": "Another spelling of timeout_ms.",
+                    },
                 },
                 "required": ["command"],
                 "additionalProperties": False,
@@ -123,6 +129,8 @@ class ExecuteCommand:
             run=self.run,
             default_timeout_ms=self.timeout_ms,
             timeout_argument="timeout_ms",
+            timeout_spelling="timeoutMs",
+            schema_version=2,
             self_timed=True,
             slack_ms=15_000,
             annotations=Annotations(destructive=True, open_world=True),

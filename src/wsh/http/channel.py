@@ -23,7 +23,7 @@ from wsh.http.outlet import Outlet, make_frame
 from wsh.http.route import Call, dump_json
 from wsh.http.subscription import Subscribe, Subscription
 from wsh.operation.context import Rooms
-from wsh.operation.operation import OperationCall
+from wsh.operation.operation import NOTHING, OperationCall
 from wsh.operation.session import describe
 from wsh.session.event import Destroyed, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRenamed
@@ -140,7 +140,10 @@ class Channel:
             assert session is not None
             return self.subscribe(session, params) if isinstance(params, Subscribe) else self.unsubscribe(session)
         address = None if session is None else session.name
-        call = OperationCall(method.operation, method.spell(params), self.caller, address)
+        if method.otherwise is not None and not params.model_fields_set:
+            call = OperationCall(method.otherwise, NOTHING, self.caller, address)
+        else:
+            call = OperationCall(method.operation, method.spell(params), self.caller, address)
         result = await call.make(self.rooms)
         if method.shows is not None:
             return {name: getattr(result, name) for name in method.shows.model_fields}
@@ -167,8 +170,8 @@ class Channel:
         name = request.get("session")
         # Some methods may name it among their parameters; to rename with one name alone, that is the new one.
         is_new = isinstance(params, RenameParams) and params.new_name is None
-        if name is None and isinstance(params, NameParams) and not is_new:
-            name = params.name
+        if name is None and isinstance(params, NameParams):
+            name = params.session if is_new else params.address
         if not isinstance(name, str):
             raise SessionRequired
         return self.rooms.registry.get_session(name)
@@ -232,23 +235,26 @@ class Channel:
             def on_event(event: SessionEvent) -> None:
                 if isinstance(event, TagsChanged):
                     body = {"tags": list(event.tags), "added": list(event.added), "removed": list(event.removed)}
-                    self._tell_lifecycle("session_tags_changed", session.name, **body)
+                    params = {"name": session.name, "tags": list(event.tags)}
+                    self._tell_lifecycle("session_tags_changed", session.name, params, **body)
 
             followed[session.sid] = session.listeners.add(on_event)
 
         def on_lifecycle(event: LifecycleEvent) -> None:
             if isinstance(event, SessionCreated):
                 follow(event.session)
-                self._tell_lifecycle("session_created", event.session.name, info=describe(self.rooms, event.session))
+                info = describe(self.rooms, event.session)
+                params = {key: info[key] for key in _CREATED}
+                self._tell_lifecycle("session_created", event.session.name, params, info=info)
             elif isinstance(event, SessionRenamed):
                 names = {"old_name": event.old, "new_name": event.session.name}
-                self._tell_lifecycle("session_renamed", event.session.name, **names)
+                self._tell_lifecycle("session_renamed", event.session.name, names, **names)
             elif isinstance(event, SessionDestroyed):
                 followed.pop(event.sid, lambda: None)()
                 older = self._subscriptions.pop(event.sid, None)
                 if older is not None:
                     older.close()
-                self._tell_lifecycle("session_destroyed", event.name, exit_code=event.exit_code)
+                self._tell_lifecycle("session_destroyed", event.name, {"name": event.name}, exit_code=event.exit_code)
 
         for session in registry.list_sessions():
             follow(session)
@@ -260,8 +266,12 @@ class Channel:
 
         self._stops.append(forget_all)
 
-    def _tell_lifecycle(self, event: str, name: str, **facts: Any) -> None:
-        self._write({"event": event, "session": name, "name": name, **facts})
+    def _tell_lifecycle(self, event: str, name: str, params: dict[str, Any], **facts: Any) -> None:
+        """Flat, and once more as `params`, where pages and recipes of the public API look for it."""
+        self._write({"event": event, "session": name, "name": name, **facts, "params": params})
+
+
+_CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
 
 
 def encode_event(body: dict[str, Any]) -> bytes:

@@ -190,7 +190,8 @@ class ToolRefused(WshError):
     """A tool's failure on this wire; `details.tool_code` keeps the tool's own code."""
 
     def __init__(self, failure: ToolFailure) -> None:
-        super().__init__(failure.message, hint=failure.hint, tool_code=failure.code, **failure.details)
+        facts = {"timeout_ms" if key == "timeoutMs" else key: value for key, value in failure.details.items()}
+        super().__init__(failure.message, hint=failure.hint, tool_code=failure.code, **facts)
         self.code = _TOOL_CODES.get(failure.code, "internal_error")  # type: ignore[misc]  # one class for all of them
 
 

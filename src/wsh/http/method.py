@@ -13,11 +13,25 @@ from wsh.operation.operation import Nothing, Operation
 from wsh.wire.element import Created
 from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Model
-from wsh.wire.session import SessionPatch
+from wsh.wire.session import Persist, SessionPatch
 
 
 class NameParams(Model):
     name: str | None = None
+    session: str | None = None
+    """The same; older recipes call it so."""
+
+    @property
+    def address(self) -> str | None:
+        return self.session if self.session is not None else self.name
+
+
+class ListTagged(Model):
+    tag: str | list[str] | None = None
+
+
+class ServerMode(Model):
+    persistent: bool | None = None
 
 
 class RenameParams(NameParams):
@@ -51,6 +65,8 @@ class Method:
     replaces: bool = False
     """A newer one on the same session ends it."""
     server_only: bool = False
+    otherwise: Operation | None = None
+    """Called instead where no parameter is given."""
 
     @property
     def on_session(self) -> bool:
@@ -75,10 +91,11 @@ def call_by_name(
     shows: type[Model] | None = None,
     replaces: bool = False,
     server_only: bool = False,
+    otherwise: Operation | None = None,
 ) -> Method:
     """A method that calls `operation`, by another name than its own where that is published."""
     published = operation.params if params is None else params
-    return Method(name or operation.name, published, operation, spell, shows, replaces, server_only)
+    return Method(name or operation.name, published, operation, spell, shows, replaces, server_only, otherwise)
 
 
 def _of_elements(kind: ElementOperations) -> tuple[Method, ...]:
@@ -92,6 +109,17 @@ def _rename(params: Model) -> SessionPatch:
     if new is None:
         raise InvalidRequest("The new name is missing.", hint="Give it as new_name.")
     return SessionPatch(name=new)
+
+
+def _list(params: Model) -> session.ListParams:
+    asked = cast(ListTagged, params).tag
+    return session.ListParams(tag=",".join(asked) if isinstance(asked, list) else asked)
+
+
+def _persist(params: Model) -> Persist:
+    asked = cast(ServerMode, params).persistent
+    assert asked is not None
+    return Persist(persistent=asked)
 
 
 def _tag(params: Model) -> SessionPatch:
@@ -131,12 +159,18 @@ METHODS: dict[str, Method] = {
         call_by_name(mode.enter_alt_screen),
         call_by_name(mode.exit_alt_screen),
         call_by_name(session.create_session, server_only=True),
-        call_by_name(session.list_sessions, server_only=True),
+        call_by_name(session.list_sessions, params=ListTagged, spell=_list, server_only=True),
         call_by_name(session.kill_session, params=NameParams, shows=Nothing, server_only=True),
         call_by_name(session.detach_session, params=NameParams, server_only=True),
         call_by_name(session.update_session, "rename_session", params=RenameParams, spell=_rename, server_only=True),
         call_by_name(session.update_session, server_only=True),
         call_by_name(session.update_session, "update_tags", params=TagParams, spell=_tag, server_only=True),
-        call_by_name(server.set_server_mode, server_only=True),
+        call_by_name(
+            server.set_server_mode,
+            params=ServerMode,
+            spell=_persist,
+            server_only=True,
+            otherwise=server.get_server_mode,
+        ),
     ]
 }

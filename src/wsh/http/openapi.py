@@ -67,7 +67,29 @@ def _schemas(routes: list[Route]) -> dict[str, Any]:
             wanted[(model, "validation")] = None
     _, document = models_json_schema(list(wanted), ref_template=_PREFIX)
     found: dict[str, Any] = document["$defs"]
+    _name_clashing_choices(found)
     return found
+
+
+def _name_clashing_choices(schemas: dict[str, Any]) -> None:
+    """Give inline choices a component of their own where their usual name is taken.
+
+    Generators of clients name an inline enum after its model and its field (`Screen`, `mode`: ScreenMode), and drop the
+    model, and everything that refers to it, where a component has that name already.
+    """
+    taken = set(schemas)
+    for model, schema in list(schemas.items()):
+        for field, detail in schema.get("properties", {}).items():
+            name = model + "".join(part.capitalize() for part in field.split("_"))
+            for holder in (detail, detail.get("items", {}), *detail.get("anyOf", [])):
+                if "enum" not in holder:
+                    continue
+                if name not in taken:
+                    taken.add(name)
+                    continue
+                choice = {key: holder.pop(key) for key in ("enum", "type") if key in holder}
+                schemas[f"{name}Choice"] = choice
+                holder["$ref"] = _PREFIX.format(model=f"{name}Choice")
 
 
 def _reference(annotation: Any) -> dict[str, Any]:

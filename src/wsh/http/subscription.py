@@ -45,6 +45,11 @@ class Subscribe(Model):
     interval_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 100
     format: Format = "styled"
     idle_timeout_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 0
+    quiesce_ms: Annotated[int, Field(ge=0, le=86_400_000, description="An older name of idle_timeout_ms.")] = 0
+
+    @property
+    def idle_ms(self) -> int:
+        return self.idle_timeout_ms or self.quiesce_ms
 
 
 def check_events(given: list[str]) -> frozenset[str]:
@@ -71,8 +76,8 @@ class Subscription:
         self._repair: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._is_idle = False
-        self._watches_idle = wanted.idle_timeout_ms > 0 or "activity" in self.events
-        self._idle_s = (wanted.idle_timeout_ms or _IDLE_MS) / 1000
+        self._watches_idle = wanted.idle_ms > 0 or "activity" in self.events
+        self._idle_s = (wanted.idle_ms or _IDLE_MS) / 1000
         self._loop = asyncio.get_running_loop()
         self._stops: list[Callable[[], None]] = []
         self._feed: Feed | None = None

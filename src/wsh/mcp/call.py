@@ -100,6 +100,12 @@ class CallDesk:
             return _finish(error.refuse_arguments(spec.name, spec.family, problems))
         if not spec.checks_itself:
             arguments = tool.validator.normalise(arguments)
+        if spec.timeout_spelling in arguments and spec.timeout_argument is not None:
+            if spec.timeout_argument in arguments:
+                twice = word.FieldProblem(str(spec.timeout_spelling), f"is {spec.timeout_argument}, which is given too")
+                return _finish(error.refuse_arguments(spec.name, spec.family, [twice]))
+            arguments = arguments | {spec.timeout_argument: arguments[spec.timeout_spelling]}
+            del arguments[spec.timeout_spelling]
         try:
             timeout_ms = _settle_timeout(tool, arguments, meta)
         except ValueError as problem:

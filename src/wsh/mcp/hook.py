@@ -64,6 +64,11 @@ async def send_progress(ctx: Context, fields: dict[str, Any]) -> None:
     await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
+async def send_list_changed(ctx: Context) -> None:
+    """On the request's own stream, so that it comes before the answer."""
+    await ctx.session.send_notification(types.ResourceListChangedNotification(), related_request_id=ctx.request_id)
+
+
 def get_connection(ctx: Context) -> Connection:
     connection: Connection = ctx.session._connection
     return connection

@@ -17,7 +17,7 @@ import pydantic_core
 
 from wsh.mcp.validate import Validator
 from wsh.wire.tool import FAMILIES, Family, ToolSpec
-from wsh.wire.version import VERSION
+from wsh.wire.version import describe_tooling
 
 SCHEMA_VERSION_META = "wsh/schemaVersion"
 TOOLING_VERSION_META = "wsh/toolingVersion"
@@ -58,7 +58,7 @@ class Tool:
             "_meta": {
                 **self.versions,
                 SCHEMA_VERSION_META: spec.schema_version,
-                TOOLING_VERSION_META: VERSION,
+                TOOLING_VERSION_META: describe_tooling(),
                 FAMILY_META: spec.family,
                 TIMEOUT_META: spec.default_timeout_ms,
             },
@@ -69,7 +69,7 @@ class Tool:
 
     @property
     def versions(self) -> dict[str, Any]:
-        return {"schemaVersion": self.spec.schema_version, "toolingVersion": VERSION}
+        return {"schemaVersion": self.spec.schema_version, "toolingVersion": describe_tooling()}
 
 
 def with_failure(schema: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mcp.server.connection import Connection
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, SubscriptionBus
 
 from wsh.mcp.error import RpcFailure
-from wsh.mcp.hook import Context, call_at_end, get_connection
+from wsh.mcp.hook import Context, call_at_end, get_connection, send_list_changed
 from wsh.wire import jsonrpc, tool
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,8 @@ class ResourceShelf:
         self.bus = CountingBus()
         self._readers: dict[int, _Reader] = {}
         self._dirty: dict[str | None, None] = {}
+        self._told: set[_Reader] = set()
+        """Who has heard already that the list changed since the last flush."""
         self._timer: asyncio.TimerHandle | None = None
         self._quiet_until = 0.0
         self._stop_watching: Callable[[], None] | None = None
@@ -208,6 +210,7 @@ class ResourceShelf:
 
     def note_list(self) -> None:
         """Sessions came, went, or got another name."""
+        self._told.clear()
         self._note(None)
         self._note(SESSIONS_URI)
 
@@ -229,14 +232,27 @@ class ResourceShelf:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(0.01, self._quiet_until - loop.time()), self._flush)
 
+    async def tell_caller(self, ctx: Context) -> None:
+        """A call is about to be answered: if the list changed meanwhile, its own caller hears it now, and only now."""
+        reader = self._readers.get(id(get_connection(ctx)))
+        if None not in self._dirty or reader is None or reader in self._told:
+            return
+        self._told.add(reader)
+        try:
+            await send_list_changed(ctx)
+        except Exception:
+            log.debug("a resource notification could not be sent", exc_info=True)
+
     def _flush(self) -> None:
         self._timer = None
         self._quiet_until = asyncio.get_running_loop().time() + INTERVAL_S
         dirty, self._dirty = self._dirty, {}
+        told, self._told = self._told, set()
         for uri in dirty:
             self.bus.publish_nowait(ResourcesListChanged() if uri is None else ResourceUpdated(uri=uri))
             for reader in list(self._readers.values()):
-                reader.tell(uri)
+                if uri is not None or reader not in told:
+                    reader.tell(uri)
 
 
 _VIEW_TITLES = {"screen": "Screen", "scrollback": "Scrollback", "commands": "Commands", "commands/{id}": "Command"}

@@ -175,7 +175,11 @@ def build_server(door: Door) -> WshServer:
             await send_progress(ctx, fields)
 
         arguments = params.arguments or {}
-        return to_result(await desk.serve(tool, arguments, client, ctx.request_id, meta, emit))
+        try:
+            return to_result(await desk.serve(tool, arguments, client, ctx.request_id, meta, emit))
+        finally:
+            # Before the answer: many clients close when they have it, and choke on what comes after.
+            await door.resources.tell_caller(ctx)
 
     async def list_prompts(ctx: Context, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=door.prompts.list_prompts())

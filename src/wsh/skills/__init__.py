@@ -1,7 +1,12 @@
-"""Nine guides for agents that use terminals, served as MCP prompts. Standard library only."""
+"""Nine guides for agents that use terminals, served as MCP prompts. Standard library only.
+
+The core guide is about MCP, and docs/core-http.md is its sibling for HTTP. The others speak of the loop, whatever the protocol: their
+examples have the operations' own names, and each ends with a table of how the doors spell those that it uses.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import resources
 
@@ -72,5 +77,69 @@ GUIDES: tuple[Guide, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Spelling:
+    """How each door says one operation. HTTP paths are below `/sessions/NAME` where they begin with an ellipsis."""
+
+    name: str
+    websocket: str
+    http: str
+    command: str
+
+    @property
+    def mcp(self) -> str:
+        return f"wsh_{self.name}"
+
+
+SPELLINGS: tuple[Spelling, ...] = (
+    Spelling("create_session", "`create_session`", "`POST /sessions`", "`wsh new`"),
+    Spelling("list_sessions", "`list_sessions`", "`GET /sessions`", "`wsh list`"),
+    Spelling(
+        "manage_session",
+        "`kill_session`, `rename_session`, `detach_session`",
+        "`DELETE …`, `PATCH …`, `POST …/detach`",
+        "`wsh kill`, `wsh rename`, `wsh detach`",
+    ),
+    Spelling("run_command", "`run_command`", "`POST …/run`", "`wsh run`"),
+    Spelling("send_input", "`send_input` (`data`)", "`POST …/input` (raw bytes), `POST …/keys`", "`wsh send`"),
+    Spelling("await_quiesce", "`await_quiesce`", "`GET …/idle`", "`wsh wait`"),
+    Spelling("get_screen", "`get_screen`", "`GET …/screen`", "`wsh screen`"),
+    Spelling("get_scrollback", "`get_scrollback`", "`GET …/scrollback`", "`wsh scrollback`"),
+    Spelling("overlay", "`create_overlay`, `patch_overlay`, `list_overlays`", "`POST`, `PATCH`, `GET …/overlay`", ""),
+    Spelling("remove_overlay", "`delete_overlay`, `clear_overlays`", "`DELETE …/overlay`", ""),
+    Spelling("panel", "`create_panel`, `patch_panel`, `list_panels`", "`POST`, `PATCH`, `GET …/panel`", ""),
+    Spelling("remove_panel", "`delete_panel`, `clear_panels`", "`DELETE …/panel`", ""),
+    Spelling(
+        "input_mode",
+        "`capture_input`, `release_input`, `focus`; keys come as `input` events",
+        "`POST …/input/capture`, `…/release`, `…/focus`",
+        "",
+    ),
+    Spelling(
+        "screen_mode", "`enter_alt_screen`, `exit_alt_screen`", "`POST …/screen_mode/enter_alt`, `…/exit_alt`", ""
+    ),
+)
+CORE = GUIDES[0]
+
+
 def read_guide(guide: Guide) -> str:
-    return resources.files(__package__).joinpath(guide.file).read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(guide.file).read_text(encoding="utf-8")
+    return text if guide == CORE else f"{text.rstrip()}\n\n{make_table(text)}\n"
+
+
+def make_table(text: str) -> str:
+    """The operations that a guide names, as each door spells them."""
+    named = set(re.findall(r"(?<![\w-])([a-z]+(?:_[a-z]+)?)(?= \{)|`([a-z]+_[a-z]+)`", text))
+    words = {word for pair in named for word in pair if word}
+    lines = [
+        "## How to say it",
+        "",
+        "| here | MCP tool | WebSocket method | HTTP | command line |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{entry.name}` | `{entry.mcp}` | {entry.websocket} | {entry.http} | {entry.command} |"
+        for entry in SPELLINGS
+        if entry.name in words
+    ]
+    return "\n".join(lines)

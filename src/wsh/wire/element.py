@@ -72,7 +72,31 @@ _COLOR_SCHEMA = {
     ]
 }
 
+
+def unwrap_background(value: Any) -> Any:
+    """`{"bg": colour}`, as the public API has it, is that colour."""
+    return value["bg"] if isinstance(value, dict) and set(value) == {"bg"} else value
+
+
+_BACKGROUND_SCHEMA = {
+    "anyOf": [
+        *_COLOR_SCHEMA["anyOf"],
+        {
+            "type": "object",
+            "properties": {"bg": _COLOR_SCHEMA},
+            "required": ["bg"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
 Color: TypeAlias = Annotated[IndexedColor | RgbColor, BeforeValidator(parse_color), WithJsonSchema(_COLOR_SCHEMA)]
+Background: TypeAlias = Annotated[
+    IndexedColor | RgbColor,
+    BeforeValidator(lambda value: parse_color(unwrap_background(value))),
+    WithJsonSchema(_BACKGROUND_SCHEMA, mode="validation"),
+    WithJsonSchema(_COLOR_SCHEMA, mode="serialization"),
+]
 Coordinate: TypeAlias = Annotated[int, Field(ge=0, le=65_535)]
 Extent: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
 Z: TypeAlias = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
@@ -116,7 +140,7 @@ class RegionWrite(Style):
 class _Element(Model):
     id: str
     z: int
-    background: Color | None = None
+    background: Background | None = None
     spans: tuple[Span, ...] = ()
     region_writes: tuple[RegionWrite, ...] = ()
     focusable: bool = False
@@ -155,7 +179,7 @@ class OverlayCreate(Model):
     width: Extent
     height: Extent
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     spans: list[Span]
     focusable: bool = False
 
@@ -169,7 +193,7 @@ class OverlayReplace(Model):
     width: Extent | None = None
     height: Extent | None = None
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     focusable: bool | None = None
 
 
@@ -181,7 +205,7 @@ class OverlayPatch(Model):
     width: Extent | None = None
     height: Extent | None = None
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     spans: list[Span] | None = None
     focusable: bool | None = None
 
@@ -190,7 +214,7 @@ class PanelCreate(Model):
     position: Position
     height: Extent
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     spans: list[Span]
     focusable: bool = False
 
@@ -200,7 +224,7 @@ class PanelReplace(Model):
     position: Position | None = None
     height: Extent | None = None
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     focusable: bool | None = None
 
 
@@ -208,7 +232,7 @@ class PanelPatch(Model):
     position: Position | None = None
     height: Extent | None = None
     z: Z | None = None
-    background: Color | None = None
+    background: Background | None = None
     spans: list[Span] | None = None
     focusable: bool | None = None
 

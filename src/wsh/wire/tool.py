@@ -144,7 +144,7 @@ class ToolSpec:
     """One registration. `input_schema` and `output_schema` are JSON Schema (2020-12) objects.
 
     Every input schema says `"additionalProperties": false` at its root. `timeout_argument` names the argument (in
-    milliseconds) that overrides `default_timeout_ms`; `self_timed` says that `run` ends at `ctx.deadline` by itself
+    milliseconds) that overrides `default_timeout_ms`, `timeout_spelling` another spelling of it that is taken as well; `self_timed` says that `run` ends at `ctx.deadline` by itself
     with a better failure than the door's. `reads` marks calls that never wait and are answered even when the queue is
     full. `refuse` makes the answer to bad arguments, where a family has its own payload; it sees every call whose
     arguments do not fit the schema. With `checks_itself` the door passes arguments on unchecked, and the schema is what
@@ -162,6 +162,7 @@ class ToolSpec:
     schema_version: int = 1
     default_timeout_ms: int = 30_000
     timeout_argument: str | None = None
+    timeout_spelling: str | None = None
     self_timed: bool = False
     slack_ms: int = 5000
     checks_itself: bool = False

@@ -1,8 +1,18 @@
-"""The version of this build: `toolingVersion` of every tool, `version` of the server. Standard library only."""
+"""The version of this build, and with its commit the `toolingVersion` of every tool. Standard library only."""
 
 from __future__ import annotations
 
+from wsh.wire.commit import find_commit
+
 VERSION = "0.1.0"
+
+
+def describe_tooling() -> str:
+    """The version and, where it is known, the commit: `0.1.0+g1234567890ab`."""
+    commit = find_commit()
+    return VERSION if commit is None else f"{VERSION}+g{commit[:12]}"
+
+
 DISTRIBUTION = "wsh-terminal"
 """What package indexes call it; `wsh` there is somebody else's."""
 

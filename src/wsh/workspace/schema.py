@@ -8,7 +8,7 @@ from typing import Any
 from wsh.workspace.search import MATCHES, MODES
 from wsh.workspace.symbol import KINDS
 
-VERSION = 1
+VERSION = 2
 DEFAULT_TIMEOUT_MS = 30_000
 DEFAULT_MAX_BYTES = 64 * 1024
 MAX_MAX_BYTES = 4 * 1024 * 1024
@@ -31,7 +31,7 @@ def _flag(description: str, default: bool) -> Schema:
 
 def _one_or_more(item: Schema, description: str) -> Schema:
     many = {"type": "array", "items": item, "minItems": 1, "maxItems": 64}
-    return {"anyOf": [item, many], "description": description}
+    return {"type": ["string", "array"], "anyOf": [item, many], "description": description}
 
 
 _WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 1000}
@@ -56,9 +56,10 @@ class Entry:
             MAX_TIMEOUT_MS,
             default=timeout_ms,
         )
+        again = _whole("Another spelling of timeoutMs.", 1, MAX_TIMEOUT_MS)
         found: Schema = {
             "type": "object",
-            "properties": {**self.properties, "timeoutMs": timeout},
+            "properties": {**self.properties, "timeoutMs": timeout, "timeout_ms": again},
             "additionalProperties": False,
         }
         if self.required:
@@ -124,7 +125,7 @@ _SNIPPET = _object(
 _HIT = _object(
     "id source path startLine endLine lang kind name scope score matchCount snippet",
     id=_STRING,
-    source={"enum": ["code", "prose", "transcript"]},
+    source={"type": "string", "enum": ["code", "prose", "transcript"]},
     path=_MAYBE,
     startLine=_COUNT,
     endLine=_COUNT,
@@ -155,7 +156,7 @@ _SHOW_OUT = _object(
     "changedSinceIndex",
     workspace=_STRING,
     id=_MAYBE,
-    source={"enum": ["file", "transcript"]},
+    source={"type": "string", "enum": ["file", "transcript"]},
     path=_MAYBE,
     size=_COUNT,
     lang=_MAYBE,
@@ -204,6 +205,7 @@ TOOLS: dict[str, Entry] = {
         {
             "workspace": _WORKSPACE,
             "mode": {
+                "type": "string",
                 "enum": list(MODES),
                 "default": "all",
                 "description": "What to build: code, prose, transcripts of terminals, or all of them.",
@@ -244,16 +246,19 @@ TOOLS: dict[str, Entry] = {
             ),
             "workspace": _WORKSPACE,
             "match": {
+                "type": "string",
                 "enum": list(MATCHES),
                 "default": "words",
                 "description": "How the query is matched: ranked words, exact text, or a regular expression.",
             },
-            "mode": {"enum": list(MODES), "default": "all", "description": "Where to search."},
+            "mode": {"type": "string", "enum": list(MODES), "default": "all", "description": "Where to search."},
             "path": _one_or_more(
                 _WORD, "Globs of files: src/**, *.py, docs; a leading ! leaves files out. Narrows to files."
             ),
             "lang": _one_or_more(_WORD, "Languages, such as python or markdown. Narrows to files."),
-            "kind": _one_or_more({"enum": list(KINDS)}, "Kinds of chunk, such as function, class, heading or command."),
+            "kind": _one_or_more(
+                {"type": "string", "enum": list(KINDS)}, "Kinds of chunk, such as function, class, heading or command."
+            ),
             "name": _text(
                 "Name of the symbol or heading; * and ? stand for any text. Narrows to files.",
                 minLength=1,

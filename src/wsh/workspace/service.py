@@ -436,7 +436,7 @@ class WorkspaceService:
 
     # check_status and workspace_status
 
-    async def check_status(self) -> dict[str, Any]:
+    async def check_status(self, context: ToolContext) -> dict[str, Any]:
         machine = await asyncio.to_thread(status.describe_machine, self.settings)
         policy = await self._around.describe_policy()
         if policy.get("state") == "strict":
@@ -445,6 +445,7 @@ class WorkspaceService:
             machine["warnings"].append(
                 {"code": "TRANSCRIPTS_OFF", "message": "Journaling is off, so there are no transcripts to search."}
             )
+        machine["warnings"] += self._around.list_warnings(context.environ)
         machine["capabilities"]["transcripts"] = self._can_transcribe()
         return machine | {"queue": self._around.describe_queue(), "policy": policy}
 

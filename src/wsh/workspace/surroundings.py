@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,10 @@ class Surroundings(Protocol):
 
     async def describe_policy(self) -> dict[str, Any]:
         """State of the policy: `{"state": "ok" | "strict" | "unknown", …}`."""
+        ...
+
+    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
+        """What is wrong with the variables of a connection: `{"code", "message"}` each."""
         ...
 
     def list_sessions(self) -> list[dict[str, Any]]:
@@ -50,6 +54,9 @@ class Alone:
     async def describe_policy(self) -> dict[str, Any]:
         return {"state": "unknown"}
 
+    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
+        return []
+
     def list_sessions(self) -> list[dict[str, Any]]:
         return []
 
@@ -67,3 +74,5 @@ class ToolContext:
 
     cwd: str
     progress: Progress = field(default=_silent)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The variables that govern the connection."""

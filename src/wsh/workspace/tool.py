@@ -47,6 +47,7 @@ def list_tools(service: WorkspaceService) -> list[ToolSpec]:
                 schema_version=schema.VERSION,
                 default_timeout_ms=timeout_ms,
                 timeout_argument="timeoutMs",
+                timeout_spelling="timeout_ms",
                 reads=name in READS,
                 annotations=Annotations(read_only=entry.read_only, idempotent=True),
             )
@@ -56,7 +57,8 @@ def list_tools(service: WorkspaceService) -> list[ToolSpec]:
 
 def _runner(service: WorkspaceService, name: str) -> Any:
     async def run(arguments: Arguments, call: CallContext) -> ToolOutcome:
-        context = ToolContext(call.caller.cwd, lambda message, phase: call.progress(message, phase=phase))
+        caller = call.caller
+        context = ToolContext(caller.cwd, lambda message, phase: call.progress(message, phase=phase), caller.environ)
         return ToolOutcome(await perform(service, name, arguments, context))
 
     return run
@@ -96,7 +98,7 @@ async def _perform(service: WorkspaceService, name: str, a: Arguments, context: 
                 a.get("maxBytes", schema.DEFAULT_MAX_BYTES),
             )
         case "check_status":
-            return await service.check_status()
+            return await service.check_status(context)
         case "workspace_status":
             return await service.workspace_status(context, a.get("workspace"))
     raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
@@ -108,7 +110,9 @@ async def call_tool(service: WorkspaceService, name: str, arguments: object, con
     if tool is None:
         raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
     checked = check(name, dict(tool.input_schema), arguments)
-    timeout_ms = int(checked.get("timeoutMs", tool.default_timeout_ms))
+    if "timeoutMs" in checked and "timeout_ms" in checked:
+        raise InvalidArguments("timeoutMs and timeout_ms are one argument.", hint="Give one of them.")
+    timeout_ms = int(checked.pop("timeout_ms", None) or checked.get("timeoutMs", tool.default_timeout_ms))
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             return await perform(service, name, checked, context)

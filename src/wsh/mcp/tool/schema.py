@@ -54,33 +54,30 @@ MAX_WAIT = number(
 )
 
 _BYTE: Schema = {"type": "integer", "minimum": 0, "maximum": 255}
-_COLOR_NAMES = [*NAMES, *(f"bright_{name}" for name in NAMES)]
-COLOR: Schema = {
-    "description": f"A colour: {', '.join(_COLOR_NAMES[:3])}, … bright_white, or #rrggbb.",
-    "anyOf": [
-        {"type": "string", "enum": [*_COLOR_NAMES, "gray", "grey"]},
-        {"type": "string", "pattern": "^#[0-9a-fA-F]{6}$"},
-        {
-            "type": "object",
-            "properties": {"indexed": _BYTE},
-            "required": ["indexed"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {
-                "rgb": {
-                    "type": "object",
-                    "properties": {"r": _BYTE, "g": _BYTE, "b": _BYTE},
-                    "required": ["r", "g", "b"],
-                    "additionalProperties": False,
-                }
-            },
-            "required": ["rgb"],
-            "additionalProperties": False,
-        },
-    ],
+_RGB: Schema = {
+    "type": "object",
+    "properties": {"r": _BYTE, "g": _BYTE, "b": _BYTE},
+    "required": ["r", "g", "b"],
+    "additionalProperties": False,
 }
+
+
+def _colour(description: str, **more: Schema) -> Schema:
+    """A text, or an object of one of several forms: with one list of types, which clients can convert."""
+    return {
+        "type": ["string", "object"],
+        "description": description,
+        "pattern": "^(?:#[0-9a-fA-F]{6}|[A-Za-z]+(?:[ _-][A-Za-z]+)?)$",
+        "properties": {"indexed": _BYTE, "rgb": _RGB, **more},
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+
+
+_COLOURS = f"{', '.join(NAMES)}, the same with bright_, #rrggbb, or an object with indexed or rgb"
+COLOR = _colour(f"A colour: {_COLOURS}.")
+BACKGROUND = _colour(f"A colour: {_COLOURS}, or one with bg.", bg=COLOR)
 SPANS: Schema = {
     "type": "array",
     "maxItems": 100_000,

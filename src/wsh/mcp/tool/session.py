@@ -139,6 +139,7 @@ TOOLS = (
         },
         spell=_list,
         calls=(list_sessions, get_session),
+        schema_version=2,
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),

@@ -124,7 +124,7 @@ TOOLS = (
             z=s.Z,
             width=s.number("Columns. A new one is as wide as its text.", 1, 1000),
             height=s.number("Rows. A new one is as high as its text.", 1, 1000),
-            background=s.COLOR,
+            background=s.BACKGROUND,
             spans=s.SPANS,
             focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
             list=s.flag("Return all overlays; everything else is ignored."),
@@ -132,6 +132,7 @@ TOOLS = (
         output_schema=_element_result("overlays", {**_SHARED, **_PLACE}),
         spell=_upsert(OVERLAY, "overlays", _create_overlay, PatchOverlay, InvalidOverlay),
         calls=(OVERLAY.list, OVERLAY.create, OVERLAY.patch),
+        schema_version=2,
     ),
     TerminalTool(
         name="wsh_remove_overlay",
@@ -161,7 +162,7 @@ TOOLS = (
             position=s.choice("The edge. A new one is at the bottom.", "top", "bottom"),
             height=s.number("Rows. A new one is as high as its text.", 1, 1000),
             z=s.Z,
-            background=s.COLOR,
+            background=s.BACKGROUND,
             spans=s.SPANS,
             focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
             list=s.flag("Return all panels; everything else is ignored."),
@@ -171,6 +172,7 @@ TOOLS = (
         ),
         spell=_upsert(PANEL, "panels", _create_panel, PatchPanel, InvalidPanel),
         calls=(PANEL.list, PANEL.create, PANEL.patch),
+        schema_version=2,
     ),
     TerminalTool(
         name="wsh_remove_panel",
