@@ -126,8 +126,8 @@ def test_an_interactive_shell_dies_long_before_the_grace_ends(run: Run) -> None:
         for _ in range(20):
             child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", {"PATH": os.environ["PATH"]}))
             await until(lambda child=child: child.ring.readable())  # type: ignore[misc]
-            report = await keeper.kill_tree(child)
-            assert report.forced == () and report.duration_ms < 500
+            report = await keeper.kill_tree(child, grace_ms=60_000)
+            assert report.forced == () and report.duration_ms < 30_000
             await child.exited
             await keeper.forget(child)
 

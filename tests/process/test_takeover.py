@@ -159,7 +159,8 @@ def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_journal_wa
             assert (await free.exited).code == 0 and free.ring.head == 400_000
             await until(lambda: free.ring.journaled == 400_000)
             assert sum(len(data) for data in read_journal(tmp_path / "j").values()) == 400_000
-            assert bound.ring.paused and bound.ring.tail == 0
+            await until(lambda: bound.ring.paused, "the one without a journal to be held back")
+            assert bound.ring.tail == 0
             got = 0
             while bound.running:
                 data = bound.ring.peek()

@@ -55,7 +55,8 @@ class Variation:
         conf = folder / "fonts.conf"
         conf.write_text(_FONTS_CONF.format(font=escape(self.font)), encoding="utf-8")
         variables = {"PYTHONHASHSEED": str(self.hash_seed), "TZ": self.zone, "FONTCONFIG_FILE": str(conf)}
-        variables["LANG"] = self.locale
+        # What programs say stays English, for tests read it; numbers, dates, letters and their order do not.
+        variables |= {"LANG": self.locale, "LC_MESSAGES": "C.UTF-8"}
         if self.locale != "C.UTF-8":
             variables["LOCPATH"] = str(folder)
             language = self.locale.partition(".")[0]
