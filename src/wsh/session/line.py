@@ -85,7 +85,7 @@ class TypedLine:
     authors: dict[Actor, float] = field(default_factory=dict)
     """Who typed something that no Enter has completed, and when last (seconds since the epoch)."""
     entered: tuple[float, int] = (0.0, 0)
-    """When a line was last completed for the shell (monotonic), and how often it will then have asked for a line at least."""
+    """When a line was last completed or dropped for the shell (monotonic), and how often it will then have asked for a line at least."""
     _text: bytearray = field(default_factory=bytearray)
     _opaque: bool = False
     """Keys were pressed whose effect on the line cannot be known, such as the arrows."""
@@ -120,7 +120,7 @@ class TypedLine:
         byte = data[at]
         if byte in _ENTER or byte in _ENDS_ANY or (modes.canonical and byte in _ENDS_CANONICAL):
             self.forget()
-            if byte in _ENTER and asked is not None:
+            if (byte in _ENTER or byte == 0x03) and asked is not None:
                 last, due = self.entered
                 self.entered = (now, (due if due > asked and now - last < 1.0 else asked) + 1)
             return at + 1

@@ -32,6 +32,7 @@ _ANSWER_S = 2.0
 _ENTERED_S = 0.5
 _TYPING_S = 1.0
 _NEW_PROMPT_S = 2.0
+_DROPPING_S = 10.0
 _INTERRUPTS = frozenset(b"\x03\x04\x1a\x1c")
 
 
@@ -241,6 +242,11 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 found = typed.describe()
                 return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
             told = await _press(session, ASK_REST if log.continues and log.shell == "bash" else ASK)
+            at, prompts = session.interrupted
+            if told is not None and not told.empty and log.prompts == prompts and time.monotonic() - at < _DROPPING_S:
+                # The line was dropped by Ctrl+C, and the shell has not come to that yet.
+                await _until(session, lambda: log.prompts != prompts, _NEW_PROMPT_S)
+                told = await _press(session, ASK)
             if told is not None:
                 return _describe(session, told), told
             if patient and not _reads_line(log):

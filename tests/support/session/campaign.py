@@ -47,7 +47,11 @@ class Campaign:
                         self.wrong(f"{interlude.__name__}: {problem!r}"[:600])
                         await self.clear()
                     break
-            await self.compare_one()
+            try:
+                await self.compare_one()
+            except WshError as problem:
+                self.wrong(f"a command failed: {problem!r}"[:600])
+                await self.clear()
         return self.result
 
     def wrong(self, what: str) -> None:
