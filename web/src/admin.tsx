@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, prefix } from "./api";
+import { get, getServerInfo, prefix, type ServerInfo } from "./api";
 import { Oversight } from "./oversight";
 import { attempt, entries, tell } from "./store";
 import { theme, type Theme } from "./theme";
@@ -41,9 +41,9 @@ function useHealth(): Health | null {
 }
 
 export function Admin() {
-  const [info, setInfo] = useState<Record<string, string> | null>(null);
+  const [info, setInfo] = useState<ServerInfo | null>(null);
   useEffect(() => {
-    void attempt(async () => setInfo(await get<Record<string, string>>("/server/info")));
+    void attempt(async () => setInfo(await getServerInfo()));
   }, []);
   const health = useHealth();
   const [chosen, setChosen] = useState("claude-code");

@@ -1,7 +1,7 @@
 // A person's answer to a request: once, for the session, for good with the rule that will be written, other words, or no. What destroys is held.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, send } from "./api";
+import { answerApproval, ApiError, type AnswerBody } from "./api";
 import { lookAtApprovals, type Approval } from "./approvals";
 import { tell } from "./store";
 
@@ -70,11 +70,11 @@ export function AnswerButtons(props: { approval: Approval }) {
   const grave = approval.risk !== "none";
   const may = (scope: "session" | "always"): boolean => evidence.scopes.includes(scope);
 
-  const answer = async (body: Record<string, unknown>): Promise<void> => {
+  const answer = async (body: Omit<AnswerBody, "digest">): Promise<void> => {
     setBusy(true);
     setProblem("");
     try {
-      const end = await send<Approval>("POST", `/approvals/${encodeURIComponent(approval.id)}`, { digest: approval.digest, ...body });
+      const end = await answerApproval<Approval>(approval.id, { digest: approval.digest ?? "", ...body });
       tell(end.state === "approved" ? "Approved. It runs in the desktop program." : "Declined. The caller is told.");
     } catch (bad) {
       if (bad instanceof ApiError) {

@@ -1,4 +1,289 @@
-// The server's API as this page uses it. Errors of the server are thrown as ApiError, with its own words.
+// Made by scripts/generate_reference.py: what the server's operations take and answer.
+
+import { ask, sessionPath } from "./request";
+
+export * from "./request";
+
+export interface AnswerBody {
+  digest: string;
+  decision: "approve" | "decline";
+  scope?: "once" | "session" | "always" | null;
+  rule?: string | null;
+  command?: string | null;
+  confirm?: boolean | null;
+  reason?: string | null;
+}
+
+export interface ArchiveBody {
+  workspace: string;
+  file: string;
+}
+
+export interface CommandInfo {
+  id: number;
+  command: string;
+  cwd: string | null;
+  state: string;
+  started: number | null;
+  duration_ms: number | null;
+  exit_code: number | null;
+  pipestatus: number[] | null;
+  first_line: number;
+  last_line: number | null;
+  output_bytes: number | null;
+}
+
+export interface CommandOutput {
+  lines: (string | LineSpan[])[];
+  offset: number;
+  total: number;
+  numbers?: number[] | null;
+  matches?: number | null;
+  missing_bytes?: number;
+}
+
+export interface Created {
+  id: string;
+}
+
+export interface Cursor {
+  row: number;
+  col: number;
+  visible: boolean;
+}
+
+export interface Focus {
+  focused: string | null;
+}
+
+export interface FocusRequest {
+  id: string;
+}
+
+export interface IdleAnswer {
+  screen: Screen;
+  scrollback_lines: number;
+  generation: number;
+  last_activity_ms: number;
+  ended_by: string;
+  matched?: string | null;
+  command_id?: number | null;
+  session?: string | null;
+}
+
+export interface IndexedColor {
+  indexed: number;
+}
+
+export interface InputMode {
+  mode: "passthrough" | "capture";
+}
+
+export interface Keys {
+  keys: string[];
+}
+
+export interface LastInput {
+  by: "agent" | "person" | "server";
+  name: string;
+  ago_ms: number;
+}
+
+export interface LineSpan {
+  text: string;
+  fg?: IndexedColor | RgbColor | null;
+  bg?: IndexedColor | RgbColor | null;
+  bold?: boolean | null;
+  faint?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | string | null;
+  strikethrough?: boolean | null;
+  blink?: boolean | null;
+  inverse?: boolean | null;
+  link?: string | null;
+}
+
+export type Overlay = Record<string, unknown>;
+
+export interface OverlayCreate {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  spans: Span[];
+  focusable?: boolean;
+}
+
+export interface OverlayPatch {
+  x?: number | null;
+  y?: number | null;
+  width?: number | null;
+  height?: number | null;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  spans?: Span[] | null;
+  focusable?: boolean | null;
+}
+
+export interface OverlayReplace {
+  spans: Span[];
+  x?: number | null;
+  y?: number | null;
+  width?: number | null;
+  height?: number | null;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  focusable?: boolean | null;
+}
+
+export type Panel = Record<string, unknown>;
+
+export interface PanelCreate {
+  position: "top" | "bottom";
+  height: number;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  spans: Span[];
+  focusable?: boolean;
+}
+
+export interface PanelPatch {
+  position?: "top" | "bottom" | null;
+  height?: number | null;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  spans?: Span[] | null;
+  focusable?: boolean | null;
+}
+
+export interface PanelReplace {
+  spans: Span[];
+  position?: "top" | "bottom" | null;
+  height?: number | null;
+  z?: number | null;
+  background?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | { bg: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } } | null;
+  focusable?: boolean | null;
+}
+
+export interface Persist {
+  persistent: boolean;
+}
+
+export interface ProcessShown {
+  pid: number;
+  argv: string[];
+  name: string;
+}
+
+export interface RegionWrite {
+  fg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
+  bg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
+  bold?: boolean;
+  faint?: boolean;
+  italic?: boolean;
+  underline?: boolean;
+  strikethrough?: boolean;
+  inverse?: boolean;
+  row: number;
+  col: number;
+  text: string;
+}
+
+export interface RegionWrites {
+  writes: RegionWrite[];
+}
+
+export interface Resize {
+  rows: number;
+  cols: number;
+}
+
+export interface Rgb {
+  r: number;
+  g: number;
+  b: number;
+}
+
+export interface RgbColor {
+  rgb: Rgb;
+}
+
+export interface RunAnswer {
+  screen: Screen;
+  generation: number;
+  finished_by: string;
+  exit_code?: number | null;
+  output?: string | null;
+  duration_ms?: number | null;
+  pipestatus?: number[] | null;
+  command_id?: number | null;
+  commands?: number[] | null;
+  background?: ProcessShown[] | null;
+  truncated?: Record<string, unknown> | null;
+  cleared_line?: Record<string, unknown> | null;
+}
+
+export interface RunRequest {
+  input: string;
+  enter?: boolean;
+  timeout_ms?: number;
+  max_wait_ms?: number;
+  max_output_bytes?: number | null;
+  format?: "styled" | "plain";
+  clear_line?: boolean;
+}
+
+export interface RunWaits {
+  by: string;
+  kind: string;
+  command: string;
+}
+
+export interface Screen {
+  epoch: number;
+  first_line_index: number;
+  total_lines: number;
+  lines: (string | LineSpan[])[];
+  cursor: Cursor;
+  cols: number;
+  rows: number;
+  alternate_active: boolean;
+  mode: ScreenModeChoice;
+}
+
+export interface ScreenMode {
+  mode: "normal" | "alt";
+}
+
+export type ScreenModeChoice = "normal" | "alt";
+
+export interface Scrollback {
+  epoch: number;
+  lines: (string | LineSpan[])[];
+  total: number;
+  total_lines: number;
+  offset: number;
+  first_line: number;
+}
+
+export interface ServerInfo {
+  hostname: string;
+  version: string;
+  server_id: string;
+  warnings?: string[];
+}
+
+export interface SessionCreate {
+  name?: string | null;
+  command?: string | null;
+  rows?: number | null;
+  cols?: number | null;
+  cwd?: string | null;
+  env?: Record<string, string> | null;
+  tags?: string[] | null;
+}
 
 export interface SessionInfo {
   name: string;
@@ -15,136 +300,223 @@ export interface SessionInfo {
   title: string;
   cwd: string;
   journal: "ok" | "full" | "off";
+  notice?: string | null;
+}
+
+export interface SessionPatch {
+  name?: string | null;
+  add_tags?: string[] | null;
+  remove_tags?: string[] | null;
 }
 
 export interface Span {
-  text: string;
-  fg?: Color;
-  bg?: Color;
+  fg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
+  bg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
   bold?: boolean;
   faint?: boolean;
   italic?: boolean;
   underline?: boolean;
+  strikethrough?: boolean;
   inverse?: boolean;
-}
-export type Color = { indexed: number } | { rgb: { r: number; g: number; b: number } };
-
-export interface Screen {
-  lines: Span[][];
-  rows: number;
-  cols: number;
-  cursor: { row: number; col: number; visible: boolean };
+  text: string;
+  id?: string | null;
 }
 
-export interface Command {
-  id: number;
-  command: string;
-  cwd: string;
-  started: number | string | null;
-  duration_ms: number | null;
-  exit_code: number | null;
-  running?: boolean;
-  first_line: number | null;
-  output_bytes: number | null;
+export interface SpansUpdate {
+  spans: Span[];
 }
 
-export type Truth = "yes" | "no" | "unknown";
-
-export interface LastInput {
-  by: "person" | "agent";
-  name: string;
-  ago_ms: number;
+export interface StateAnswer {
+  running: boolean;
+  at_prompt: "yes" | "no" | "unknown";
+  input_wanted: "yes" | "no" | "unknown";
+  hidden_prompt: "yes" | "no" | "unknown";
+  alt_screen: "yes" | "no" | "unknown";
+  integration: string;
+  command_id: number | null;
+  foreground: ProcessShown | null;
+  cwd: string | null;
+  jobs: ProcessShown[];
+  agent_defaults?: Record<string, unknown> | null;
+  taken_by: string | null;
+  run_waits?: RunWaits | null;
+  last_input: LastInput | null;
 }
 
-export interface SessionState {
-  foreground: { pid: number; argv: string[]; comm?: string } | null;
-  reading?: Truth;
-  input_wanted?: Truth;
-  hidden_prompt: Truth;
-  at_prompt: Truth;
-  alternate_screen?: Truth;
-  taken_by?: string | null;
-  last_input?: LastInput | null;
-}
+/** Which server this is. */
+export const getServerInfo = (): Promise<ServerInfo> => ask("GET", "/server/info");
 
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-    readonly hint?: string,
-    readonly details: Record<string, unknown> = {},
-  ) {
-    super(message);
-  }
-}
+/** Whether it stays without clients. */
+export const getServerMode = (): Promise<Persist> => ask("GET", "/server/persist");
 
-/** Everything before `/ui`, so that the page works under any prefix. */
-export const prefix = location.pathname.replace(/\/ui(\/.*)?$/, "");
+/** Make it stay, or not. */
+export const setServerMode = (body: Persist): Promise<Persist> => ask("PUT", "/server/persist", undefined, body);
 
-// A browser sends its cookie to every port of this host. What proves the owner is this secret beside it: it is in the storage of this
-// origin, port included, and goes with every call.
-const SECRET = `wsh.secret${prefix}`;
+/** End the server, and the sessions unless `keep`. */
+export const stopServer = <T>(query: { keep?: boolean } = {}): Promise<T> => ask("POST", "/server/stop", query);
 
-/** After a sign-in link: trade the key behind the `#` for the secret, and take it out of the address. */
-export async function signIn(): Promise<void> {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (key === null) return;
-  history.replaceState(null, "", location.pathname + location.search);
-  try {
-    localStorage.setItem(SECRET, (await send<{ secret: string }>("POST", "/auth/page", { key })).secret);
-  } catch (problem) {
-    // Used already, or too late: whoever was signed in before still is.
-    if (!(problem instanceof ApiError) || problem.status === 0) throw problem;
-  }
-}
+/** All sessions, or those with a tag. */
+export const listSessions = (query: { tag?: string | null } = {}): Promise<SessionInfo[]> => ask("GET", "/sessions", query);
 
-async function call(method: string, path: string, body?: unknown): Promise<Response> {
-  const headers: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
-  const secret = localStorage.getItem(SECRET);
-  if (secret !== null) headers["wsh-page"] = secret;
-  let response: Response;
-  try {
-    response = await fetch(prefix + path, {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      credentials: "same-origin",
-    });
-  } catch {
-    throw new ApiError(0, "unreachable", "The server does not answer.", "It may be restarting; this page tries again.");
-  }
-  if (!response.ok) {
-    const text = await response.text();
-    let error: { code?: string; message?: string; hint?: string; details?: Record<string, unknown> } = {};
-    try {
-      error = (JSON.parse(text) as { error: typeof error }).error;
-    } catch {
-      // not ours: a proxy between us and the server
-    }
-    throw new ApiError(response.status, error.code ?? "unknown", error.message ?? `Status ${response.status}`, error.hint, error.details);
-  }
-  return response;
-}
+/** Start a session. */
+export const createSession = (body: SessionCreate): Promise<SessionInfo> => ask("POST", "/sessions", undefined, body);
 
-export async function get<T>(path: string): Promise<T> {
-  return (await call("GET", path)).json() as Promise<T>;
-}
+/** One session. */
+export const getSession = (name: string): Promise<SessionInfo> => ask("GET", sessionPath(name));
 
-export async function getText(path: string): Promise<string> {
-  return (await call("GET", path)).text();
-}
+/** Rename and tag it, all or nothing. */
+export const updateSession = (name: string, body: SessionPatch): Promise<SessionInfo> => ask("PATCH", sessionPath(name), undefined, body);
 
-export async function send<T = void>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
-  const response = await call(method, path, body);
-  return (response.status === 204 ? undefined : await response.json()) as T;
-}
+/** Kill its whole tree and forget it. */
+export const killSession = (name: string): Promise<void> => ask("DELETE", sessionPath(name));
 
-export const sessionPath = (name: string, rest = ""): string => `/sessions/${encodeURIComponent(name)}${rest}`;
+/** Send every client of it away. */
+export const detachSession = (name: string): Promise<void> => ask("POST", sessionPath(name, "/detach"));
 
-/** Opens a WebSocket. It cannot carry the secret, so it gets a ticket that works once. The query is asked for when that has come. */
-export async function openSocket(path: string, query = (): Record<string, string> => ({})): Promise<WebSocket> {
-  const { ticket } = await send<{ ticket: string }>("POST", "/auth/ws-ticket");
-  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(`${scheme}//${location.host}${prefix}${path}?${new URLSearchParams({ ...query(), ticket })}`);
-}
+/** Press these keys. */
+export const sendKeys = (name: string, body: Keys): Promise<void> => ask("POST", sessionPath(name, "/keys"), undefined, body);
+
+/** Give it another size. */
+export const resize = (name: string, body: Resize): Promise<SessionInfo> => ask("POST", sessionPath(name, "/resize"), undefined, body);
+
+/** What is on its screen now. */
+export const getScreen = (name: string, query: { format?: "styled" | "plain" } = {}): Promise<Screen> => ask("GET", sessionPath(name, "/screen"), query);
+
+/** Its last lines, or those since one. */
+export const getScrollback = (name: string, query: { format?: "styled" | "plain"; offset?: number; limit?: number; since_line?: number | null } = {}): Promise<Scrollback> => ask("GET", sessionPath(name, "/scrollback"), query);
+
+/** Wait until it is quiet, or for something else. */
+export const awaitIdle = (name: string, query: { format?: "styled" | "plain"; timeout_ms?: number | null; max_wait_ms?: number; last_generation?: number | null; fresh?: boolean; text?: string | null; regex?: string | null; command?: boolean; prompt?: boolean; input_wanted?: boolean; exit?: boolean } = {}): Promise<IdleAnswer> => ask("GET", sessionPath(name, "/idle"), query);
+
+/** Wait until any session is quiet, each in its turn. */
+export const awaitAnyIdle = (query: { format?: "styled" | "plain"; timeout_ms?: number | null; max_wait_ms?: number; last_generation?: number | null; fresh?: boolean; text?: string | null; regex?: string | null; command?: boolean; prompt?: boolean; input_wanted?: boolean; exit?: boolean; tag?: string | null; last_session?: string | null } = {}): Promise<IdleAnswer> => ask("GET", "/idle", query);
+
+/** A person takes the keyboard: agents' input is refused. */
+export const takeOver = (name: string): Promise<void> => ask("POST", sessionPath(name, "/take_over"));
+
+/** Agents may type again. */
+export const handBack = (name: string): Promise<void> => ask("POST", sessionPath(name, "/hand_back"));
+
+/** Run a command and wait for its end. */
+export const runCommand = (name: string, body: RunRequest): Promise<RunAnswer> => ask("POST", sessionPath(name, "/run"), undefined, body);
+
+/** What ran here. */
+export const listCommands = (name: string): Promise<CommandInfo[]> => ask("GET", sessionPath(name, "/commands"));
+
+/** One command. */
+export const getCommand = (name: string, id: string): Promise<CommandInfo> => ask("GET", sessionPath(name, `/commands/${encodeURIComponent(id)}`));
+
+/** What it printed, by line or by search. */
+export const getCommandOutput = (name: string, id: string, query: { format?: "styled" | "plain"; offset?: number; limit?: number; search?: string | null; regex?: string | null } = {}): Promise<CommandOutput> => ask("GET", sessionPath(name, `/commands/${encodeURIComponent(id)}/output`), query);
+
+/** What it runs and what it waits for. */
+export const getState = (name: string): Promise<StateAnswer> => ask("GET", sessionPath(name, "/state"));
+
+/** All overlays of a session. */
+export const listOverlays = (name: string): Promise<Overlay[]> => ask("GET", sessionPath(name, "/overlay"));
+
+/** Show a new overlay. */
+export const createOverlay = (name: string, body: OverlayCreate): Promise<Created> => ask("POST", sessionPath(name, "/overlay"), undefined, body);
+
+/** Remove all overlays. */
+export const clearOverlays = (name: string): Promise<void> => ask("DELETE", sessionPath(name, "/overlay"));
+
+/** One overlay. */
+export const getOverlay = (name: string, id: string): Promise<Overlay> => ask("GET", sessionPath(name, `/overlay/${encodeURIComponent(id)}`));
+
+/** New spans, and a new place where given. */
+export const updateOverlay = (name: string, id: string, body: OverlayReplace): Promise<void> => ask("PUT", sessionPath(name, `/overlay/${encodeURIComponent(id)}`), undefined, body);
+
+/** Change any of its fields. */
+export const patchOverlay = (name: string, id: string, body: OverlayPatch): Promise<void> => ask("PATCH", sessionPath(name, `/overlay/${encodeURIComponent(id)}`), undefined, body);
+
+/** Remove the overlay. */
+export const deleteOverlay = (name: string, id: string): Promise<void> => ask("DELETE", sessionPath(name, `/overlay/${encodeURIComponent(id)}`));
+
+/** Replace the spans with these ids. */
+export const updateOverlaySpans = (name: string, id: string, body: SpansUpdate): Promise<void> => ask("POST", sessionPath(name, `/overlay/${encodeURIComponent(id)}/spans`), undefined, body);
+
+/** Put text at positions within it. */
+export const overlayRegionWrite = (name: string, id: string, body: RegionWrites): Promise<void> => ask("POST", sessionPath(name, `/overlay/${encodeURIComponent(id)}/write`), undefined, body);
+
+/** All panels of a session. */
+export const listPanels = (name: string): Promise<Panel[]> => ask("GET", sessionPath(name, "/panel"));
+
+/** Show a new panel. */
+export const createPanel = (name: string, body: PanelCreate): Promise<Created> => ask("POST", sessionPath(name, "/panel"), undefined, body);
+
+/** Remove all panels. */
+export const clearPanels = (name: string): Promise<void> => ask("DELETE", sessionPath(name, "/panel"));
+
+/** One panel. */
+export const getPanel = (name: string, id: string): Promise<Panel> => ask("GET", sessionPath(name, `/panel/${encodeURIComponent(id)}`));
+
+/** New spans, and a new place where given. */
+export const updatePanel = (name: string, id: string, body: PanelReplace): Promise<void> => ask("PUT", sessionPath(name, `/panel/${encodeURIComponent(id)}`), undefined, body);
+
+/** Change any of its fields. */
+export const patchPanel = (name: string, id: string, body: PanelPatch): Promise<void> => ask("PATCH", sessionPath(name, `/panel/${encodeURIComponent(id)}`), undefined, body);
+
+/** Remove the panel. */
+export const deletePanel = (name: string, id: string): Promise<void> => ask("DELETE", sessionPath(name, `/panel/${encodeURIComponent(id)}`));
+
+/** Replace the spans with these ids. */
+export const updatePanelSpans = (name: string, id: string, body: SpansUpdate): Promise<void> => ask("POST", sessionPath(name, `/panel/${encodeURIComponent(id)}/spans`), undefined, body);
+
+/** Put text at positions within it. */
+export const panelRegionWrite = (name: string, id: string, body: RegionWrites): Promise<void> => ask("POST", sessionPath(name, `/panel/${encodeURIComponent(id)}/write`), undefined, body);
+
+/** Whether keys are captured. */
+export const getInputMode = (name: string): Promise<InputMode> => ask("GET", sessionPath(name, "/input/mode"));
+
+/** Send people's keys to events instead of the program. */
+export const captureInput = (name: string): Promise<void> => ask("POST", sessionPath(name, "/input/capture"));
+
+/** Let keys pass again. */
+export const releaseInput = (name: string): Promise<void> => ask("POST", sessionPath(name, "/input/release"));
+
+/** Which element has the focus. */
+export const getFocus = (name: string): Promise<Focus> => ask("GET", sessionPath(name, "/input/focus"));
+
+/** Give an element the focus. */
+export const focus = (name: string, body: FocusRequest): Promise<void> => ask("POST", sessionPath(name, "/input/focus"), undefined, body);
+
+/** Take the focus away. */
+export const unfocus = (name: string): Promise<void> => ask("POST", sessionPath(name, "/input/unfocus"));
+
+/** The normal or the alternate screen. */
+export const getScreenMode = (name: string): Promise<ScreenMode> => ask("GET", sessionPath(name, "/screen_mode"));
+
+/** Enter the alternate screen mode. */
+export const enterAltScreen = (name: string): Promise<void> => ask("POST", sessionPath(name, "/screen_mode/enter_alt"));
+
+/** Leave it, and remove its elements. */
+export const exitAltScreen = (name: string): Promise<void> => ask("POST", sessionPath(name, "/screen_mode/exit_alt"));
+
+/** One request of the terminal contract. */
+export const callTerminal = <T>(body: unknown): Promise<T> => ask("POST", "/terminal", undefined, body);
+
+/** One of the workspace tools: search, show_file, index_build, index_status, check_status, workspace_status. */
+export const callWorkspace = <T>(tool: string, body: unknown): Promise<T> => ask("POST", `/workspace/${encodeURIComponent(tool)}`, undefined, body);
+
+/** Write the index of a workspace to an archive on the server's machine. */
+export const exportIndex = <T>(body: ArchiveBody): Promise<T> => ask("POST", "/workspace/index/export", undefined, body);
+
+/** Take the index of a workspace from an archive, after verifying it. */
+export const importIndex = <T>(body: ArchiveBody): Promise<T> => ask("POST", "/workspace/index/import", undefined, body);
+
+/** Requests that wait for a person at the desktop program, with the evidence, and what became of the last ones. */
+export const listApprovals = <T>(): Promise<T> => ask("GET", "/approvals");
+
+/** Approve or decline one of them, where the setting approvals.web permits it. */
+export const answerApproval = <T>(id: string, body: AnswerBody): Promise<T> => ask("POST", `/approvals/${encodeURIComponent(id)}`, undefined, body);
+
+/** The policy in force: rules, limits, and a warning if its file cannot be used. */
+export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");
+
+/** The newest entries of the audit, oldest first. */
+export const getAudit = <T>(query: { limit?: number } = {}): Promise<T> => ask("GET", "/audit", query);
+
+/** Who is connected, to which session, and how: WebSockets, viewers, MCP clients. */
+export const listClients = <T>(): Promise<T> => ask("GET", "/clients");
+

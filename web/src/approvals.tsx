@@ -1,6 +1,6 @@
 // Requests of agents that wait for a person in the desktop program: the evidence, the time left, and what became of the last ones.
 import { computed, effect, signal } from "@preact/signals";
-import { ApiError, get } from "./api";
+import { ApiError, listApprovals } from "./api";
 import { AnswerButtons } from "./answer";
 import { connection } from "./store";
 
@@ -56,7 +56,7 @@ let last = "";
 export async function lookAtApprovals(): Promise<void> {
   if (connection.peek() !== "connected") return;
   try {
-    const found = await get<{ requests: Approval[]; answered_in: string[] }>("/approvals");
+    const found = await listApprovals<{ requests: Approval[]; answered_in: string[] }>();
     const text = JSON.stringify(found.requests);
     if (text !== last) approvals.value = found.requests;
     last = text;

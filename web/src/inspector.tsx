@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, getText, sessionPath, type Command } from "./api";
+import { getCommandOutput, listCommands, type CommandInfo } from "./api";
 import { attempt, commandTick, current, inspector, tell } from "./store";
 import { emulators, enter } from "./terminal";
 
@@ -32,11 +32,11 @@ export function Inspector() {
 }
 
 function Timeline(props: { name: string }) {
-  const [commands, setCommands] = useState<Command[] | null>(null);
+  const [commands, setCommands] = useState<CommandInfo[] | null>(null);
   const tick = commandTick.value;
   useEffect(() => {
-    get<Command[] | { commands: Command[] }>(sessionPath(props.name, "/commands"))
-      .then((found) => setCommands(Array.isArray(found) ? found : found.commands))
+    listCommands(props.name)
+      .then(setCommands)
       .catch(() => setCommands([]));
   }, [props.name, tick]);
   if (commands === null) return <p class="soft pad">Loading…</p>;
@@ -52,19 +52,13 @@ function Timeline(props: { name: string }) {
   );
 }
 
-function Item(props: { name: string; command: Command }) {
+function Item(props: { name: string; command: CommandInfo }) {
   const [output, setOutput] = useState<string | null>(null);
   const { command, name } = props;
   const load = async (): Promise<string | undefined> =>
     attempt(async () => {
-      const body = await getText(sessionPath(name, `/commands/${command.id}/output`));
-      let text = body;
-      try {
-        const parsed = JSON.parse(body) as { output?: string; text?: string; lines?: string[] };
-        text = parsed.output ?? parsed.text ?? parsed.lines?.join("\n") ?? body;
-      } catch {
-        // plain text
-      }
+      const { lines } = await getCommandOutput(name, String(command.id), { format: "plain" });
+      const text = lines.join("\n");
       setOutput(text);
       return text;
     });
@@ -102,7 +96,7 @@ function Item(props: { name: string; command: Command }) {
   );
 }
 
-function jump(name: string, command: Command): void {
+function jump(name: string, command: CommandInfo): void {
   const terminal = emulators.get(name);
   if (!terminal) return;
   const needle = command.command.split("\n")[0] ?? "";
@@ -138,7 +132,7 @@ function Details() {
     ["kept on disk", info.journal === "ok" ? "yes" : info.journal === "off" ? "no (journal.enabled)" : "no: the disk refuses it"],
     ["tags", info.tags.join(" ") || "none"],
     ["foreground", state?.foreground?.argv.join(" ") ?? "unknown"],
-    ["waits for input", state?.input_wanted ?? state?.reading ?? "unknown"],
+    ["waits for input", state?.input_wanted ?? "unknown"],
     ["hidden prompt", state?.hidden_prompt ?? "unknown"],
     ["at its prompt", state?.at_prompt ?? "unknown"],
     ["typed last", state?.last_input ? `${state.last_input.by} ${state.last_input.name}` : "nobody"],

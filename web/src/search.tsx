@@ -1,6 +1,6 @@
 // One box over three places: what the terminals hold now, what they ever printed, and the files of a folder. What is not indexed is said, and can be.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, get, send, sessionPath } from "./api";
+import { ApiError, callWorkspace, getScrollback } from "./api";
 import { choose, current, entries } from "./store";
 import { findInTerminal } from "./terminal";
 
@@ -33,8 +33,8 @@ async function searchScreens(query: string, match: Match): Promise<Line[]> {
   const fits = tester(query, match);
   const pages = await Promise.all(
     [...entries.value.keys()].map(async (name) => {
-      const page = await get<{ lines: string[]; first_line: number }>(sessionPath(name, "/scrollback?format=plain&limit=10000")).catch(() => null);
-      return (page?.lines ?? []).flatMap((text, index) => (fits(text) ? [{ session: name, number: (page?.first_line ?? 0) + index + 1, text }] : []));
+      const page = await getScrollback(name, { format: "plain", limit: 10_000 }).catch(() => null);
+      return ((page?.lines ?? []) as string[]).flatMap((text, index) => (fits(text) ? [{ session: name, number: (page?.first_line ?? 0) + index + 1, text }] : []));
     }),
   );
   return pages.flatMap((lines) => lines.slice(-MOST).reverse());
@@ -51,7 +51,7 @@ interface Hit {
   transcript?: { session: string; command: string; cwd: string; exitCode: number | null; startedAt: string };
 }
 
-const searchIndex = async (body: Record<string, unknown>): Promise<Hit[]> => (await send<{ hits: Hit[] }>("POST", "/workspace/search", body)).hits;
+const searchIndex = async (body: Record<string, unknown>): Promise<Hit[]> => (await callWorkspace<{ hits: Hit[] }>("search", body)).hits;
 
 /** A place that is being asked, has answered, or cannot be asked. */
 type Found<T> = { state: "busy" } | { state: "done"; hits: T[] } | { state: "failed"; problem: string; noIndex: boolean };
@@ -177,7 +177,7 @@ export function Search() {
   };
   const build = async (): Promise<void> => {
     setBuilding(true);
-    const built = await settle(send<unknown>("POST", "/workspace/index_build", folder ? { workspace: folder } : {}).then(() => []));
+    const built = await settle(callWorkspace<unknown>("index_build", folder ? { workspace: folder } : {}).then(() => []));
     setBuilding(false);
     if (built.state === "failed") setResults((old) => (old ? { ...old, files: { ...built, noIndex: false } } : old));
     else await go();

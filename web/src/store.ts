@@ -1,6 +1,7 @@
 // What the page knows: one place, kept fresh by one WebSocket; components read signals and call actions.
 import { computed, signal } from "@preact/signals";
-import { ApiError, get, send, sessionPath, type SessionInfo, type SessionState } from "./api";
+import * as api from "./api";
+import { ApiError, type SessionInfo, type StateAnswer } from "./api";
 import { Channel } from "./channel";
 
 export type View = "single" | "grid" | "queue" | "search" | "admin" | "replay";
@@ -9,7 +10,7 @@ export type Visible = "running" | "waiting" | "hidden" | "attention" | "exited" 
 
 export interface Entry {
   info: SessionInfo;
-  state: SessionState | null;
+  state: StateAnswer | null;
   /** When it last printed, by this page's clock. */
   active: number;
   /** It went quiet while nobody looked at it. */
@@ -50,7 +51,7 @@ export const current = computed(() => (selected.value === null ? undefined : ent
 export function visible(entry: Entry): Visible {
   if (!entry.info.running) return entry.info.exit_code === 0 ? "exited" : "failed";
   if (entry.state?.hidden_prompt === "yes") return "hidden";
-  const wants = entry.state?.input_wanted ?? entry.state?.reading;
+  const wants = entry.state?.input_wanted;
   if (wants === "yes" && entry.state?.at_prompt !== "yes") return "waiting";
   return entry.attention ? "attention" : "running";
 }
@@ -106,7 +107,7 @@ function put(info: SessionInfo): void {
 export const channel = new Channel("/ws/json");
 
 async function reload(): Promise<void> {
-  const list = await attempt(() => get<SessionInfo[]>("/sessions"));
+  const list = await attempt(() => api.listSessions());
   if (!list) return;
   const next = new Map<string, Entry>();
   for (const info of list) {
@@ -135,7 +136,7 @@ function follow(name: string): void {
 /** What its program waits for, from the kernel; asked when it falls silent, never in a loop. */
 export async function lookAt(name: string): Promise<void> {
   try {
-    const state = await get<SessionState>(sessionPath(name, "/state"));
+    const state = await api.getState(name);
     change(name, (entry) => ({ ...entry, state }));
   } catch {
     change(name, (entry) => ({ ...entry, state: null }));
@@ -144,7 +145,7 @@ export async function lookAt(name: string): Promise<void> {
 
 async function refresh(name: string): Promise<void> {
   try {
-    put(await get<SessionInfo>(sessionPath(name)));
+    put(await api.getSession(name));
   } catch {
     // gone meanwhile; its end is told by an event of its own
   }
@@ -219,7 +220,7 @@ export function choose(name: string, how: View = "single"): void {
 // actions
 
 export async function create(wanted: Record<string, unknown>): Promise<void> {
-  const made = await attempt(() => send<SessionInfo>("POST", "/sessions", wanted));
+  const made = await attempt(() => api.createSession(wanted));
   if (made) {
     put(made);
     choose(made.name);
@@ -227,18 +228,18 @@ export async function create(wanted: Record<string, unknown>): Promise<void> {
   }
 }
 export const rename = (name: string, to: string): Promise<unknown> =>
-  attempt(() => send("PATCH", sessionPath(name), { name: to }));
+  attempt(() => api.updateSession(name, { name: to }));
 export const retag = (name: string, add: string[], remove: string[]): Promise<unknown> =>
-  attempt(() => send("PATCH", sessionPath(name), { add_tags: add, remove_tags: remove }));
-export const kill = (name: string): Promise<unknown> => attempt(() => send("DELETE", sessionPath(name)));
-export const detach = (name: string): Promise<unknown> => attempt(() => send("POST", sessionPath(name, "/detach")));
+  attempt(() => api.updateSession(name, { add_tags: add, remove_tags: remove }));
+export const kill = (name: string): Promise<unknown> => attempt(() => api.killSession(name));
+export const detach = (name: string): Promise<unknown> => attempt(() => api.detachSession(name));
 export const takeOver = (name: string): Promise<unknown> =>
   attempt(async () => {
-    await send("POST", sessionPath(name, "/take_over"));
+    await api.takeOver(name);
     await lookAt(name);
   });
 export const handBack = (name: string): Promise<unknown> =>
   attempt(async () => {
-    await send("POST", sessionPath(name, "/hand_back"));
+    await api.handBack(name);
     await lookAt(name);
   });

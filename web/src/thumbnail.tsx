@@ -1,6 +1,6 @@
 // A small live picture of a screen: one pixel block per cell, drawn only while it can be seen.
 import { useEffect, useRef } from "preact/hooks";
-import type { Color, Screen, Span } from "./api";
+import type { IndexedColor, LineSpan, RgbColor, Screen } from "./api";
 import { Channel, type Event } from "./channel";
 import { sessionPath } from "./api";
 import { palette, themeTick } from "./theme";
@@ -8,7 +8,7 @@ import { palette, themeTick } from "./theme";
 const CELL_W = 2;
 const CELL_H = 4;
 
-function cssColor(color: Color | undefined, fallback: string): string {
+function cssColor(color: IndexedColor | RgbColor | null | undefined, fallback: string): string {
   if (!color) return fallback;
   if ("rgb" in color) return `rgb(${color.rgb.r},${color.rgb.g},${color.rgb.b})`;
   const n = color.indexed;
@@ -31,7 +31,7 @@ function readInk(): Ink {
   return { ground: read("--terminal-ground"), text: read("--terminal-text") };
 }
 
-function drawRow(context: CanvasRenderingContext2D, row: number, spans: Span[], cols: number, { ground, text }: Ink): void {
+function drawRow(context: CanvasRenderingContext2D, row: number, spans: LineSpan[], cols: number, { ground, text }: Ink): void {
   context.fillStyle = ground;
   context.fillRect(0, row * CELL_H, cols * CELL_W, CELL_H);
   let col = 0;
@@ -65,7 +65,7 @@ export function Thumbnail(props: { name: string }) {
     const element = canvas.current as HTMLCanvasElement;
     const context = element.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     let channel: Channel | null = null;
-    let rows: Span[][] = [];
+    let rows: LineSpan[][] = [];
     let cols = 80;
     const drawAll = (): void => {
       element.width = cols * CELL_W;
@@ -76,12 +76,12 @@ export function Thumbnail(props: { name: string }) {
     const hear = (event: Event): void => {
       if (event.event === "sync") {
         const screen = event.screen as Screen;
-        rows = screen.lines;
+        rows = screen.lines as LineSpan[][];
         cols = screen.cols;
         drawAll();
       } else if (event.event === "diff") {
         const ink = readInk();
-        for (const change of event.rows as { row: number; line: Span[] }[]) {
+        for (const change of event.rows as { row: number; line: LineSpan[] }[]) {
           rows[change.row] = change.line;
           drawRow(context, change.row, change.line, cols, ink);
         }

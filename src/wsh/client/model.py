@@ -1,4 +1,4 @@
-"""What the server's answers become in Python: frozen values, made from JSON without a model library."""
+"""What the server's answers become in Python: frozen values, made from JSON without a model library. Made by scripts/generate_reference.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-Model = TypeVar("Model")
+Answer = TypeVar("Answer")
 
 
-def from_wire(model: type[Model], wire: Mapping[str, Any]) -> Model:
+def from_wire(model: type[Answer], wire: Mapping[str, Any]) -> Answer:
     """A `model` of the fields it knows; a newer server may send more."""
     known = {f.name for f in fields(model)}  # type: ignore[arg-type]  # every model here is a dataclass
     return model(**{key: value for key, value in wire.items() if key in known})
@@ -19,76 +19,80 @@ def from_wire(model: type[Model], wire: Mapping[str, Any]) -> Model:
 class SessionInfo:
     name: str
     server: str = ""
-    pid: int = 0
+    pid: int | None = None
     command: str = ""
-    rows: int = 24
-    cols: int = 80
+    rows: int = 0
+    cols: int = 0
     clients: int = 0
     tags: list[str] = field(default_factory=list)
     last_activity_ms: int = 0
-    running: bool = True
+    running: bool = False
     exit_code: int | None = None
     title: str = ""
     cwd: str = ""
-    journal: str = "ok"
-    """`full` while the disk refuses what it prints, `off` where journals are off."""
+    journal: str = ""
+    notice: str | None = None
 
 
 @dataclass(frozen=True)
 class Screen:
-    lines: list[Any]
     cursor: dict[str, Any]
-    rows: int
-    cols: int
-    mode: str
-    alternate_active: bool = False
+    mode: dict[str, Any]
     epoch: int = 0
     first_line_index: int = 0
     total_lines: int = 0
+    lines: list[Any] = field(default_factory=list)
+    cols: int = 0
+    rows: int = 0
+    alternate_active: bool = False
 
     @property
     def text(self) -> str:
-        """The rows as one text; styled rows lose their styles."""
-        return "\n".join(_plain(line) for line in self.lines).rstrip("\n")
+        """The lines as one text; styled lines lose their styles."""
+        return "\n".join(_plain(line) for line in self.lines).rstrip(chr(10))
 
 
 @dataclass(frozen=True)
 class Scrollback:
-    lines: list[Any]
-    total: int
+    epoch: int = 0
+    lines: list[Any] = field(default_factory=list)
+    total: int = 0
     total_lines: int = 0
     offset: int = 0
     first_line: int = 0
-    epoch: int = 0
 
     @property
     def text(self) -> str:
+        """The lines as one text; styled lines lose their styles."""
         return "\n".join(_plain(line) for line in self.lines)
 
 
 @dataclass(frozen=True)
 class WaitOutcome:
-    ended_by: str
-    generation: int
     screen: Screen
+    scrollback_lines: int = 0
+    generation: int = 0
     last_activity_ms: int = 0
+    ended_by: str = ""
     matched: str | None = None
+    command_id: int | None = None
+    session: str | None = None
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a command ended: `finished_by` is "command", "quiet", "exit" or "prompt"."""
-
-    finished_by: str
-    generation: int
     screen: Screen
+    generation: int = 0
+    finished_by: str = ""
     exit_code: int | None = None
     output: str | None = None
     duration_ms: float | None = None
-    command_id: int | None = None
     pipestatus: list[int] | None = None
-    background: list[Any] | None = None
+    command_id: int | None = None
+    commands: list[int] | None = None
+    background: list[dict[str, Any]] | None = None
     truncated: dict[str, Any] | None = None
+    cleared_line: dict[str, Any] | None = None
 
 
 def _plain(line: Any) -> str:

@@ -25,6 +25,12 @@ class RunRequest(Model):
     """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
 
 
+class ProcessShown(Shown):
+    pid: int
+    argv: list[str]
+    name: str
+
+
 class RunAnswer(Shown):
     """What is not known is left out."""
 
@@ -37,7 +43,7 @@ class RunAnswer(Shown):
     pipestatus: list[int] | None = None
     command_id: int | None = None
     commands: list[int] | None = None
-    background: list[dict[str, Any]] | None = None
+    background: list[ProcessShown] | None = None
     truncated: dict[str, Any] | None = None
     cleared_line: dict[str, Any] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
@@ -68,6 +74,20 @@ class CommandOutput(Shown):
     missing_bytes: int = 0
 
 
+class LastInput(Shown):
+    by: Literal["agent", "person", "server"]
+    name: str
+    ago_ms: int
+
+
+class RunWaits(Shown):
+    """A run that waits until the line is empty."""
+
+    by: str
+    kind: str
+    command: str
+
+
 class StateAnswer(Shown):
     running: bool
     at_prompt: Truth
@@ -76,12 +96,11 @@ class StateAnswer(Shown):
     alt_screen: Truth
     integration: str
     command_id: int | None
-    foreground: dict[str, Any] | None
+    foreground: ProcessShown | None
     cwd: str | None
-    jobs: list[dict[str, Any]]
+    jobs: list[ProcessShown]
     agent_defaults: dict[str, Any] | None = None
     """Variables that were set because an agent opened it."""
     taken_by: str | None
-    run_waits: dict[str, Any] | None = None
-    """A run that waits until the line is empty: `by`, `kind`, `command`."""
-    last_input: dict[str, Any] | None
+    run_waits: RunWaits | None = None
+    last_input: LastInput | None

@@ -1,0 +1,32 @@
+"""What is made from the operations: nothing of it is stale, and the client's methods take what the operations take."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+from wsh.client.client import Session
+from wsh.operation.catalog import list_operations
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_nothing_that_is_generated_is_stale() -> None:
+    script = ROOT / "scripts" / "generate_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_clients_methods_take_every_parameter_of_their_operation() -> None:
+    operations = list_operations()
+    spelled = {"timeout_ms": "quiet_ms", "last_generation": "generation"}
+    for method, name, same in (
+        (Session.run, "run_command", {"input": "command"}),
+        (Session.wait, "await_idle", spelled),
+        (Session.screen, "get_screen", {}),
+        (Session.scrollback, "get_scrollback", {}),
+    ):
+        taken = set(inspect.signature(method).parameters) - {"self"}
+        assert taken == {same.get(field, field) for field in operations[name].params.model_fields}, name
