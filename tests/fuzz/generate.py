@@ -125,7 +125,22 @@ class Generator:
         if kind < 0.35 and self.corpus:
             return self._mutated()
         pieces = [self._piece() for _ in range(chance.choice((3, 10, 30, 100, 300)))]
-        return b"".join(pieces)
+        return (self._scene() if kind < 0.6 else b"") + b"".join(pieces)
+
+    def _scene(self) -> bytes:
+        """States from which more goes wrong: a screen full of links, styles or joined characters, margins, odd modes."""
+        chance = self.chance
+        parts = [
+            self._link(),
+            chance.choice(_WIDE).encode() + b"\x1b[%db" % chance.choice(_COUNTS),
+            b"\x1b[?69h\x1b[%d;%ds" % (chance.randint(1, 20), chance.randint(1, 90)),
+            b"\x1b[%d;%dr" % (chance.randint(1, 20), chance.randint(1, 90)),
+            b"\x1b[?%dh" % chance.choice(_MODES),
+            b"\x1b[%d%c" % (chance.choice(_COUNTS), chance.choice(b"STLM@PX")),
+            self._style(),
+        ]
+        chance.shuffle(parts)
+        return b"".join(parts[: chance.randint(1, len(parts))])
 
     def _mutated(self) -> bytes:
         chance = self.chance

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import File, operation
-from wsh.visual.export import MEDIA_TYPES, Format, compose_lines, draw_still, export
+from wsh.visual.export import MEDIA_TYPES, Format, compose_lines, draw_still, export_aside
 from wsh.visual.still import Theme
 from wsh.wire.model import Model
 
@@ -47,16 +47,5 @@ async def get_screenshot_png(on: OnSession, params: PictureParams) -> Annotated[
 @operation(manner="reads", errors=("session_not_found", "capability_missing"))
 async def get_recording(on: OnSession, params: RecordingParams) -> Annotated[File, "A file."]:
     """What it printed, from the journal, in a file format."""
-    session = on.session
-    body = await asyncio.to_thread(
-        export,
-        session.folder.path,
-        *session.first_size,
-        params.format,
-        title=session.title or session.name,
-        command=session.command,
-        at_s=params.at_s,
-        theme=params.theme,
-        nonce=session.nonce,
-    )
+    body = await export_aside(on.session, params.format, params.at_s, params.theme)
     return File(body, MEDIA_TYPES[params.format])

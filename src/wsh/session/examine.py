@@ -19,6 +19,8 @@ from wsh.terminal import Terminal
 from wsh.wire.error import WshError
 
 PIECE_BYTES = 8 * 1024
+BUDGET_S = 1.0
+"""For the search. What is not found by then is left out in one piece."""
 _MOST_ROUNDS = 64
 
 Make: TypeAlias = Callable[[], Terminal]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wsh.process import Child
 from wsh.process.ring import Ring
-from wsh.session.examine import Fed, Findings, Sized, Step, examine, look_everywhere, without
+from wsh.session.examine import BUDGET_S, Fed, Findings, Sized, Step, examine, look_everywhere, without
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.note import Found, size_of
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BUDGET_S = 1.0
-"""For the search. What is not found by then is left out in one piece."""
 _PATIENCE_S = 20.0
 
 

@@ -74,6 +74,7 @@ def input_limits(settings: Settings) -> InputLimits:
         settings.get_int("session.input_bytes"),
         settings.get_int("session.input_timeout_ms"),
         settings.get_int("session.line_wait_ms"),
+        settings.get_float("session.engine_timeout_s"),
     )
 
 

@@ -15,10 +15,11 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState
+from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, Ring
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
+from wsh.session.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.line import TypedLine
@@ -30,6 +31,7 @@ from wsh.session.run import RunOutcome, run_command, type_command
 from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
+from wsh.session.trial import attempt
 from wsh.session.turn import read_modes, refuse_over_another
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
@@ -47,12 +49,14 @@ Tap: TypeAlias = Callable[[int, bytes], None]
 
 @dataclass(frozen=True)
 class InputLimits:
-    """How much input may wait for a child that does not read, and for how long."""
+    """How much input may wait for a child that does not read, and for how long; and how long output may take to parse."""
 
     waiting_bytes: int = 4 << 20
     timeout_ms: int = 30_000
     line_wait_ms: int = 5000
     """How long a run waits for a person who is typing a line."""
+    engine_timeout_s: float = 10.0
+    """Processor time after which a visit to the terminal engine counts as its death."""
 
 
 class Session:
@@ -129,6 +133,7 @@ class Session:
         self._waiting_bytes = 0
         self._handle = buffer_of(child.ring.mmap) if child is not None else None
         self._notes = notes
+        self._risky = False
         self.note = terminal.note = notes.note_of(sid, child.ring if child is not None else None) if notes else None
         self._remembering: asyncio.Task[None] | None = None
         self._remember_again = False
@@ -265,6 +270,9 @@ class Session:
         data = b""
         if self._taps or self.commands is not None or self._is_careful(start):
             data = ring.copy(start, start + size)
+        if self._is_risky(ring, data, size):
+            data = data or ring.copy(start, start + size)
+            self._try_first(start, data)
         note = self.note
         if note is not None:
             note.begin(Work.FEED, start, size)
@@ -284,6 +292,32 @@ class Session:
         for event in told:
             self.listeners.tell(event)
         return size
+
+    def _is_risky(self, ring: Ring, data: bytes, size: int) -> bool:
+        """Whether the engine is known to die of such output, or of what may follow it."""
+        terminal = self.terminal
+        if self._risky:
+            self._risky = terminal.has_margins
+        if not self._risky:
+            if data:
+                self._risky = terminal.is_risky(data)
+            elif self._handle is not None:
+                spans = ring.spans(size)
+                self._risky = any(terminal.is_risky_range(self._handle, at, length) for at, length in spans)
+        return self._risky
+
+    def _try_first(self, start: int, data: bytes) -> None:
+        """Have a child parse it. Leave out what kills there, so that it does not kill here."""
+        terminal, limit_s = self.terminal, self._limits.engine_timeout_s
+        data = self._without_gaps(start, data)
+        if attempt(lambda: terminal.feed(data), limit_s).how != "died":
+            return
+        fate = attempt(lambda: examine(lambda: terminal, [Fed(start, data)], look_everywhere, BUDGET_S, limit_s), 60)
+        findings = fate.answer if fate.lived else Findings()
+        for first, last in findings.gaps if findings.whole else [(start, start + len(data))]:
+            self.gaps.add(first, last)
+        log.warning("session %s: left out what the engine dies of, %d bytes in all", self.name, self.gaps.size)
+        self.remember()
 
     def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
         """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""

@@ -28,7 +28,7 @@ How: TypeAlias = Literal["lived", "died", "failed"]
 
 @dataclass(frozen=True)
 class Fate:
-    """`lived` with what `work` returned, `died` of a signal (or ran out of time), or `failed` with an exception."""
+    """`lived` with what `work` returned, `died` of a signal (or ran out of time), or `failed` with an error's wire form."""
 
     how: How
     signal: int = 0
@@ -118,7 +118,7 @@ def _run_child(work: Callable[[], Any], fd: int, limit_s: float, parent: int) ->
             answer = pickle.dumps(work())
             code = 0
         except WshError as problem:
-            answer = pickle.dumps(problem.message)
+            answer = pickle.dumps(problem.to_wire())
         with open(fd, "wb") as pipe:
             pipe.write(answer)
     finally:

@@ -20,6 +20,7 @@ from wsh.terminal.mode import read_modes
 from wsh.terminal.native import NULL, EngineError, check, ffi, lib
 from wsh.terminal.note import Note, Work, noted
 from wsh.terminal.number import LineNumbers
+from wsh.terminal.risk import is_risky
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, RowChanges, Screen, ScrollbackPage, StyledLine
 from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
@@ -143,6 +144,19 @@ class Terminal:
             raise ValueError(f"bytes {start} to {start + length} are outside of the buffer of {buffer.length}")
         if length:
             self._write(buffer.pointer + start, length)
+
+    def is_risky(self, data: bytes) -> bool:
+        """Whether `data` is of a kind that the library is known to die of: see `risk`."""
+        return is_risky(ffi.from_buffer("uint8_t[]", data), len(data), self.rows * self.cols)
+
+    def is_risky_range(self, buffer: SharedBuffer, start: int, length: int) -> bool:
+        """The same for bytes in shared memory."""
+        return is_risky(buffer.pointer + start, length, self.rows * self.cols)
+
+    @property
+    def has_margins(self) -> bool:
+        """Whether the program may set a left and a right margin (DECLRMM)."""
+        return native.get_mode(self.handle, 69)
 
     def _write(self, pointer: Any, length: int) -> None:
         write, numbers = lib.ghostty_terminal_vt_write, self._numbers

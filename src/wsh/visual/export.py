@@ -1,22 +1,30 @@
 """A session's recording in a file format: the whole of it, or its screen at one moment.
 
-`export` runs in a thread: everything is read from the session's folder and drawn by terminals of its own, so nothing of the live session is touched.
+Everything is read from the session's folder and drawn by terminals of its own, so nothing of the live session is touched.
+A recording holds whatever was printed, so it is drawn in a throw-away child: what kills the engine there kills nobody.
 """
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from wsh.session.gap import Gaps
 from wsh.session.output import LineRenderer
 from wsh.session.recording import Printed, Recording, Sized
+from wsh.session.trial import attempt_aside
 from wsh.terminal import Terminal, TerminalLimits
+from wsh.terminal.note import Work
 from wsh.visual.asciicast import write_asciicast
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
 from wsh.visual.still import Theme, to_html, to_png, to_svg, to_text
+from wsh.wire.error import CapabilityMissing, from_wire
 
 if TYPE_CHECKING:
+    from wsh.session.session import Session
     from wsh.visual.stage import Stage
 
 Format: TypeAlias = Literal["asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png"]
@@ -32,6 +40,37 @@ MEDIA_TYPES: dict[Format, str] = {
 }
 
 
+_DRAWN: tuple[Format, ...] = ("txt", "html", "svg", "png")
+_LIMIT_S = 120.0
+
+
+async def export_aside(session: Session, format: Format, at_s: float | None, theme: Theme) -> bytes:
+    """The recording of `session`, drawn where nobody is hurt. Raises CapabilityMissing."""
+    make = partial(
+        export,
+        session.folder.path,
+        *session.first_size,
+        format,
+        title=session.title or session.name,
+        command=session.command,
+        at_s=at_s,
+        theme=theme,
+        nonce=session.nonce,
+        gaps=session.gaps,
+    )
+    if format not in _DRAWN:
+        return await asyncio.to_thread(make)
+    fate = await attempt_aside(make, _LIMIT_S, 2 * _LIMIT_S)
+    if fate.lived:
+        return bytes(fate.answer)
+    if fate.how == "failed" and fate.answer:
+        raise from_wire(fate.answer)
+    raise CapabilityMissing(
+        f"The terminal engine cannot draw the recording of session {session.name!r}: it dies of it.",
+        hint="Export it as asciicast-v2, which is what the session printed and needs no engine.",
+    )
+
+
 def export(
     folder: Path,
     rows: int,
@@ -43,9 +82,10 @@ def export(
     at_s: float | None = None,
     theme: Theme = "dark",
     nonce: str | None = None,
+    gaps: Gaps | None = None,
 ) -> bytes:
     """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one."""
-    recording = Recording(folder, rows, cols, nonce=nonce)
+    recording = Recording(folder, rows, cols, gaps if format in _DRAWN else None, nonce)
     if format == "asciicast-v2" or format == "asciicast-v3":
         version: Literal[2, 3] = 2 if format == "asciicast-v2" else 3
         lines = write_asciicast(recording, version, title=title, command=command)
@@ -70,9 +110,15 @@ def compose_lines(terminal: Terminal, stage: Stage) -> list[Any]:
     """The whole picture of a session as styled lines: what a viewer of just its size shows."""
     shape = Shape(stage.rows, stage.cols)
     painter = Painter(terminal, stage, Picture(terminal, stage), shape, 0)
-    with Terminal(stage.rows, stage.cols, TerminalLimits(scrollback_lines=0)) as shown:
-        shown.feed(painter.full())
-        return list(shown.styled_rows())
+    note = terminal.note
+    mine = note is not None and note.begin(Work.READ)
+    try:
+        with Terminal(stage.rows, stage.cols, TerminalLimits(scrollback_lines=0)) as shown:
+            shown.feed(painter.full())
+            return list(shown.styled_rows())
+    finally:
+        if note is not None and mine:
+            note.end()
 
 
 def screen_at(recording: Recording, at_s: float | None) -> Terminal:
