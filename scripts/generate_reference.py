@@ -189,7 +189,7 @@ def render_client() -> str:
         "",
     ]
     for published, name in CLIENT.items():
-        lines += ["", "@dataclass(frozen=True)", f"class {name}:", *_python_fields(schemas[published])]
+        lines += ["", "@dataclass(frozen=True)", f"class {name}:", *_python_fields(schemas[published], schemas)]
         if name in ("Screen", "Scrollback"):
             lines += [
                 "",
@@ -210,13 +210,13 @@ def render_client() -> str:
 DEFAULTS = {"str": '""', "int": "0", "float": "0.0", "bool": "False"}
 
 
-def _python_fields(schema: Schema) -> list[str]:
+def _python_fields(schema: Schema, schemas: dict[str, Schema]) -> list[str]:
     """What has no default comes first; the rest may be left out by an older server, or because it is not known."""
     required = schema.get("required", [])
     first: list[str] = []
     rest: list[str] = []
     for name, entry in schema["properties"].items():
-        kind = _python(entry)
+        kind = _python(entry, schemas)
         if name not in required:
             rest.append(f"    {name}: {kind} = None")
         elif kind.startswith("list["):
@@ -230,12 +230,12 @@ def _python_fields(schema: Schema) -> list[str]:
     return first + rest
 
 
-def _python(schema: Schema) -> str:
+def _python(schema: Schema, schemas: dict[str, Schema]) -> str:
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
-        return CLIENT.get(name, "dict[str, Any]")
+        return CLIENT.get(name) or ("str" if "enum" in schemas[name] else "dict[str, Any]")
     if "anyOf" in schema:
-        kinds = [_python(part) for part in schema["anyOf"]]
+        kinds = [_python(part, schemas) for part in schema["anyOf"]]
         return "Any" if "Any" in kinds else " | ".join(dict.fromkeys(kinds))
     match schema.get("type"):
         case "string":
@@ -249,7 +249,7 @@ def _python(schema: Schema) -> str:
         case "null":
             return "None"
         case "array":
-            return f"list[{'Any' if 'anyOf' in schema.get('items', {}) else _python(schema.get('items', {}))}]"
+            return f"list[{'Any' if 'anyOf' in schema.get('items', {}) else _python(schema.get('items', {}), schemas)}]"
         case "object":
             return "dict[str, Any]"
     return "Any"

@@ -37,7 +37,6 @@ class SessionInfo:
 @dataclass(frozen=True)
 class Screen:
     cursor: dict[str, Any]
-    mode: dict[str, Any]
     epoch: int = 0
     first_line_index: int = 0
     total_lines: int = 0
@@ -45,6 +44,7 @@ class Screen:
     cols: int = 0
     rows: int = 0
     alternate_active: bool = False
+    mode: str = ""
 
     @property
     def text(self) -> str:

@@ -93,10 +93,8 @@ class WebSocketDoor:
         self._one = one_session
         self._methods: dict[str, Method] = {}
         for method in METHODS.values():
-            if method.operation is not None and method.params is method.operation.params:
-                self._methods.setdefault(method.operation.name, method)
-        for name in ("kill_session", "detach_session"):
-            self._methods[name] = METHODS[name]
+            if method.operation is not None and method.name == method.operation.name:
+                self._methods[method.name] = method
         if one_session:
             self.name = "WebSocket of a session"
             self._methods = {name: method for name, method in self._methods.items() if not method.server_only}
