@@ -97,6 +97,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         made.values["$b"] = made.open("seq 40; printf '\\033[1;31mbeta\\033[0m'; exec cat", name="beta", rows=10)
         made.values["$shell"] = made.open("bash --norc", name="shell", env={"PS1": "$ "})
         made.ok("wsh_run_command", session="shell", input="echo quokka from a shell; false")
+        made.values["$typed"] = made.open("bash --norc", name="typed", env={"PS1": "$ "})
+        made.ok("wsh_await_quiesce", session="typed", until=["prompt"], max_wait_ms=60_000)
+        made.ok("wsh_send_input", session="typed", input="half a line")
+        made.ok("wsh_await_quiesce", session="typed", text="half a line", max_wait_ms=60_000)
         spans = [{"text": "x", "id": "s"}]
         box = {"x": 1, "y": 1, "width": 9, "height": 2, "spans": spans}
         made.values["$overlay"] = made.ok("wsh_overlay", session="$a", **box)["id"]
@@ -302,6 +306,10 @@ CASES: dict[str, dict[str, Case]] = {
         "enter": Case(
             {"session": "$fresh", "input": "x", "timeout_ms": 50},
             {"session": "$fresh", "input": "x", "timeout_ms": 50, "enter": False},
+        ),
+        "clear_line": Case(
+            {"session": "$typed", "input": "echo whole"},
+            {"session": "$typed", "input": "echo whole", "clear_line": True},
         ),
         "max_output_bytes": Case(
             {"session": "$shell", "input": "clear; seq 2000"},
