@@ -488,11 +488,11 @@ class _Around:
         self._policy = policy
         self.desk: CallDesk | None = None
 
-    def describe_queue(self) -> dict[str, Any]:
+    def describe_queue(self) -> dict[str, object]:
         active = self.desk.under_way if self.desk is not None else 0
         return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
 
-    async def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> dict[str, object]:
         warning = self._policy.warning
         return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
 
@@ -502,7 +502,7 @@ class _Around:
         problem = find_bad_stage(environ)
         return [] if problem is None else [{"code": "ALIAS_STAGE", "message": f"{problem}; strict is used."}]
 
-    def list_sessions(self) -> list[dict[str, Any]]:
+    def list_sessions(self) -> list[dict[str, object]]:
         sessions = self._app.registry.list_sessions()
         return [{"name": s.name, "cwd": s.cwd, "running": s.running} for s in sessions]
 

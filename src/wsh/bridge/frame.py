@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from wsh.bridge.fault import FrameTooLarge, Malformed
+from wsh.wire.jsonobject import JsonObject
 
 VERSIONS: tuple[int, ...] = (1,)
 """Protocol versions that this build speaks."""
@@ -269,7 +270,7 @@ class Error(Frame):
     message: str
     reply_to: Id | None = None
     fatal: bool = False
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: JsonObject = Field(default_factory=dict)
 
 
 AnyFrame: TypeAlias = Annotated[
@@ -341,7 +342,7 @@ def decode(line: bytes) -> AnyFrame:
 
 def _named_id(line: bytes) -> dict[str, str]:
     try:
-        value = TypeAdapter(dict[str, Any]).validate_json(line)
+        value = TypeAdapter(JsonObject).validate_json(line)
     except ValidationError:
         return {}
     found = value.get("id")

@@ -125,7 +125,7 @@ def _lines() -> Iterator[bytes]:
             yield raw
 
 
-def _explain_line(raw: bytes, held: Policy, mode: str, cwd: str | None) -> dict[str, Any]:
+def _explain_line(raw: bytes, held: Policy, mode: str, cwd: str | None) -> dict[str, object]:
     try:
         given = json.loads(raw)
     except (ValueError, RecursionError) as problem:
@@ -322,7 +322,7 @@ def revoke(as_json: bool, command: tuple[str, ...]) -> None:
         echo("Revoked.")
 
 
-def _section(text: str, name: str) -> dict[str, Any] | None:
+def _section(text: str, name: str) -> dict[str, object] | None:
     import tomllib
 
     found = tomllib.loads(text).get(name)

@@ -11,7 +11,7 @@ from wsh.wire.runtime_path import server_name, server_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 
 @command("status", json_option)
@@ -22,7 +22,7 @@ def status(as_json: bool) -> None:
         _tell_of_none(socket, as_json)
     try:
         with open(socket.removesuffix(".sock") + ".json", "rb") as file:
-            known: dict[str, Any] = json.load(file)
+            known: dict[str, object] = json.load(file)
     except (OSError, ValueError):
         known = {}
     try:

@@ -87,7 +87,7 @@ class Server:
     async def health(self) -> bool:
         return bool((await self.call("GET", "/health"))["status"] == "ok")
 
-    async def info(self) -> dict[str, Any]:
+    async def info(self) -> dict[str, object]:
         """Hostname, version and id of the server."""
         return dict(await self.call("GET", "/server/info"))
 
@@ -108,7 +108,7 @@ class Server:
     ) -> Session:
         """Create a session and return its handle."""
         asked = {"name": name, "command": command, "rows": rows, "cols": cols, "cwd": cwd}
-        request: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
+        request: dict[str, object] = {k: v for k, v in asked.items() if v is not None}
         if env:
             request["env"] = dict(env)
         if tags:
@@ -166,7 +166,7 @@ class Session:
 
         Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given.
         """
-        request: dict[str, Any] = {
+        request: dict[str, object] = {
             "input": command,
             "enter": enter,
             "timeout_ms": timeout_ms,
@@ -196,7 +196,7 @@ class Session:
         format: Format = "plain",
     ) -> WaitOutcome:
         """Wait for the first of the named conditions; `ended_by` says which it was."""
-        query: dict[str, Any] = {
+        query: dict[str, object] = {
             "timeout_ms": quiet_ms,
             "text": text,
             "regex": regex,
@@ -232,10 +232,10 @@ class Session:
         """Send every viewer away; the session goes on."""
         await self._server.call("POST", self.path("/detach"))
 
-    async def commands(self) -> list[dict[str, Any]]:
+    async def commands(self) -> list[dict[str, object]]:
         return list(await self._server.call("GET", self.path("/commands")))
 
-    async def state(self) -> dict[str, Any]:
+    async def state(self) -> dict[str, object]:
         """What the foreground program is and whether it waits for input."""
         return dict(await self._server.call("GET", self.path("/state")))
 
@@ -244,7 +244,7 @@ def _text(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _error_of(data: bytes, status: int) -> dict[str, Any]:
+def _error_of(data: bytes, status: int) -> dict[str, object]:
     try:
         error = json.loads(data)["error"]
     except (ValueError, KeyError, TypeError):

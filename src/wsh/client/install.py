@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Scope = Literal["user", "project"]
 
@@ -150,7 +150,7 @@ def plan(client: Client, scope: str | None, toolsets: Sequence[str] = ()) -> Cha
         raise InstallError(f"{client.title} has no {chosen} configuration; leave --scope out.")
     path = Path(place).expanduser() if chosen == "user" else Path.cwd() / place
     program, arguments = find_command(toolsets)
-    entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
+    entry: dict[str, object] = {"type": "stdio"} if client.typed else {}
     entry |= {"command": program, "args": arguments}
     try:
         before = path.read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ def plan(client: Client, scope: str | None, toolsets: Sequence[str] = ()) -> Cha
     return make(client, path, before, entry)
 
 
-def _plan_json(client: Client, path: Path, before: str, entry: dict[str, Any]) -> Change:
+def _plan_json(client: Client, path: Path, before: str, entry: dict[str, object]) -> Change:
     shown = json.dumps({client.key: {"wsh": entry}}, indent=2, ensure_ascii=False)
     try:
         document = json.loads(before) if before.strip() else {}
@@ -178,7 +178,7 @@ def _plan_json(client: Client, path: Path, before: str, entry: dict[str, Any]) -
     return Change(client, path, shown, json.dumps(document, indent=2, ensure_ascii=False) + "\n", unchanged)
 
 
-def _plan_toml(client: Client, path: Path, before: str, entry: dict[str, Any]) -> Change:
+def _plan_toml(client: Client, path: Path, before: str, entry: dict[str, object]) -> Change:
     # JSON strings and arrays of strings are TOML as well.
     lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
     shown = "\n".join([f"[{client.key}.wsh]", *lines]) + "\n"

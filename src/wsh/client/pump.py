@@ -129,7 +129,7 @@ class Upstream:
                 raise _Unready(error)
             raise Refused(f"The server answered with status {status.decode(errors='replace')}; is it an older version?")
 
-    async def _read_error(self, head: bytes) -> dict[str, Any] | None:
+    async def _read_error(self, head: bytes) -> dict[str, object] | None:
         """What an answer that is no stream says, if it is one of our errors."""
         length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
         if length is None:
@@ -455,7 +455,7 @@ class Pump:
                 pause = min(pause * 1.5, 2.0)
 
 
-def _gone(message: jsonrpc.Message, text: str, code: str = "INTERNAL") -> dict[str, Any]:
+def _gone(message: jsonrpc.Message, text: str, code: str = "INTERNAL") -> dict[str, object]:
     data = {
         "code": code,
         "hint": "Sessions outlive the server; look at the screen before you repeat what may have been done.",

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from wsh.contract.fault import ContractFault, FieldHint, bad_field, invalid_payload
 from wsh.contract.model import ACTIONS, Action, Intent, Mode
+from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -103,11 +104,11 @@ class Resolution:
     def is_legacy(self) -> bool:
         return self.alias_applied or self.tool != CANONICAL_TOOL
 
-    def to_compat(self) -> dict[str, Any] | None:
+    def to_compat(self) -> JsonObject | None:
         """The response's `compat`: present whenever a legacy shape was used."""
         if not self.is_legacy:
             return None
-        compat: dict[str, Any] = {"alias_applied": self.alias_applied}
+        compat: JsonObject = {"alias_applied": self.alias_applied}
         if self.stage == "warn":
             compat["deprecation"] = {
                 "message": f"{self._spoken()} is deprecated and will be refused; "
@@ -196,7 +197,7 @@ def _resolve_compat(raw: Mapping[str, Any], resolution: Resolution) -> tuple[Res
     return resolution, None
 
 
-def to_canonical(raw: Mapping[str, Any], resolution: Resolution) -> dict[str, Any]:
+def to_canonical(raw: Mapping[str, Any], resolution: Resolution) -> JsonObject:
     """The canonical request that a raw one means. Raises ContractFault; never changes `raw`."""
     canonical = {key: value for key, value in raw.items() if key not in FLAT_FIELDS}
     canonical["action"] = resolution.canonical_action
@@ -213,7 +214,7 @@ def to_canonical(raw: Mapping[str, Any], resolution: Resolution) -> dict[str, An
     return canonical
 
 
-def _place(canonical: dict[str, Any], key: str, value: Any) -> None:
+def _place(canonical: JsonObject, key: str, value: Any) -> None:
     part, name = FLAT_FIELDS[key]
     holder = canonical.get(part)
     if holder is None:
@@ -225,7 +226,7 @@ def _place(canonical: dict[str, Any], key: str, value: Any) -> None:
     canonical[part] = {**holder, name: value}
 
 
-def _default_invocation(canonical: dict[str, Any], resolution: Resolution) -> None:
+def _default_invocation(canonical: JsonObject, resolution: Resolution) -> None:
     given = canonical.get("invocation")
     if given is not None and not isinstance(given, Mapping):
         return  # refused by type later

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
 
 from wsh.bridge.frame import AnswerScope, PageAnswer
 from wsh.contract.correlation import make_id
@@ -25,6 +24,7 @@ from wsh.wire.error import (
     StateConflict,
     WshError,
 )
+from wsh.wire.jsonobject import JsonObject
 
 SETTLE_S = 10.0
 """How long the desktop may take from an answer that counts to what became of it."""
@@ -121,7 +121,7 @@ def _check_end(entry: Waiting) -> None:
 
 
 def _translate(id: str, fault: ContractFault) -> WshError:
-    facts: dict[str, Any] = dict(fault.details)
+    facts: JsonObject = dict(fault.details)
     match facts.get("bridge_error"):
         case "settled":
             return ApprovalSettled(id, str(facts.get("state", "settled")))

@@ -28,7 +28,7 @@ log = logging.getLogger("wsh.contract")
 class Answer:
     """The payload, and the code of the failure if it is one."""
 
-    payload: dict[str, Any]
+    payload: dict[str, object]
     code: Code | None
 
     @property

@@ -21,6 +21,7 @@ from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import (
     FORBIDDEN,
     INVALID_REQUEST,
@@ -136,7 +137,7 @@ class ExecuteCommand:
             annotations=Annotations(destructive=True, open_world=True),
         )
 
-    async def run(self, arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+    async def run(self, arguments: JsonObject, ctx: CallContext) -> ToolOutcome:
         trace_id = f"exec-{secrets.token_hex(8)}"
         command, cwd = arguments["command"], arguments.get("cwd")
         argv, folder = self._decide(command, cwd, ctx, trace_id)

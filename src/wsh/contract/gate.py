@@ -11,6 +11,7 @@ from wsh.contract.fault import ContractFault
 from wsh.policy import Policy, Request, Risk, Verdict, decide
 from wsh.policy.audit import describe_decision
 from wsh.wire.caller import Caller
+from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -85,7 +86,7 @@ def is_irrecoverable(verdict: Verdict) -> bool:
 
 
 def blocked(verdict: Verdict) -> ContractFault:
-    details: dict[str, Any] = {"reason": verdict.reason.value, "risk": verdict.risk.value}
+    details: JsonObject = {"reason": verdict.reason.value, "risk": verdict.risk.value}
     if verdict.rule is not None:
         details["rule"] = verdict.rule
     if verdict.risk_reasons:
@@ -95,7 +96,7 @@ def blocked(verdict: Verdict) -> ContractFault:
     return ContractFault("PM_TERM_BLOCKED_DESTRUCTIVE", verdict.message, **details)
 
 
-def headless_verdict(verdict: Verdict) -> dict[str, Any]:
+def headless_verdict(verdict: Verdict) -> JsonObject:
     """What `details.headless_verdict` says."""
     return {
         "effect": verdict.effect.value,

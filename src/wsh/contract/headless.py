@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.fault import ContractFault, bad_field
@@ -171,7 +170,7 @@ class HeadlessRoute:
             result["survivors"] = survivors
         return Outcome("accepted" if identity.running else "completed", result, identity.to_wire())
 
-    def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
+    def _result(self, identity: Identity, cursor: int | None) -> dict[str, object]:
         return make_result(identity, identity.log.read(cursor, self.options.reply_bytes))
 
     async def aclose(self) -> None:

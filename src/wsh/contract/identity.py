@@ -16,6 +16,7 @@ from wsh.contract.fault import ContractFault
 from wsh.contract.model import Mode, Request, Target
 from wsh.contract.output import OutputLog
 from wsh.wire.caller import Caller
+from wsh.wire.jsonobject import JsonObject
 
 
 @dataclass(eq=False)
@@ -46,7 +47,7 @@ class Identity:
     """False if the desktop that runs it could not be asked when somebody last wanted to know."""
     rows: int = 24
     cols: int = 80
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     def end(self, exit_code: int | None) -> None:
         if self.running:
@@ -59,7 +60,7 @@ class Identity:
         wire = {"session_id": self.session_id}
         return wire | {"terminal_id": self.terminal_id} if self.terminal_id is not None else wire
 
-    def to_item(self) -> dict[str, Any]:
+    def to_item(self) -> JsonObject:
         return {
             **self.to_wire(),
             "mode": self.mode,

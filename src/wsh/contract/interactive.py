@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from wsh.bridge.frame import Asker, Decision, Exit, Line, Output
 from wsh.bridge.frame import Request as RequestFrame
@@ -34,6 +34,7 @@ from wsh.contract.text import RenderText, read_text
 from wsh.contract.waiting import WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
 from wsh.wire.caller import Caller
+from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -130,11 +131,11 @@ class TypedCommand:
     def frame(self) -> Line | None:
         return self.ear.lines.get(self.request)
 
-    def describe(self, identity: Identity) -> dict[str, Any]:
+    def describe(self, identity: Identity) -> JsonObject:
         """Its end as a result tells it: known from the shell, or with the terminal that it was typed into."""
         frame = self.frame
         ended = frame is not None and frame.finished_by in ("command", "exit")
-        told: dict[str, Any] = {
+        told: JsonObject = {
             "command": self.command,
             "running": not ended and identity.running,
             "exit_code": frame.exit_code if frame is not None and ended else identity.exit_code,
@@ -189,7 +190,7 @@ class InteractiveRoute:
             raise not_found(request.target, reason="terminal_ended")
         return identity
 
-    def _headless_verdict(self, request: Request, caller: Caller) -> dict[str, Any]:
+    def _headless_verdict(self, request: Request, caller: Caller) -> JsonObject:
         try:
             return headless_verdict(self.headless.ask(request, caller))
         except ContractFault as fault:
@@ -352,7 +353,7 @@ class InteractiveRoute:
         done = kind == "open" or not identity.running
         return Outcome("completed" if done else "accepted", await self._result(identity, cursor), identity.to_wire())
 
-    async def _result(self, identity: Identity, cursor: int | None) -> dict[str, Any]:
+    async def _result(self, identity: Identity, cursor: int | None) -> JsonObject:
         reading = await read_text(identity, cursor, self.options.reply_bytes, self.render)
         result = make_result(identity, reading)
         line: TypedCommand | None = identity.facts.get("line")
@@ -485,7 +486,7 @@ class InteractiveRoute:
         caller: Caller,
         ids: Correlated,
     ) -> None:
-        entry: dict[str, Any] = {
+        entry: JsonObject = {
             "kind": "approval",
             "tool": "contract",
             "trace_id": ids.trace_id,

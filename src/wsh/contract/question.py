@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
 
 from wsh import policy
 from wsh.contract.correlation import Correlated
@@ -13,6 +12,7 @@ from wsh.contract.identity import Identity
 from wsh.contract.model import Execution, Mode, Request
 from wsh.policy.audit import describe_result
 from wsh.wire.caller import Caller
+from wsh.wire.jsonobject import JsonObject
 
 _MODES = {"headless": policy.Mode.HEADLESS, "interactive": policy.Mode.INTERACTIVE}
 
@@ -43,7 +43,7 @@ def make_question(
     )
 
 
-def result_entry(identity: Identity, caller: Caller, ids: Correlated, duration_ms: int) -> dict[str, Any]:
+def result_entry(identity: Identity, caller: Caller, ids: Correlated, duration_ms: int) -> JsonObject:
     """How a command that was decided on ended, for the audit."""
     return describe_result(
         trace_id=ids.trace_id,

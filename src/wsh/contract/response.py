@@ -11,6 +11,7 @@ from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import Mode
 from wsh.contract.taxonomy import BY_CODE, Entry
+from wsh.wire.jsonobject import JsonObject
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Outcome:
     """What a route came to."""
 
     status: Literal["accepted", "completed"]
-    result: dict[str, Any]
+    result: JsonObject
     identity: dict[str, str] = field(default_factory=dict)
 
 
@@ -30,9 +31,9 @@ class Envelope:
     resolution: Resolution
     mode: Mode | None = None
 
-    def _head(self, success: bool, status: str) -> dict[str, Any]:
+    def _head(self, success: bool, status: str) -> JsonObject:
         resolution = self.resolution
-        head: dict[str, Any] = {
+        head: JsonObject = {
             "success": success,
             "action": resolution.canonical_action,
             "status": status,
@@ -49,7 +50,7 @@ class Envelope:
             head["compat"] = compat
         return head
 
-    def succeed(self, outcome: Outcome) -> dict[str, Any]:
+    def succeed(self, outcome: Outcome) -> JsonObject:
         return {
             **self._head(True, outcome.status),
             "identity": outcome.identity,
@@ -57,7 +58,7 @@ class Envelope:
             "error": None,
         }
 
-    def fail(self, fault: ContractFault) -> dict[str, Any]:
+    def fail(self, fault: ContractFault) -> JsonObject:
         entry = BY_CODE[fault.code]
         next_action: str | None = None
         if entry.next_action == "list":
@@ -91,7 +92,7 @@ class Envelope:
             answer["fallback"] |= _advise_headless(said, details.get("headless_verdict"))
         return answer
 
-    def fail_internally(self) -> dict[str, Any]:
+    def fail_internally(self) -> JsonObject:
         """An unclassified failure: ids to look it up by, and nothing of the exception."""
         return self.fail(
             ContractFault(
@@ -114,7 +115,7 @@ def _explain(entry: Entry, details: Mapping[str, Any], mode: Mode | None) -> str
     return entry.user_message
 
 
-def _advise_headless(said: str, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
+def _advise_headless(said: str, verdict: Mapping[str, Any] | None) -> JsonObject:
     """Headless mode is recommended where the policy would allow the same request there; else it is said why not."""
     if verdict is None:
         why = "Headless mode has no terminals to open or to type into"

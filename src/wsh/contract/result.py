@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from wsh.contract.identity import Identity
 from wsh.contract.output import Reading
+from wsh.wire.jsonobject import JsonObject
 
 
-def make_result(identity: Identity, reading: Reading) -> dict[str, Any]:
+def make_result(identity: Identity, reading: Reading) -> JsonObject:
     """The `result` of an answer about an identity: its state, and what was read of its output."""
-    result: dict[str, Any] = {
+    result: JsonObject = {
         "authorization": identity.authorization,
         "stdout": reading.stdout,
         "stderr": reading.stderr,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from wsh.contract.alias import CANONICAL_TOOL, FLAT_FIELDS, LEGACY_TOOL_ACTIONS, TRUE_ALIASES, Stage, Tool
 from wsh.contract.model import ACTIONS, Compat, Correlation, Execution, Invocation, Part, Runtime, Target
 from wsh.contract.taxonomy import TAXONOMY
+from wsh.wire.jsonobject import JsonObject
 
 PARTS: dict[str, type[Part]] = {
     "invocation": Invocation,
@@ -26,7 +25,7 @@ _ABOUT_PARTS = {
 }
 
 
-def input_schema(tool: Tool, stage: Stage) -> dict[str, Any]:
+def input_schema(tool: Tool, stage: Stage) -> dict[str, object]:
     """What `tool` accepts in `stage`. Which fields go together is checked, and explained, by the contract itself."""
     if tool == CANONICAL_TOOL:
         actions = [*ACTIONS, *(TRUE_ALIASES if stage != "strict" else ())]
@@ -36,7 +35,7 @@ def input_schema(tool: Tool, stage: Stage) -> dict[str, Any]:
     else:
         actions = list(LEGACY_TOOL_ACTIONS[tool])
         about = f"One of {', '.join(actions)}."
-    properties: dict[str, Any] = {"action": {"type": "string", "enum": actions, "description": about}}
+    properties: JsonObject = {"action": {"type": "string", "enum": actions, "description": about}}
     for name, part in PARTS.items():
         properties[name] = _part_schema(part) | {"description": _ABOUT_PARTS[name]}
     if stage != "strict" or tool != CANONICAL_TOOL:
@@ -50,13 +49,13 @@ def input_schema(tool: Tool, stage: Stage) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
 
 
-def _part_schema(part: type[Part]) -> dict[str, Any]:
+def _part_schema(part: type[Part]) -> dict[str, object]:
     raw = part.model_json_schema()
     properties = {name: _plain(schema) for name, schema in raw.get("properties", {}).items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+def _plain(schema: JsonObject) -> dict[str, object]:
     """Without the null that stands for "left out", and without titles and defaults that say nothing."""
     schema = {key: value for key, value in schema.items() if key not in {"title", "default"}}
     options = [option for option in schema.pop("anyOf", []) if option.get("type") != "null"]
@@ -67,7 +66,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def output_schema() -> dict[str, Any]:
+def output_schema() -> dict[str, object]:
     """Success and failure in one: `success` says which."""
     text = {"type": "string"}
     maybe_text = {"type": ["string", "null"]}

@@ -77,8 +77,10 @@ def _accepts_legacy(environ: Mapping[str, str]) -> bool:
     return parse_stage(environ) != "strict"
 
 
-def _run(contract: Contract, name: Tool) -> Callable[[dict[str, Any], CallContext], Coroutine[Any, Any, ToolOutcome]]:
-    async def run(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
+def _run(
+    contract: Contract, name: Tool
+) -> Callable[[dict[str, object], CallContext], Coroutine[Any, Any, ToolOutcome]]:
+    async def run(arguments: dict[str, object], ctx: CallContext) -> ToolOutcome:
         answer = await contract.handle(arguments, ctx.caller, name)
         return ToolOutcome(answer.payload, is_error=not answer.ok)
 

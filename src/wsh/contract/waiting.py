@@ -10,12 +10,12 @@ import asyncio
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
 from wsh.bridge.escape import escape_argument, escape_text
 from wsh.bridge.frame import Card, Decision
 from wsh.bridge.frame import Request as RequestFrame
 from wsh.contract.adapters.base import RuntimeAdapter
+from wsh.wire.jsonobject import JsonObject
 
 KEPT = 20
 """How many that were answered are still shown."""
@@ -40,7 +40,7 @@ class Waiting:
         """Whether the desktop shows it and takes an answer from elsewhere."""
         return self.state == "waiting" and self.card is not None and self.adapter.takes_answers
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         frame, decision = self.frame, self.decision
         # Quoted, so that the words of a command can be told apart; spelt out, so that nothing in it is hidden.
         command = " ".join(map(escape_argument, frame.argv)) if frame.argv else escape_text(frame.command)
@@ -68,7 +68,7 @@ class Waiting:
         }
 
 
-def _describe(card: Card) -> dict[str, Any]:
+def _describe(card: Card) -> JsonObject:
     return card.model_dump(exclude={"type", "id", "trace_id", "binding", "left_ms"})
 
 

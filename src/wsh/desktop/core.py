@@ -343,7 +343,7 @@ class Core:
         target = await asyncio.to_thread(_write_lines, path, lines)
         self._tell(Notice(f"{len(lines)} lines were written to {target}."))
 
-    def _history_line(self, row: HistoryRow) -> dict[str, Any]:
+    def _history_line(self, row: HistoryRow) -> dict[str, object]:
         line = dataclasses.asdict(row)
         del line["sid"], line["rule"]
         session = self.roster.find(row.sid)

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QPointF
 from PySide6.QtQuick import QQuickItem, QQuickWindow
@@ -29,7 +28,7 @@ class Layout:
 
     def _on_frame(self) -> None:
         items: dict[str, list[float]] = {}
-        terminal: dict[str, Any] = {}
+        terminal: dict[str, object] = {}
         for item in _walk(self._scene.contentItem()):
             name = item.objectName()
             if not name or name in items:

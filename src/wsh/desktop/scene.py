@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-StyledLine: TypeAlias = list[dict[str, Any]]
+from wsh.wire.jsonobject import JsonObject
+
+StyledLine: TypeAlias = list[JsonObject]
 
 
 @dataclass(frozen=True)
@@ -150,4 +152,4 @@ class PolicyView:
 class Notice:
     text: str
     bad: bool = False
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)

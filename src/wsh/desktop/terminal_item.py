@@ -31,6 +31,7 @@ from wcwidth import wcwidth
 from wsh.desktop.key import name_key
 from wsh.desktop.scene import Frame, StyledLine
 from wsh.look import load
+from wsh.wire.jsonobject import JsonObject
 
 
 class TerminalItem(QQuickPaintedItem):
@@ -288,7 +289,7 @@ class TerminalItem(QQuickPaintedItem):
         if cluster.strip():
             painter.drawText(QPointF(start, y + self._ascent), cluster)
 
-    def _color(self, color: dict[str, Any] | None) -> QColor | None:
+    def _color(self, color: JsonObject | None) -> QColor | None:
         if color is None:
             return None
         if "rgb" in color:

@@ -204,7 +204,7 @@ class Window(QObject):
     def _get_policy_path(self) -> str:
         return self._policy.path
 
-    def _get_policy(self) -> dict[str, Any]:
+    def _get_policy(self) -> dict[str, object]:
         view = self._policy
         kinds = [{"name": kind, "on": kind in view.blocked} for kind in view.kinds]
         return {
@@ -216,7 +216,7 @@ class Window(QObject):
             "kinds": kinds,
         }
 
-    def _get_preferences(self) -> dict[str, Any]:
+    def _get_preferences(self) -> dict[str, object]:
         return dict(self.preferences.__dict__)
 
     def _get_captured(self) -> str:
@@ -225,7 +225,7 @@ class Window(QObject):
     def _get_lost(self) -> bool:
         return self._lost
 
-    def _get_shown_state(self) -> dict[str, Any]:
+    def _get_shown_state(self) -> dict[str, object]:
         at = self.sessions.find(self._selected)
         return dict(self.sessions.rows[at].__dict__) if at >= 0 else {}
 

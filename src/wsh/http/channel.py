@@ -30,6 +30,7 @@ from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroye
 from wsh.session.session import Session
 from wsh.wire.caller import Caller
 from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound, SessionRequired
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import Model
 
 MOST_WAITS = 64
@@ -39,7 +40,7 @@ _FIELDS = frozenset({"id", "method", "params", "session"})
 @dataclass(frozen=True)
 class _Wait:
     task: asyncio.Task[None]
-    answer: dict[str, Any]
+    answer: JsonObject
     """What its answer begins with: id, method, session."""
 
 
@@ -91,7 +92,7 @@ class Channel:
         await asyncio.gather(*waits, return_exceptions=True)
         self.rooms.stages.end_leases(self.caller.id)
 
-    def _write(self, body: dict[str, Any]) -> None:
+    def _write(self, body: JsonObject) -> None:
         if self._outlet.buffered > self._most:
             self._outlet.close_soon(1013, "the client does not read")
         self._outlet.write(make_frame(dump_json(body)))
@@ -102,7 +103,7 @@ class Channel:
     # requests
 
     async def _take(self, raw: str | bytes) -> None:
-        answer: dict[str, Any] = {"method": None}
+        answer: JsonObject = {"method": None}
         try:
             request = _parse(raw)
             if "id" in request:
@@ -160,7 +161,7 @@ class Channel:
         except ValidationError as problem:
             raise failure.from_validation(problem, method.invalid) from None
 
-    def _find_session(self, request: dict[str, Any], params: Model) -> Session:
+    def _find_session(self, request: JsonObject, params: Model) -> Session:
         if self.session is not None:
             if request.get("session") not in (None, self.session.name):
                 raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
@@ -176,7 +177,7 @@ class Channel:
             raise SessionRequired
         return self.rooms.registry.get_session(name)
 
-    def _start_wait(self, session: Session, method: Method, params: Model, answer: dict[str, Any]) -> None:
+    def _start_wait(self, session: Session, method: Method, params: Model, answer: JsonObject) -> None:
         """Run a wait beside the other requests; of those that are quick to repeat, a newer one replaces the older."""
         key = session.sid if method.replaces else secrets.token_hex(8)
         older = self._waits.pop(key, None)
@@ -188,7 +189,7 @@ class Channel:
             raise InvalidRequest(f"More than {MOST_WAITS} waits on one connection.", hint="Open another connection.")
 
         async def wait() -> None:
-            ended: dict[str, Any] = {}
+            ended: JsonObject = {}
             try:
                 ended["result"] = await self._call(method, params, session)
             except Exception as problem:
@@ -201,7 +202,7 @@ class Channel:
 
     # subscriptions
 
-    def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, Any]:
+    def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, object]:
         """Replace the subscription on a session. It starts after the answer has been written."""
         made = Subscription(
             self.rooms.stages, self.rooms.feeds, session, self._outlet, wanted, named=self.session is None
@@ -210,7 +211,7 @@ class Channel:
         self._subscriptions[session.sid] = made
         return {"events": sorted(made.events)}
 
-    def unsubscribe(self, session: Session) -> dict[str, Any]:
+    def unsubscribe(self, session: Session) -> dict[str, object]:
         older = self._subscriptions.pop(session.sid, None)
         if older is not None:
             older.close()
@@ -266,7 +267,7 @@ class Channel:
 
         self._stops.append(forget_all)
 
-    def _tell_lifecycle(self, event: str, name: str, params: dict[str, Any], **facts: Any) -> None:
+    def _tell_lifecycle(self, event: str, name: str, params: JsonObject, **facts: Any) -> None:
         """Flat, and once more as `params`, where pages and recipes of the public API look for it."""
         self._write({"event": event, "session": name, "name": name, **facts, "params": params})
 
@@ -274,11 +275,11 @@ class Channel:
 _CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
 
 
-def encode_event(body: dict[str, Any]) -> bytes:
+def encode_event(body: JsonObject) -> bytes:
     return make_frame(dump_json(body))
 
 
-def _parse(raw: str | bytes) -> dict[str, Any]:
+def _parse(raw: str | bytes) -> dict[str, object]:
     try:
         request = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import ValidationError
 
@@ -214,7 +214,7 @@ def from_validation(problem: ValidationError, cls: type[InvalidRequest] = Invali
     return error_class
 
 
-def to_wire(error: BaseException) -> tuple[int, dict[str, Any]]:
+def to_wire(error: BaseException) -> tuple[int, dict[str, object]]:
     """Status and body of any exception. The unexpected is logged whole and leaves without its text."""
     if isinstance(error, ToolFailure):
         error = ToolRefused(error)

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from wsh.http.error import STATUS
 from wsh.http.route import Route
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import ErrorAnswer
 from wsh.wire.version import VERSION
 
@@ -19,11 +20,11 @@ _BEHIND_TOKEN = ("auth_required", "auth_invalid", "too_many_attempts", "shutting
 _WITH_BODY = ("too_large", "request_timeout")
 
 
-def make_document(routes: Iterable[Route], server_url: str = "/") -> dict[str, Any]:
+def make_document(routes: Iterable[Route], server_url: str = "/") -> JsonObject:
     """The whole document. WebSockets are described in words, since OpenAPI has none for them."""
     listed = list(routes)
     schemas = _schemas(listed)
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, JsonObject] = {}
     sockets = []
     for route in listed:
         if route.method == "WEBSOCKET":
@@ -58,7 +59,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     return [model for part in get_args(annotation) for model in _models(part)]
 
 
-def _schemas(routes: list[Route]) -> dict[str, Any]:
+def _schemas(routes: list[Route]) -> JsonObject:
     wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorAnswer, "serialization"): None}
     for route in routes:
         for model in _models(route.answer):
@@ -66,12 +67,12 @@ def _schemas(routes: list[Route]) -> dict[str, Any]:
         for model in _models(route.body):
             wanted[(model, "validation")] = None
     _, document = models_json_schema(list(wanted), ref_template=_PREFIX)
-    found: dict[str, Any] = document["$defs"]
+    found: JsonObject = document["$defs"]
     _name_clashing_choices(found)
     return found
 
 
-def _name_clashing_choices(schemas: dict[str, Any]) -> None:
+def _name_clashing_choices(schemas: JsonObject) -> None:
     """Give inline choices a component of their own where their usual name is taken.
 
     Generators of clients name an inline enum after its model and its field (`Screen`, `mode`: ScreenMode), and drop the
@@ -92,14 +93,14 @@ def _name_clashing_choices(schemas: dict[str, Any]) -> None:
                 holder["$ref"] = _PREFIX.format(model=f"{name}Choice")
 
 
-def _reference(annotation: Any) -> dict[str, Any]:
+def _reference(annotation: Any) -> JsonObject:
     if get_origin(annotation) is list:
         return {"type": "array", "items": _reference(get_args(annotation)[0])}
     return {"$ref": _PREFIX.format(model=annotation.__name__)}
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    operation: dict[str, Any] = {
+def _operation(route: Route) -> JsonObject:
+    operation: JsonObject = {
         "operationId": route.operation_id,
         "summary": route.summary,
         "tags": [route.group],
@@ -136,8 +137,8 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _responses(route: Route) -> dict[str, Any]:
-    responses: dict[str, Any] = {}
+def _responses(route: Route) -> JsonObject:
+    responses: JsonObject = {}
     if route.answer is None:
         status = 204 if route.status == 200 else route.status
         responses[str(status)] = {"description": "Done."}
@@ -165,7 +166,7 @@ def _responses(route: Route) -> dict[str, Any]:
     for status in route.own_statuses:
         by_status.setdefault(status, [])
     for status, names in sorted(by_status.items()):
-        schema: dict[str, Any] = {} if status in route.own_statuses else _reference(ErrorAnswer)
+        schema: JsonObject = {} if status in route.own_statuses else _reference(ErrorAnswer)
         responses[str(status)] = {
             "description": ", ".join(sorted(names)) or "See the handler's own documentation.",
             "content": {"application/json": {"schema": schema}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -133,11 +133,11 @@ class Subscription:
         self._send({"event": "lagged", "skipped": skipped})
         self._send(self._feed.sync())
 
-    def _send(self, body: dict[str, Any]) -> None:
+    def _send(self, body: dict[str, object]) -> None:
         assert self._feed is not None
         self._outlet.write(self._feed.encode(body, self.named))
 
-    def _send_or_skip(self, body: dict[str, Any]) -> None:
+    def _send_or_skip(self, body: dict[str, object]) -> None:
         if self._feed is not None:
             self.deliver(self._feed.encode(body, self.named), 1)
 
@@ -184,9 +184,9 @@ class Subscription:
                 pass
 
 
-def input_event(event: InputEvent) -> dict[str, Any]:
+def input_event(event: InputEvent) -> dict[str, object]:
     """Keys as an event: `raw` is text where the bytes are UTF-8, else base64 as `raw_base64`."""
-    body: dict[str, Any] = {"event": "input", "seq": event.seq, "key": event.key, "viewer": event.viewer}
+    body: dict[str, object] = {"event": "input", "seq": event.seq, "key": event.key, "viewer": event.viewer}
     try:
         body["raw"] = event.raw.decode()
     except UnicodeDecodeError:

@@ -85,7 +85,7 @@ class CallDesk:
     async def serve(
         self,
         tool: Tool,
-        arguments: dict[str, Any],
+        arguments: dict[str, object],
         client: McpClient,
         request_id: object,
         meta: Mapping[str, Any],
@@ -216,7 +216,7 @@ def _settle(call: Call, timed_out: bool) -> ToolOutcome:
     return _finish(error.translate(problem, spec.family, spec.name))
 
 
-def _finish(answer: error.RpcFailure | dict[str, Any]) -> ToolOutcome:
+def _finish(answer: error.RpcFailure | dict[str, object]) -> ToolOutcome:
     if isinstance(answer, error.RpcFailure):
         raise answer
     return ToolOutcome(answer, is_error=True)

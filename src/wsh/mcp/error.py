@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 from wsh.wire import error as fault
 from wsh.wire import jsonrpc, tool
 from wsh.wire.error import InvalidRequest, NotFound, WshError
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.shortage import find_shortage
 from wsh.wire.tool import Family, FieldProblem, ToolFailure
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 class RpcFailure(Exception):
     """Leaves as a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
+    def __init__(self, code: int, message: str, data: JsonObject) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -56,9 +56,9 @@ def find_public_code(error: WshError) -> str:
     return tool.INTERNAL
 
 
-def to_payload(error: WshError) -> dict[str, Any]:
+def to_payload(error: WshError) -> dict[str, object]:
     """The JSON of an `isError` result: `message`, `code`, `reason`, `hint` and the facts."""
-    payload: dict[str, Any] = {"message": error.message, "code": find_public_code(error), "reason": error.code}
+    payload: JsonObject = {"message": error.message, "code": find_public_code(error), "reason": error.code}
     if error.hint:
         payload["hint"] = error.hint
     facts = dict(error.facts)
@@ -71,7 +71,7 @@ def _is_bad_request(error: WshError) -> bool:
     return error.blame == "caller"
 
 
-def translate(error: Exception, family: Family, where: str) -> RpcFailure | dict[str, Any]:
+def translate(error: Exception, family: Family, where: str) -> RpcFailure | JsonObject:
     """`error`, raised by a tool of `family`, as what goes out. `where` is for the log."""
     if isinstance(error, RpcFailure):
         return error
@@ -95,16 +95,16 @@ def translate(error: Exception, family: Family, where: str) -> RpcFailure | dict
     return _rpc(jsonrpc.INTERNAL_ERROR, payload) if family == "terminal" else payload
 
 
-def _rpc(code: int, payload: dict[str, Any]) -> RpcFailure:
+def _rpc(code: int, payload: JsonObject) -> RpcFailure:
     return RpcFailure(code, payload["message"], {k: v for k, v in payload.items() if k != "message"})
 
 
-def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, Any]:
+def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, object]:
     """Bad arguments as a payload: the first problem in words, all of them as data."""
     first = problems[0]
     subject = f"{first.path!r} " if first.path else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    payload: dict[str, Any] = {
+    payload: JsonObject = {
         "message": f"Invalid arguments for {name}: {subject}{first.message}{more}.",
         "code": tool.INVALID_REQUEST,
         "errors": [problem.to_wire() for problem in problems],
@@ -113,7 +113,7 @@ def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, 
     return payload | {"hint": hint} if hint else payload
 
 
-def refuse_arguments(name: str, family: Family, problems: Sequence[FieldProblem]) -> RpcFailure | dict[str, Any]:
+def refuse_arguments(name: str, family: Family, problems: Sequence[FieldProblem]) -> RpcFailure | JsonObject:
     payload = describe_problems(name, problems)
     return _rpc(jsonrpc.INVALID_PARAMS, payload) if family == "terminal" else payload
 

@@ -25,6 +25,7 @@ from wsh.mcp.error import RpcFailure, translate
 from wsh.mcp.registry import Registry
 from wsh.wire import jsonrpc, tool
 from wsh.wire.error import WshError
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.shortage import find_shortage
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ class WshServer(Server[Any]):
     def create_initialization_options(
         self,
         notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
+        experimental_capabilities: dict[str, JsonObject] | None = None,
+        extensions: dict[str, JsonObject] | None = None,
     ) -> InitializationOptions:
         options = notification_options or NotificationOptions(resources_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
@@ -58,7 +59,7 @@ class _ProgressNotification(BaseModel):
     params: _Fields
 
 
-async def send_progress(ctx: Context, fields: dict[str, Any]) -> None:
+async def send_progress(ctx: Context, fields: JsonObject) -> None:
     """On the request's own stream. The SDK's progress type would drop the fields that are ours."""
     notification: Any = _ProgressNotification(params=_Fields(**fields))
     await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
@@ -102,15 +103,15 @@ def make_version_stamp(registry: Registry) -> Any:
     return stamp
 
 
-def _stamped(registry: Registry, entry: dict[str, Any]) -> dict[str, Any]:
+def _stamped(registry: Registry, entry: JsonObject) -> dict[str, object]:
     known = registry.find_tool(entry["name"])
     return entry | known.versions if known is not None else entry
 
 
-_held: ContextVar[list[dict[str, Any]] | None] = ContextVar("wsh_held", default=None)
+_held: ContextVar[list[JsonObject] | None] = ContextVar("wsh_held", default=None)
 
 
-def hold_structured(value: dict[str, Any]) -> dict[str, Any]:
+def hold_structured(value: JsonObject) -> dict[str, object]:
     """What a handler puts into its result instead of `value`, which `put_structured` puts back.
 
     The SDK checks and copies a result's whole tree several times: for a styled screen that took longer than all the rest.
@@ -126,7 +127,7 @@ async def put_structured(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Middleware: the structured content of a call, put into what the SDK made of its result."""
     if ctx.method != "tools/call":
         return await call_next(ctx)
-    held: list[dict[str, Any]] = []
+    held: list[JsonObject] = []
     token = _held.set(held)
     try:
         result = await call_next(ctx)

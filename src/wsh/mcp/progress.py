@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from wsh.wire.tool import Stream
 
-Emit = Callable[[dict[str, Any]], Awaitable[None]]
+Emit = Callable[[dict[str, object]], Awaitable[None]]
 
 
 class Progress:
@@ -24,7 +23,7 @@ class Progress:
         self._interval_s = 1.04 / per_second
         self._next_s = 0.0
         self._count = 0
-        self._latest: dict[str, Any] | None = None
+        self._latest: dict[str, object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
@@ -44,7 +43,7 @@ class Progress:
             self._sending = asyncio.ensure_future(self._send(self._latest))
             self._latest = None
 
-    async def _send(self, fields: dict[str, Any]) -> None:
+    async def _send(self, fields: dict[str, object]) -> None:
         self._count += 1
         self._next_s = asyncio.get_running_loop().time() + self._interval_s
         try:

@@ -16,6 +16,7 @@ from typing import Any
 import pydantic_core
 
 from wsh.mcp.validate import Validator
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import FAMILIES, Family, ToolSpec
 from wsh.wire.version import describe_tooling
 
@@ -24,7 +25,7 @@ TOOLING_VERSION_META = "wsh/toolingVersion"
 FAMILY_META = "wsh/family"
 TIMEOUT_META = "wsh/defaultTimeoutMs"
 
-_FAILURE_PROPERTIES: dict[str, Any] = {
+_FAILURE_PROPERTIES: JsonObject = {
     "message": {"type": "string", "description": "On failure: what happened, for people."},
     "code": {"type": "string", "description": "On failure: the stable code."},
     "hint": {"type": "string", "description": "On failure: what to try next."},
@@ -39,11 +40,11 @@ class Tool:
     validator: Validator = field(repr=False)
 
     @cached_property
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> JsonObject:
         """As `tools/list` shows it, versions included."""
         spec = self.spec
         hints = spec.annotations
-        definition: dict[str, Any] = {
+        definition: JsonObject = {
             "name": spec.name,
             "title": spec.title,
             "description": spec.description,
@@ -68,11 +69,11 @@ class Tool:
         return definition
 
     @property
-    def versions(self) -> dict[str, Any]:
+    def versions(self) -> JsonObject:
         return {"schemaVersion": self.spec.schema_version, "toolingVersion": describe_tooling()}
 
 
-def with_failure(schema: Any) -> dict[str, Any]:
+def with_failure(schema: Any) -> JsonObject:
     """An output schema that a failure fits as well: clients check `structuredContent` of failures against it, too."""
     widened = dict(schema)
     required = widened.pop("required", [])

@@ -90,7 +90,7 @@ class Door:
     guests: dict[str, Guest] = field(default_factory=dict)
     """Connections under way, by owner. Modern HTTP has none: each of its requests stands alone."""
 
-    def list_guests(self) -> list[dict[str, Any]]:
+    def list_guests(self) -> list[dict[str, object]]:
         return [
             {
                 "session": None,
@@ -166,12 +166,12 @@ def build_server(door: Door) -> WshServer:
         tool = registry.find_tool(params.name, client.toolsets)
         if tool is None:
             raise error.unknown_tool(params.name, registry.find_near(params.name, client.toolsets))
-        meta: dict[str, Any] = dict(ctx.meta or {})
+        meta: dict[str, object] = dict(ctx.meta or {})
         raw = (ctx.params or {}).get("_meta")
         if isinstance(raw, dict):
             meta |= raw
 
-        async def emit(fields: dict[str, Any]) -> None:
+        async def emit(fields: dict[str, object]) -> None:
             await send_progress(ctx, fields)
 
         arguments = params.arguments or {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from wsh.mcp.error import RpcFailure
 from wsh.mcp.registry import to_json
@@ -53,7 +52,7 @@ class SessionSource:
             return to_json([describe_command(command) for command in session.list_commands()])
         return to_json(await self._read_command(session, view.removeprefix("commands/")))
 
-    async def _read_command(self, session: Session, id: str) -> dict[str, Any]:
+    async def _read_command(self, session: Session, id: str) -> dict[str, object]:
         if not id.isdecimal() or len(id) > 12:
             raise RpcFailure(
                 jsonrpc.INVALID_PARAMS,
@@ -99,6 +98,6 @@ class SessionSource:
         self._stops[session.sid] = session.listeners.add(hear)
 
 
-def describe_command(command: Command) -> dict[str, Any]:
+def describe_command(command: Command) -> dict[str, object]:
     fields = asdict(command)
     return {key: fields[key] for key in _SHOWN} | {"output_bytes": command.output_bytes}

@@ -40,7 +40,7 @@ class Validator:
                 break
         return sorted(problems[:MAX_PROBLEMS], key=lambda problem: (problem.path.count("."), problem.path))
 
-    def normalise(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def normalise(self, arguments: dict[str, object]) -> dict[str, object]:
         """Valid arguments with whole numbers as `int`: JSON Schema takes 24.0 for an integer, Python does not."""
         properties = self._schema.get("properties", {})
         for key, value in arguments.items():

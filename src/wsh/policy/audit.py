@@ -22,6 +22,7 @@ from typing import Any
 
 from wsh.policy.request import Request
 from wsh.policy.verdict import Verdict
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import ensure_private
 
 GENESIS = "0" * 64
@@ -75,7 +76,7 @@ class Audit:
     def _anchor(self) -> Path:
         return self.path.with_name(self.path.name + ".head")
 
-    def append(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    def append(self, entry: Mapping[str, Any]) -> JsonObject:
         """Write one entry; returns it with its sequence number, time and hashes. Raises OSError if it cannot."""
         with self._locked():
             fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -99,9 +100,9 @@ class Audit:
             finally:
                 os.close(fd)
 
-    def read(self, limit: int | None = None) -> list[dict[str, Any]]:
+    def read(self, limit: int | None = None) -> list[JsonObject]:
         """The newest `limit` entries (all, if None), oldest first; lines that are no entry are left out."""
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         for path in reversed(self._files()):
             entries = [record for _, record, _ in _lines(path) if record is not None]
             found = entries + found
@@ -109,7 +110,7 @@ class Audit:
                 return found[-limit:]
         return found
 
-    def read_tail(self, limit: int, max_bytes: int = _MAX_LINE_BYTES) -> list[dict[str, Any]]:
+    def read_tail(self, limit: int, max_bytes: int = _MAX_LINE_BYTES) -> list[JsonObject]:
         """The newest entries, oldest first: at most `limit`, of the last `max_bytes` of the newest file. Quick however long the log is."""
         try:
             with self.path.open("rb") as file:
@@ -118,7 +119,7 @@ class Audit:
                 lines = file.read(max_bytes).split(b"\n")
         except FileNotFoundError:
             return []
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         # The first piece may begin in the middle of a line, the last one is not finished.
         for raw in lines[1 if size > max_bytes else 0 : -1]:
             try:
@@ -238,8 +239,8 @@ class Audit:
             sequence, digest = anchor.sequence, anchor.hash
         return _Head(info.st_ino, info.st_size, sequence, digest, torn, anchor.first, anchor.before_first)
 
-    def _make(self, entry: Mapping[str, Any], head: _Head) -> tuple[bytes, dict[str, Any]]:
-        record: dict[str, Any] = {
+    def _make(self, entry: Mapping[str, Any], head: _Head) -> tuple[bytes, JsonObject]:
+        record: JsonObject = {
             "seq": head.sequence + 1,
             "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
             **{key: _trim(key, value) for key, value in entry.items() if key not in ("seq", "ts", "prev", "hash")},
@@ -282,7 +283,7 @@ def _hash(record: Mapping[str, Any]) -> str:
     ).hexdigest()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, bytes]]:
+def _lines(path: Path) -> Iterator[tuple[int, JsonObject | None, bytes]]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -297,7 +298,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, bytes]]:
             yield number, record if good else None, raw
 
 
-def _last_record(path: Path) -> dict[str, Any] | None:
+def _last_record(path: Path) -> JsonObject | None:
     """The last complete entry, found from the end of the file."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -348,9 +349,9 @@ def hide_argv_values(argv: Sequence[str]) -> list[str]:
 
 def describe_decision(
     request: Request, verdict: Verdict, *, trace_id: str | None, tool: str, policy_digest: str = "", **more: Any
-) -> dict[str, Any]:
+) -> JsonObject:
     """The entry of one decision. `more` adds facts such as an identity or an approval."""
-    entry: dict[str, Any] = {
+    entry: JsonObject = {
         "kind": "decision",
         "trace_id": trace_id,
         "tool": tool,
@@ -386,7 +387,7 @@ def describe_result(
     exit_code: int | None,
     duration_ms: int,
     **more: Any,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The entry of one end: how a command that was decided on ended."""
     entry = {
         "kind": "result",

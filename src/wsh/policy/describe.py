@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from wsh.policy.store import PolicyStore
 
 
-def describe_policy(store: PolicyStore) -> dict[str, Any]:
+def describe_policy(store: PolicyStore) -> dict[str, object]:
     """What is in force now, and the warning if the file cannot be used."""
     held = store.current()
     return {

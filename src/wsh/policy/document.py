@@ -58,7 +58,7 @@ def parse_policy(text: str, source: str = "policy.toml", now: float | None = Non
 
 class _Builder:
     def __init__(
-        self, document: dict[str, Any], lines: dict[Path, int], source: str, text: str, now: float | None
+        self, document: dict[str, object], lines: dict[Path, int], source: str, text: str, now: float | None
     ) -> None:
         self.document = document
         self.lines = lines
@@ -271,7 +271,7 @@ class _Builder:
 
     # examples
 
-    def _check_rule_examples(self, here: Path, table: dict[str, Any], rule: Rule) -> None:
+    def _check_rule_examples(self, here: Path, table: dict[str, object], rule: Rule) -> None:
         applies: Callable[[tuple[str, ...]], bool]
         if rule.effect is RuleEffect.ALLOW:
             applies = lambda argv: fits(rule, argv).matched  # noqa: E731

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Effect(StrEnum):
@@ -93,7 +92,7 @@ class Verdict:
     def allowed(self) -> bool:
         return self.effect is Effect.ALLOW
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, object]:
         return {
             "effect": self.effect.value,
             "risk": self.risk.value,

@@ -9,10 +9,11 @@ import os
 import struct
 import termios
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.process.ring import Ring
 from wsh.process.spec import ExitStatus
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.process.client import Keeper
@@ -28,7 +29,7 @@ class Child:
     `exited` is set once the leader is dead and everything it printed is in the ring; its `offset` says up to where.
     """
 
-    def __init__(self, keeper: Keeper, facts: dict[str, Any], rings: list[Ring], input_fd: int) -> None:
+    def __init__(self, keeper: Keeper, facts: JsonObject, rings: list[Ring], input_fd: int) -> None:
         self._keeper = keeper
         self.id: int = facts["id"]
         self.pid: int = facts["pid"]
@@ -37,7 +38,7 @@ class Child:
         self.rings = rings
         self.ring = rings[0]
         self.slot = self.ring.slot
-        self.meta: dict[str, Any] = json.loads(self.ring.read_meta() or b"{}")
+        self.meta: JsonObject = json.loads(self.ring.read_meta() or b"{}")
         self.exited: asyncio.Future[ExitStatus] = asyncio.get_running_loop().create_future()
         self.on_output: Callable[[], None] | None = None  # if set, called for news of this child instead of `on_dirty`
         self._input_fd = input_fd

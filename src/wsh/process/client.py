@@ -32,6 +32,7 @@ from wsh.wire.error import (
     TooLarge,
     WshError,
 )
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.name import check_size
 from wsh.wire.place import Places
 
@@ -70,7 +71,7 @@ class Keeper:
         self.displaced = False
         self._stopping = False
         self._gone = asyncio.Event()
-        self._spawning: set[asyncio.Future[dict[str, Any]]] = set()
+        self._spawning: set[asyncio.Future[JsonObject]] = set()
         self._ending: set[asyncio.Future[None]] = set()
         self._link: Link
         self._board: Board | None = None
@@ -139,7 +140,7 @@ class Keeper:
         except OSError:
             raise DescriptorsExhausted("server") from None
 
-    async def _undo_spawn(self, asked: asyncio.Future[dict[str, Any]]) -> None:
+    async def _undo_spawn(self, asked: asyncio.Future[JsonObject]) -> None:
         """Nobody wants the child any more that is being born."""
         try:
             child = self.children.get((await asked)["child"]["id"])
@@ -170,7 +171,7 @@ class Keeper:
         leaders = {known.pid for known in self.children.values()}
         return list_orphans(self.pid, leaders, self.mark_base + child.id)
 
-    async def update_meta(self, child: Child, meta: dict[str, Any]) -> None:
+    async def update_meta(self, child: Child, meta: JsonObject) -> None:
         """Replace what a successor of this server will find in `child.meta`."""
         await self._ask({"do": "meta", "child": child.id, "meta": _encode_meta(meta)})
         child.meta = meta
@@ -183,7 +184,7 @@ class Keeper:
             pass  # somebody was quicker
         self._remove(child)
 
-    async def ping(self) -> dict[str, Any]:
+    async def ping(self) -> JsonObject:
         answer = await self._ask({"do": "ping"})
         return answer
 
@@ -221,7 +222,7 @@ class Keeper:
 
     # hearing
 
-    def _event(self, message: dict[str, Any], fds: list[int]) -> None:
+    def _event(self, message: JsonObject, fds: list[int]) -> None:
         if "welcome" in message:
             self.pid = message["pid"]
             self.mark_base = message["mark_base"]
@@ -257,7 +258,7 @@ class Keeper:
         for fd in fds:
             os.close(fd)
 
-    def _adopt(self, facts: dict[str, Any], fds: list[int]) -> Child:
+    def _adopt(self, facts: JsonObject, fds: list[int]) -> Child:
         """A child of the keeper becomes ours; takes its descriptors from the front of `fds`."""
         assert self._board is not None
         rings = [Ring(self._board, slot, fds.pop(0)) for slot in facts["slots"]]
@@ -326,8 +327,8 @@ class Keeper:
     # requests
 
     async def _ask(
-        self, message: dict[str, Any], fds: list[int] | None = None, spec: SpawnSpec | None = None
-    ) -> dict[str, Any]:
+        self, message: JsonObject, fds: list[int] | None = None, spec: SpawnSpec | None = None
+    ) -> JsonObject:
         if self._closed:
             raise KeeperGone("the connection was closed here")
         answer = await self._link.ask(message, fds)
@@ -335,7 +336,7 @@ class Keeper:
             raise _failure(answer["error"], answer.get("facts", {}), spec)
         return answer
 
-    def _request_of(self, spec: SpawnSpec) -> dict[str, Any]:
+    def _request_of(self, spec: SpawnSpec) -> JsonObject:
         check_size(spec.rows, spec.cols)
         env = check_env(spec.env)
         if not spec.argv or any(not isinstance(word, str) or "\0" in word for word in spec.argv):
@@ -378,7 +379,7 @@ def _encode_meta(meta: object) -> str:
     return text
 
 
-def _failure(code: str, facts: dict[str, Any], spec: SpawnSpec | None) -> Exception:
+def _failure(code: str, facts: JsonObject, spec: SpawnSpec | None) -> Exception:
     if code == "spawn_failed" and spec is not None:
         number = int(facts.get("errno", 0))
         reason = os.strerror(number)
@@ -396,11 +397,11 @@ def _failure(code: str, facts: dict[str, Any], spec: SpawnSpec | None) -> Except
     return InvalidRequest(f"The keeper refused: {code.replace('_', ' ')}.", **facts)
 
 
-def _info(facts: dict[str, Any]) -> ProcessInfo:
+def _info(facts: JsonObject) -> ProcessInfo:
     return ProcessInfo(facts["pid"], tuple(facts["argv"]), facts["comm"])
 
 
-def _state_of(facts: dict[str, Any]) -> ProcessState:
+def _state_of(facts: JsonObject) -> ProcessState:
     foreground = facts.get("foreground")
     return ProcessState(
         running=facts["running"],

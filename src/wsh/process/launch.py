@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import prove
 from wsh.process.spec import KeeperOptions
 from wsh.wire.error import KeeperGone, KeeperIncompatible
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.lock import drop_lock, take_lock
 from wsh.wire.place import Places, ensure_private
 
@@ -96,7 +96,7 @@ def _greet(sock: socket.socket, places: Places) -> None:
     sock.sendall(frame.encode({"protocol": layout.PROTOCOL, "proof": proof, "pid": os.getpid()}))
 
 
-def _read_frame(sock: socket.socket) -> dict[str, Any]:
+def _read_frame(sock: socket.socket) -> JsonObject:
     """One frame and not a byte more."""
 
     def exactly(count: int) -> bytes:

@@ -6,10 +6,10 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
 
 from wsh.process.keeper import frame
 from wsh.wire.error import KeeperGone
+from wsh.wire.jsonobject import JsonObject
 
 
 class Link:
@@ -18,7 +18,7 @@ class Link:
     def __init__(
         self,
         sock: socket.socket,
-        on_event: Callable[[dict[str, Any], list[int]], None],
+        on_event: Callable[[JsonObject, list[int]], None],
         on_lost: Callable[[str], None],
     ) -> None:
         self._sock = sock
@@ -27,21 +27,21 @@ class Link:
         self._on_event = on_event
         self._on_lost = on_lost
         self._decoder = frame.Decoder()
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._queue: list[tuple[memoryview, list[int]]] = []
         self._number = 0
         self._writing = False
         self.problem: str | None = None
         self._loop.add_reader(sock.fileno(), self._read)
 
-    async def ask(self, message: dict[str, Any], fds: list[int] | None = None) -> dict[str, Any]:
+    async def ask(self, message: JsonObject, fds: list[int] | None = None) -> JsonObject:
         """Send a request and wait for its answer. Raises KeeperGone.
 
         An answer that brings a child goes through `on_event` as it arrives, so that events after it find the child.
         """
         self._number += 1
         number = self._number
-        future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        future: asyncio.Future[JsonObject] = self._loop.create_future()
         self._waiting[number] = future
         try:
             self.tell({**message, "id": number}, fds)
@@ -49,7 +49,7 @@ class Link:
         finally:
             self._waiting.pop(number, None)
 
-    def tell(self, message: dict[str, Any], fds: list[int] | None = None) -> None:
+    def tell(self, message: JsonObject, fds: list[int] | None = None) -> None:
         """Send without waiting. The caller keeps its descriptors; duplicates travel."""
         if self.problem is not None:
             raise KeeperGone(self.problem)
@@ -105,7 +105,7 @@ class Link:
         except frame.FrameError as problem:
             self.close(str(problem))
 
-    def _dispatch(self, message: dict[str, Any], fds: list[int]) -> None:
+    def _dispatch(self, message: JsonObject, fds: list[int]) -> None:
         future = self._waiting.pop(message["re"], None) if "re" in message else None
         if "re" not in message or "child" in message:
             self._on_event(message, fds)

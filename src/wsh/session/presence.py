@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wsh.session.session import Session
 from wsh.wire.caller import Caller
@@ -31,7 +31,7 @@ class Present:
             return "page"
         return "attach" if self.manner == "view" and self.caller.proof == "unix" else self.manner
 
-    def to_wire(self, session: str | None) -> dict[str, Any]:
+    def to_wire(self, session: str | None) -> dict[str, object]:
         return {
             "session": session,
             "role": self.caller.role,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from wsh.terminal.native import ffi
+from wsh.terminal.native import Native, ffi
 
 
 class SharedBuffer:
@@ -15,8 +13,8 @@ class SharedBuffer:
 
     __slots__ = ("length", "pointer")
 
-    def __init__(self, memory: Any) -> None:
-        self.pointer: Any = ffi.from_buffer("uint8_t[]", memory)
+    def __init__(self, memory: Native) -> None:
+        self.pointer: Native = ffi.from_buffer("uint8_t[]", memory)
         self.length = len(self.pointer)
 
     def close(self) -> None:
@@ -26,5 +24,5 @@ class SharedBuffer:
             self.length = 0
 
 
-def buffer_of(memory: Any) -> SharedBuffer:
+def buffer_of(memory: Native) -> SharedBuffer:
     return SharedBuffer(memory)

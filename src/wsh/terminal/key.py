@@ -8,9 +8,9 @@ legacy, modified and kitty forms, and passes anything else on as text.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wsh.terminal.native import NULL, check, ffi, lib
+from wsh.terminal.native import NULL, Native, check, ffi, lib
 from wsh.wire.error import InvalidKey
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ _PHYSICAL = {
     **{chr(code): chr(code).upper() for code in range(ord("a"), ord("z") + 1)},
 }
 
-_encoder: Any = ffi.new("GhosttyKeyEncoder*")
-_event: Any = ffi.new("GhosttyKeyEvent*")
+_encoder: Native = ffi.new("GhosttyKeyEncoder*")
+_event: Native = ffi.new("GhosttyKeyEvent*")
 check(lib.ghostty_key_encoder_new(NULL, _encoder), "key_encoder_new")
 check(lib.ghostty_key_event_new(NULL, _event), "key_event_new")
 _buffer = ffi.new("char[]", 256)
@@ -237,13 +237,13 @@ def _legacy(modifiers: int, key: str, text: str) -> bytes:
     return (b"\x1b" if modifiers & ALT else b"") + raw
 
 
-def _encode(encoder: Any, event: Any, action: int) -> bytes:
+def _encode(encoder: Native, event: Native, action: int) -> bytes:
     lib.ghostty_key_event_set_action(event, action)
     check(lib.ghostty_key_encoder_encode(encoder, event, _buffer, len(_buffer), _length), "key_encode")
     return bytes(ffi.buffer(_buffer, _length[0]))
 
 
-_plain: list[Any] = []
+_plain: list[Native] = []
 
 
 def _configure(terminal: Terminal | None) -> None:

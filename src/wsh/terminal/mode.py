@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from wsh.terminal import native
-from wsh.terminal.native import lib
+from wsh.terminal.native import Native, lib
 from wsh.terminal.screen import Modes, MouseMode
 
 _MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
@@ -28,7 +28,7 @@ _SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
 )
 
 
-def read_modes(handle: Any) -> Modes:
+def read_modes(handle: Native) -> Modes:
     def is_set(number: int) -> bool:
         return native.get_mode(handle, number)
 

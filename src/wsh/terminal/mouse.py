@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wsh.terminal import native
 from wsh.terminal.key import ALT, CTRL, SHIFT
-from wsh.terminal.native import NULL, check, ffi, lib
+from wsh.terminal.native import NULL, Native, check, ffi, lib
 
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal
@@ -29,13 +29,13 @@ _BUTTONS = {
     "wheel_right": lib.GHOSTTY_MOUSE_BUTTON_SEVEN,
 }
 
-_encoder: Any = ffi.new("GhosttyMouseEncoder*")
-_event: Any = ffi.new("GhosttyMouseEvent*")
+_encoder: Native = ffi.new("GhosttyMouseEncoder*")
+_event: Native = ffi.new("GhosttyMouseEvent*")
 check(lib.ghostty_mouse_encoder_new(NULL, _encoder), "mouse_encoder_new")
 check(lib.ghostty_mouse_event_new(NULL, _event), "mouse_event_new")
-_size: Any = native.new_sized("GhosttyMouseEncoderSize")
-_position: Any = ffi.new("GhosttyMousePosition*")
-_held: Any = ffi.new("bool*")
+_size: Native = native.new_sized("GhosttyMouseEncoderSize")
+_position: Native = ffi.new("GhosttyMousePosition*")
+_held: Native = ffi.new("bool*")
 _buffer = ffi.new("char[]", 128)
 _length = ffi.new("size_t*")
 

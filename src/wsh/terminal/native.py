@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from wsh.terminal.abi import ffi as _ffi
 from wsh.wire.error import WshError
@@ -30,13 +30,16 @@ def _find_library() -> str:
     raise OSError("libghostty-vt is not installed; reinstall the package pyghostty")
 
 
-ffi: Final[Any] = _ffi
-_lib: Final[Any] = _ffi.dlopen(_find_library())
-lib: Final[Any] = _lib
-NULL: Final[Any] = _ffi.NULL
+Native: TypeAlias = Any
+"""A handle, pointer or value of the engine, which has no types."""
+
+ffi: Final[Native] = _ffi
+_lib: Final[Native] = _ffi.dlopen(_find_library())
+lib: Final[Native] = _lib
+NULL: Final[Native] = _ffi.NULL
 
 
-def _union_fn(name: str, signature: str) -> Any:
+def _union_fn(name: str, signature: str) -> Native:
     """A function that takes a union by value, seen as one that takes the struct of the same layout."""
     return _ffi.cast(signature, _ffi.addressof(_lib, name))
 
@@ -56,13 +59,13 @@ def check(result: int, call: str) -> None:
 
 
 # cffi cannot pass unions by value; our layout-identical twin struct can be.
-grid_ref_at: Final[Any] = _union_fn(
+grid_ref_at: Final[Native] = _union_fn(
     "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
 )
-track_at: Final[Any] = _union_fn(
+track_at: Final[Native] = _union_fn(
     "ghostty_terminal_grid_ref_track", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyTrackedGridRef*)"
 )
-move_tracked: Final[Any] = _union_fn(
+move_tracked: Final[Native] = _union_fn(
     "ghostty_tracked_grid_ref_set", "GhosttyResult(*)(GhosttyTrackedGridRef, GhosttyTerminal, GhosttyPointS)"
 )
 
@@ -73,14 +76,14 @@ VT: Final[int] = _lib.GHOSTTY_FORMATTER_FORMAT_VT
 HTML: Final[int] = _lib.GHOSTTY_FORMATTER_FORMAT_HTML
 
 
-def new_sized(ctype: str) -> Any:
+def new_sized(ctype: str) -> Native:
     """A struct of the library's convention: every `size` field, also of nested structs, set."""
     pointer = ffi.new(ctype + "*")
     _set_sizes(pointer)
     return pointer
 
 
-def _set_sizes(pointer: Any) -> None:
+def _set_sizes(pointer: Native) -> None:
     kind = ffi.typeof(pointer).item
     for name, field in kind.fields:
         if name == "size":
@@ -90,98 +93,98 @@ def _set_sizes(pointer: Any) -> None:
 
 
 # Scratch space, shared because all calls come from one thread and none calls back into Python while it uses it.
-_point: Final[Any] = ffi.new("GhosttyPointS*")
-_ref: Final[Any] = new_sized("GhosttyGridRef")
-_selection: Final[Any] = new_sized("GhosttySelection")
-_selection_start: Final[Any] = ffi.addressof(_selection, "start")
-_selection_end: Final[Any] = ffi.addressof(_selection, "end")
-_options: Final[Any] = new_sized("GhosttyFormatterTerminalOptions")
+_point: Final[Native] = ffi.new("GhosttyPointS*")
+_ref: Final[Native] = new_sized("GhosttyGridRef")
+_selection: Final[Native] = new_sized("GhosttySelection")
+_selection_start: Final[Native] = ffi.addressof(_selection, "start")
+_selection_end: Final[Native] = ffi.addressof(_selection, "end")
+_options: Final[Native] = new_sized("GhosttyFormatterTerminalOptions")
 _options.trim = True
 _options.selection = _selection
-_extra: Final[Any] = _options.extra
-_formatter: Final[Any] = ffi.new("GhosttyFormatter*")
-_written: Final[Any] = ffi.new("size_t*")
-_size: Final[Any] = ffi.new("size_t*")
-_bool: Final[Any] = ffi.new("bool*")
-_u64: Final[Any] = ffi.new("uint64_t*")
-_int: Final[Any] = ffi.new("int*")
-_u16: Final[Any] = ffi.new("uint16_t*")
-_string: Final[Any] = ffi.new("GhosttyString*")
-_mode: Final[Any] = ffi.new("GhosttyTerminalModeConfig*")
-_cell: Final[Any] = ffi.new("GhosttyCell*")
-_row: Final[Any] = ffi.new("GhosttyRow*")
-_rgb: Final[Any] = ffi.new("GhosttyColorRgb*")
-_page: list[Any] = [ffi.new("uint8_t[]", 64 * 1024)]
+_extra: Final[Native] = _options.extra
+_formatter: Final[Native] = ffi.new("GhosttyFormatter*")
+_written: Final[Native] = ffi.new("size_t*")
+_size: Final[Native] = ffi.new("size_t*")
+_bool: Final[Native] = ffi.new("bool*")
+_u64: Final[Native] = ffi.new("uint64_t*")
+_int: Final[Native] = ffi.new("int*")
+_u16: Final[Native] = ffi.new("uint16_t*")
+_string: Final[Native] = ffi.new("GhosttyString*")
+_mode: Final[Native] = ffi.new("GhosttyTerminalModeConfig*")
+_cell: Final[Native] = ffi.new("GhosttyCell*")
+_row: Final[Native] = ffi.new("GhosttyRow*")
+_rgb: Final[Native] = ffi.new("GhosttyColorRgb*")
+_page: list[Native] = [ffi.new("uint8_t[]", 64 * 1024)]
 
 
-def point(tag: int, x: int, y: int) -> Any:
+def point(tag: int, x: int, y: int) -> Native:
     _point.tag = tag
     _point.value.x = x
     _point.value.y = y
     return _point[0]
 
 
-def get_size(terminal: Any, key: int) -> int:
+def get_size(terminal: Native, key: int) -> int:
     check(lib.ghostty_terminal_get(terminal, key, _size), "terminal_get")
     return int(_size[0])
 
 
-def get_bool(terminal: Any, key: int) -> bool:
+def get_bool(terminal: Native, key: int) -> bool:
     check(lib.ghostty_terminal_get(terminal, key, _bool), "terminal_get")
     return bool(_bool[0])
 
 
-def get_u16(terminal: Any, key: int) -> int:
+def get_u16(terminal: Native, key: int) -> int:
     check(lib.ghostty_terminal_get(terminal, key, _u16), "terminal_get")
     return int(_u16[0])
 
 
-def get_u8(terminal: Any, key: int) -> int:
+def get_u8(terminal: Native, key: int) -> int:
     _int[0] = 0
     check(lib.ghostty_terminal_get(terminal, key, _int), "terminal_get")
     return int(_int[0]) & 0xFF
 
 
-def get_string(terminal: Any, key: int) -> bytes:
+def get_string(terminal: Native, key: int) -> bytes:
     if lib.ghostty_terminal_get(terminal, key, _string) or not _string.len:
         return b""
     return bytes(ffi.buffer(_string.ptr, _string.len))
 
 
-def get_mode(terminal: Any, number: int, ansi: bool = False) -> bool:
+def get_mode(terminal: Native, number: int, ansi: bool = False) -> bool:
     _mode.mode = (number & 0x7FFF) | (ansi << 15)
     if lib.ghostty_terminal_get(terminal, lib.GHOSTTY_TERMINAL_DATA_MODE, _mode):
         return False
     return bool(_mode.value)
 
 
-def set_size(terminal: Any, option: int, value: int) -> None:
+def set_size(terminal: Native, option: int, value: int) -> None:
     _size[0] = value
     check(lib.ghostty_terminal_set(terminal, option, _size), "terminal_set")
 
 
-def set_bool(terminal: Any, option: int, value: bool) -> None:
+def set_bool(terminal: Native, option: int, value: bool) -> None:
     _bool[0] = value
     check(lib.ghostty_terminal_set(terminal, option, _bool), "terminal_set")
 
 
-def set_pointer(terminal: Any, option: int, value: Any) -> None:
+def set_pointer(terminal: Native, option: int, value: Native) -> None:
     check(lib.ghostty_terminal_set(terminal, option, value), "terminal_set")
 
 
-def set_text(terminal: Any, option: int, value: bytes) -> None:
+def set_text(terminal: Native, option: int, value: bytes) -> None:
     buffer = ffi.from_buffer(value)
     _string.ptr = ffi.cast("const uint8_t*", buffer)
     _string.len = len(value)
     check(lib.ghostty_terminal_set(terminal, option, _string), "terminal_set")
 
 
-def format_rows(terminal: Any, tag: int, first: int, last: int, cols: int, emit: int) -> bytes:
+def format_rows(terminal: Native, tag: int, first: int, last: int, cols: int, emit: int) -> bytes:
     """Rows `first` to `last` as the library prints them. Blank rows at the end leave no trace."""
     return _format(terminal, tag, 0, first, cols - 1, last, emit)
 
 
-def format_logical(terminal: Any, tag: int, first: int, last: int, cols: int) -> bytes:
+def format_logical(terminal: Native, tag: int, first: int, last: int, cols: int) -> bytes:
     """The same as text, with rows that wrap joined to the line they belong to."""
     _options.unwrap = True
     try:
@@ -190,12 +193,12 @@ def format_logical(terminal: Any, tag: int, first: int, last: int, cols: int) ->
         _options.unwrap = False
 
 
-def format_cells(terminal: Any, tag: int, y: int, first: int, last: int) -> bytes:
+def format_cells(terminal: Native, tag: int, y: int, first: int, last: int) -> bytes:
     """The cells `first` to `last` of one row as VT bytes."""
     return _format(terminal, tag, first, y, last, y, VT)
 
 
-def format_with(terminal: Any, extras: tuple[str, ...], screen_extras: tuple[str, ...]) -> tuple[bytes, bytes]:
+def format_with(terminal: Native, extras: tuple[str, ...], screen_extras: tuple[str, ...]) -> tuple[bytes, bytes]:
     """State of the terminal as VT bytes, around the first cell of the screen; and that cell by itself."""
     cell = _format(terminal, ACTIVE, 0, 0, 0, 0, VT)
     for name in extras:
@@ -211,7 +214,7 @@ def format_with(terminal: Any, extras: tuple[str, ...], screen_extras: tuple[str
             setattr(_extra.screen, name, False)
 
 
-def _format(terminal: Any, tag: int, x0: int, y0: int, x1: int, y1: int, emit: int) -> bytes:
+def _format(terminal: Native, tag: int, x0: int, y0: int, x1: int, y1: int, emit: int) -> bytes:
     check(grid_ref_at(terminal, point(tag, x0, y0), _selection_start), "grid_ref")
     check(grid_ref_at(terminal, point(tag, x1, y1), _selection_end), "grid_ref")
     _options.emit = emit
@@ -229,7 +232,7 @@ def _format(terminal: Any, tag: int, x0: int, y0: int, x1: int, y1: int, emit: i
         lib.ghostty_formatter_free(_formatter[0])
 
 
-def row_flags(terminal: Any, tag: int, y: int) -> tuple[bool, bool]:
+def row_flags(terminal: Native, tag: int, y: int) -> tuple[bool, bool]:
     """Whether a row may hold hyperlinks, and whether it is continued on the next one."""
     check(grid_ref_at(terminal, point(tag, 0, y), _ref), "grid_ref")
     check(lib.ghostty_grid_ref_row(_ref, _row), "grid_ref_row")
@@ -240,7 +243,7 @@ def row_flags(terminal: Any, tag: int, y: int) -> tuple[bool, bool]:
     return linked, bool(_bool[0])
 
 
-def wraps_after(terminal: Any, tag: int, y: int, cols: int) -> str:
+def wraps_after(terminal: Native, tag: int, y: int, cols: int) -> str:
     """Why the next row follows by itself when both are printed: the last cell is `text`, or was too `narrow` for some."""
     has_text, width = _cell_kind(terminal, tag, cols - 1, y)
     if has_text or width == lib.GHOSTTY_CELL_WIDE_SPACER_TAIL:
@@ -250,7 +253,7 @@ def wraps_after(terminal: Any, tag: int, y: int, cols: int) -> str:
     return ""
 
 
-def _cell_kind(terminal: Any, tag: int, x: int, y: int) -> tuple[bool, int]:
+def _cell_kind(terminal: Native, tag: int, x: int, y: int) -> tuple[bool, int]:
     check(grid_ref_at(terminal, point(tag, x, y), _ref), "grid_ref")
     check(lib.ghostty_grid_ref_cell(_ref, _cell), "grid_ref_cell")
     lib.ghostty_cell_get(_cell[0], lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
@@ -258,7 +261,7 @@ def _cell_kind(terminal: Any, tag: int, x: int, y: int) -> tuple[bool, int]:
     return bool(_bool[0]), int(_int[0])
 
 
-def link_at(terminal: Any, x: int, y: int) -> bytes:
+def link_at(terminal: Native, x: int, y: int) -> bytes:
     """The address of the hyperlink in a visible cell, or nothing."""
     check(grid_ref_at(terminal, point(ACTIVE, x, y), _ref), "grid_ref")
     buffer = _page[0]
@@ -267,14 +270,14 @@ def link_at(terminal: Any, x: int, y: int) -> bytes:
     return bytes(ffi.buffer(buffer, _written[0]))
 
 
-def is_blank(terminal: Any, tag: int, x: int, y: int) -> bool:
+def is_blank(terminal: Native, tag: int, x: int, y: int) -> bool:
     """Whether a cell was never written, or was erased without a colour."""
     check(grid_ref_at(terminal, point(tag, x, y), _ref), "grid_ref")
     check(lib.ghostty_grid_ref_cell(_ref, _cell), "grid_ref_cell")
     return bool(_cell[0] == 0)
 
 
-def row_cells(terminal: Any, tag: int, y: int, cols: int) -> list[int]:
+def row_cells(terminal: Native, tag: int, y: int, cols: int) -> list[int]:
     """The raw cells of one row, one call a cell: only for rows that the formatter took for blank."""
     check(grid_ref_at(terminal, point(tag, 0, y), _ref), "grid_ref")
     read, reference, out = lib.ghostty_grid_ref_cell, _ref, _cell
@@ -286,17 +289,17 @@ def row_cells(terminal: Any, tag: int, y: int, cols: int) -> list[int]:
     return cells
 
 
-_row_keys: Final[Any] = ffi.new(
+_row_keys: Final[Native] = ffi.new(
     "GhosttyRenderStateRowData[]",
     [lib.GHOSTTY_RENDER_STATE_ROW_DATA_RAW, lib.GHOSTTY_RENDER_STATE_ROW_DATA_CELLS_RAW],
 )
-_row_view: Final[Any] = ffi.new("GhosttyCellsView*")
-_row_values: Final[Any] = ffi.new("void*[]", [_row, _row_view])
-_render: Final[Any] = ffi.new("GhosttyRenderState*")
-_rows: Final[Any] = ffi.new("GhosttyRenderStateRowIterator*")
+_row_view: Final[Native] = ffi.new("GhosttyCellsView*")
+_row_values: Final[Native] = ffi.new("void*[]", [_row, _row_view])
+_render: Final[Native] = ffi.new("GhosttyRenderState*")
+_rows: Final[Native] = ffi.new("GhosttyRenderStateRowIterator*")
 
 
-def scan_active(terminal: Any) -> list[tuple[bool, bytes]]:
+def scan_active(terminal: Native) -> list[tuple[bool, bytes]]:
     """For each visible row: whether it may hold hyperlinks, and its raw cells (8 bytes each)."""
     check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
     try:
@@ -326,7 +329,7 @@ def scan_active(terminal: Any) -> list[tuple[bool, bytes]]:
         lib.ghostty_render_state_free(_render[0])
 
 
-def cursor_shape(terminal: Any) -> int:
+def cursor_shape(terminal: Native) -> int:
     """The look of the cursor, by the library's numbers: bar, block, underline, hollow block."""
     check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
     try:
@@ -352,7 +355,7 @@ def cell_background(cell: int) -> str:
     return ""
 
 
-def take_allocated(call: Callable[[Any, Any], int], name: str) -> bytes:
+def take_allocated(call: Callable[[Native, Native], int], name: str) -> bytes:
     """What a function of the `…_alloc` kind made, copied out and freed."""
     out = ffi.new("uint8_t**")
     check(call(out, _written), name)

@@ -8,10 +8,8 @@ leaves the reset (and input made to defeat this) as the only causes, and both be
 
 from __future__ import annotations
 
-from typing import Any
-
 from wsh.terminal import native
-from wsh.terminal.native import NULL, check, ffi, lib
+from wsh.terminal.native import NULL, Native, check, ffi, lib
 
 _coordinate = ffi.new("GhosttyPointCoordinate*")
 _screen = ffi.new("GhosttyTerminalScreen*")
@@ -49,7 +47,7 @@ class LineNumbers:
         "short",
     )
 
-    def __init__(self, terminal: Any, kept: int, *, base: int = 0, epoch: int = 0, floor: int = 0) -> None:
+    def __init__(self, terminal: Native, kept: int, *, base: int = 0, epoch: int = 0, floor: int = 0) -> None:
         self._pin = NULL
         self._terminal = terminal
         self.kept = kept
@@ -77,7 +75,7 @@ class LineNumbers:
 
     @classmethod
     def resumed(
-        cls, terminal: Any, kept: int, *, base: int, floor: int, epoch: int, history: int, above: int, reflowed: bool
+        cls, terminal: Native, kept: int, *, base: int, floor: int, epoch: int, history: int, above: int, reflowed: bool
     ) -> LineNumbers:
         """The numbering of a restored terminal, from what `above` and the attributes said when it was stored."""
         numbers = cls(terminal, kept, base=base, epoch=epoch, floor=floor)
@@ -120,7 +118,7 @@ class LineNumbers:
         """Number of the oldest line that is kept."""
         return max(self.base - min(self.history, self.kept), self.floor)
 
-    def close(self, free: Any = lib.ghostty_tracked_grid_ref_free, null: Any = NULL) -> None:
+    def close(self, free: Native = lib.ghostty_tracked_grid_ref_free, null: Native = NULL) -> None:
         # what it needs is bound early: at the end of the interpreter the module is empty before its objects are gone
         if self._pin != null:
             free(self._pin)

@@ -8,19 +8,19 @@ cells. Both are rare; looking for them costs less than a hundredth of parsing.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import Final
 
-from wsh.terminal.native import NULL, ffi
+from wsh.terminal.native import NULL, Native, ffi
 
-_find: Final[Any] = ffi.cast(
+_find: Final[Native] = ffi.cast(
     "void*(*)(void*, size_t, void*, size_t)", ctypes.cast(ctypes.CDLL(None).memmem, ctypes.c_void_p).value
 )
-_MARGINS: Final[Any] = ffi.from_buffer(b"[?69")
-_LINK: Final[Any] = ffi.from_buffer(b"]8;")
+_MARGINS: Final[Native] = ffi.from_buffer(b"[?69")
+_LINK: Final[Native] = ffi.from_buffer(b"]8;")
 _MANY_CELLS: Final[int] = 32 * 1024
 
 
-def is_risky(pointer: Any, length: int, cells: int) -> bool:
+def is_risky(pointer: Native, length: int, cells: int) -> bool:
     """Whether these bytes may begin what a terminal of so many cells is known to die of."""
     if _find(pointer, length, _MARGINS, 4) != NULL:
         return True

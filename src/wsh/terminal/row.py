@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from wsh.terminal import native
+from wsh.terminal.native import Native
 
 _HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
 _ENTITY = re.compile(r"&(?:#(\d+)|(\w+));")
@@ -23,7 +23,7 @@ _GAP = b"\0" * 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def read_active_rows(terminal: Any, rows: int, cols: int) -> list[bytes]:
+def read_active_rows(terminal: Native, rows: int, cols: int) -> list[bytes]:
     """The visible rows with style and links."""
     found = _split(native.format_rows(terminal, native.ACTIVE, 0, rows - 1, cols, native.VT), rows)
     for y, (linked, cells) in enumerate(native.scan_active(terminal)):
@@ -39,12 +39,12 @@ def read_active_rows(terminal: Any, rows: int, cols: int) -> list[bytes]:
     return found
 
 
-def read_screen_rows(terminal: Any, first: int, last: int, cols: int) -> list[bytes]:
+def read_screen_rows(terminal: Native, first: int, last: int, cols: int) -> list[bytes]:
     """Rows counted from the oldest that is kept, with style and links."""
     return read_wrapped_rows(terminal, first, last, cols)[0]
 
 
-def read_wrapped_rows(terminal: Any, first: int, last: int, cols: int) -> tuple[list[bytes], list[bool]]:
+def read_wrapped_rows(terminal: Native, first: int, last: int, cols: int) -> tuple[list[bytes], list[bool]]:
     """The same, and for each row whether it goes on in the next."""
     wraps = [False] * (last - first + 1)
     found = _split(native.format_rows(terminal, native.SCREEN, first, last, cols, native.VT), last - first + 1)
@@ -64,7 +64,7 @@ def read_wrapped_rows(terminal: Any, first: int, last: int, cols: int) -> tuple[
     return found, wraps
 
 
-def _bleeds(terminal: Any, y: int, row: bytes) -> bool:
+def _bleeds(terminal: Native, y: int, row: bytes) -> bool:
     """Whether a styled run ends in cells that nobody wrote. Only plain ASCII can be counted without looking."""
     if not row.isascii():
         return True
@@ -78,7 +78,7 @@ def _bleeds(terminal: Any, y: int, row: bytes) -> bool:
     return False
 
 
-def _in_segments(terminal: Any, tag: int, y: int, cells: list[int]) -> bytes:
+def _in_segments(terminal: Native, tag: int, y: int, cells: list[int]) -> bytes:
     """A row put together from its written parts, with plain blanks between them."""
     parts: list[bytes] = []
     end = len(cells)
@@ -98,7 +98,7 @@ def _in_segments(terminal: Any, tag: int, y: int, cells: list[int]) -> bytes:
     return b"".join(parts)
 
 
-def read_plain_rows(terminal: Any, tag: int, first: int, last: int, cols: int) -> list[str]:
+def read_plain_rows(terminal: Native, tag: int, first: int, last: int, cols: int) -> list[str]:
     """Rows as right-trimmed text."""
     text = native.format_rows(terminal, tag, first, last, cols, native.PLAIN).decode("utf-8", "replace")
     rows = [row.rstrip(" ") for row in text.split("\n")] if text else []
@@ -131,7 +131,7 @@ def _background_row(cells: list[int]) -> bytes:
     return "".join(parts).encode() if len(parts) > 1 else b""
 
 
-def _with_links(terminal: Any, tag: int, y: int, cols: int, row: bytes) -> bytes:
+def _with_links(terminal: Native, tag: int, y: int, cols: int, row: bytes) -> bytes:
     html = native.format_rows(terminal, tag, y, y, cols, native.HTML).decode("utf-8", "replace")
     marks = find_links(html)
     if not marks:

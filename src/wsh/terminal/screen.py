@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-Span: TypeAlias = dict[str, Any]
+from wsh.wire.jsonobject import JsonObject
+
+Span: TypeAlias = JsonObject
 """`{text, fg?, bg?, bold?, faint?, italic?, underline?, strikethrough?, blink?, inverse?, link?}`."""
 StyledLine: TypeAlias = list[Span]
 Line: TypeAlias = str | StyledLine
@@ -21,7 +23,7 @@ class Cursor:
     col: int
     visible: bool
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         return {"row": self.row, "col": self.col, "visible": self.visible}
 
 
@@ -39,7 +41,7 @@ class Screen:
     """Absolute number after the last line that holds something (blank rows below the cursor left out)."""
     version: int
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         return {
             "epoch": self.epoch,
             "first_line_index": self.first_line_index,
@@ -67,7 +69,7 @@ class ScrollbackPage:
     """Absolute number of the first line returned."""
     epoch: int
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         return {
             "epoch": self.epoch,
             "lines": self.lines,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import Any, Literal
+from typing import Literal
 
 from wsh.terminal import native
 from wsh.terminal.event import Bell, ClipboardWrite, CwdChanged, Notification, Progress, TerminalEvent, TitleChanged
 from wsh.terminal.limit import TerminalLimits
-from wsh.terminal.native import ffi, lib
+from wsh.terminal.native import Native, ffi, lib
 from wsh.terminal.pwd import path_of
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -37,11 +37,11 @@ def clean(raw: bytes, limit: int = MAX_TITLE) -> str:
     return _CONTROL.sub("", raw.decode("utf-8", "replace"))[:limit]
 
 
-def title_of(terminal: Any) -> str:
+def title_of(terminal: Native) -> str:
     return clean(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_TITLE))
 
 
-def cwd_of(terminal: Any) -> str | None:
+def cwd_of(terminal: Native) -> str | None:
     return path_of(native.get_string(terminal, lib.GHOSTTY_TERMINAL_DATA_PWD))
 
 
@@ -78,7 +78,7 @@ class Sink:
         self.cell_width = 8
         self.cell_height = 16
 
-    def attach(self, terminal: Any) -> Any:
+    def attach(self, terminal: Native) -> Native:
         """Receive what the terminal says for as long as the result is alive."""
         handle = ffi.new_handle(self)
         native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_USERDATA, handle)
@@ -96,7 +96,7 @@ class Sink:
         if not self.events or self.events[-1] is not mark:
             self.add(mark)
 
-    def take(self, terminal: Any) -> list[TerminalEvent]:
+    def take(self, terminal: Native) -> list[TerminalEvent]:
         taken: list[TerminalEvent] = []
         known: set[TerminalEvent] = set()
         for event in self.events:
@@ -113,14 +113,14 @@ class Sink:
             native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_BELL, _bell)
         return taken
 
-    def _now(self, mark: TerminalEvent, terminal: Any) -> TerminalEvent:
+    def _now(self, mark: TerminalEvent, terminal: Native) -> TerminalEvent:
         if mark is _TITLE:
             return TitleChanged(title_of(terminal))
         if mark is _CWD:
             return CwdChanged(cwd_of(terminal))
         return Bell(self.bells)
 
-    def stop_listening(self, terminal: Any) -> None:
+    def stop_listening(self, terminal: Native) -> None:
         """No bell is heard until the events are taken: a program that rings by the million costs time."""
         self.deaf = True
         native.set_pointer(terminal, lib.GHOSTTY_TERMINAL_OPT_BELL, ffi.NULL)
@@ -130,12 +130,12 @@ def _failed(kind: object, problem: object, trace: object) -> None:
     """An exception in a callback has nowhere to go; the callback's default answer stands."""
 
 
-def _text(string: Any) -> bytes:
+def _text(string: Native) -> bytes:
     return bytes(ffi.buffer(string.ptr, string.len)) if string.len else b""
 
 
 @ffi.callback("GhosttyTerminalWritePtyFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _write_pty(terminal: Any, userdata: Any, data: Any, length: int) -> None:
+def _write_pty(terminal: Native, userdata: Native, data: Native, length: int) -> None:
     sink: Sink = ffi.from_handle(userdata)
     if len(sink.replies) + length <= sink.limits.reply_bytes:
         sink.replies += ffi.buffer(data, length)
@@ -144,7 +144,7 @@ def _write_pty(terminal: Any, userdata: Any, data: Any, length: int) -> None:
 
 
 @ffi.callback("GhosttyTerminalBellFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _bell(terminal: Any, userdata: Any) -> None:
+def _bell(terminal: Native, userdata: Native) -> None:
     sink: Sink = ffi.from_handle(userdata)
     sink.bells += 1
     if not sink.events or sink.events[-1] is not _BELL:
@@ -152,17 +152,17 @@ def _bell(terminal: Any, userdata: Any) -> None:
 
 
 @ffi.callback("GhosttyTerminalTitleChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _title_changed(terminal: Any, userdata: Any) -> None:
+def _title_changed(terminal: Native, userdata: Native) -> None:
     ffi.from_handle(userdata).note(_TITLE)
 
 
 @ffi.callback("GhosttyTerminalPwdChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _pwd_changed(terminal: Any, userdata: Any) -> None:
+def _pwd_changed(terminal: Native, userdata: Native) -> None:
     ffi.from_handle(userdata).note(_CWD)
 
 
 @ffi.callback("GhosttyTerminalSizeFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _size(terminal: Any, userdata: Any, out: Any) -> bool:
+def _size(terminal: Native, userdata: Native, out: Native) -> bool:
     sink: Sink = ffi.from_handle(userdata)
     out.rows, out.columns = sink.rows, sink.cols
     out.cell_width, out.cell_height = sink.cell_width, sink.cell_height
@@ -170,14 +170,14 @@ def _size(terminal: Any, userdata: Any, out: Any) -> bool:
 
 
 @ffi.callback("GhosttyTerminalXtversionFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _xtversion(terminal: Any, userdata: Any) -> Any:
+def _xtversion(terminal: Native, userdata: Native) -> Native:
     answer = ffi.new("GhosttyString*")
     answer.ptr, answer.len = ffi.cast("const uint8_t*", _version_buffer), len(_VERSION)
     return answer[0]
 
 
 @ffi.callback("GhosttyTerminalClipboardWriteFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _clipboard_write(terminal: Any, userdata: Any, write: Any) -> None:
+def _clipboard_write(terminal: Native, userdata: Native, write: Native) -> None:
     sink: Sink = ffi.from_handle(userdata)
     data = b""
     for index in range(write.contents_len):
@@ -189,12 +189,12 @@ def _clipboard_write(terminal: Any, userdata: Any, write: Any) -> None:
 
 
 @ffi.callback("GhosttyTerminalDesktopNotificationFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _notification(terminal: Any, userdata: Any, notification: Any) -> None:
+def _notification(terminal: Native, userdata: Native, notification: Native) -> None:
     ffi.from_handle(userdata).add(Notification(clean(_text(notification.title)), clean(_text(notification.body), 4096)))
 
 
 @ffi.callback("GhosttyTerminalProgressReportFn", onerror=_failed)  # type: ignore[untyped-decorator]
-def _progress(terminal: Any, userdata: Any, report: Any) -> None:
+def _progress(terminal: Native, userdata: Native, report: Native) -> None:
     sink: Sink = ffi.from_handle(userdata)
     event = Progress(_PROGRESS[min(report.state, 4)], None if report.progress < 0 else int(report.progress))
     if sink.events and isinstance(sink.events[-1], Progress):

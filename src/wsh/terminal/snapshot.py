@@ -13,12 +13,13 @@ import logging
 import struct
 import zlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.terminal.limit import TerminalLimits
 from wsh.terminal.native import NULL, EngineError, check, ffi, lib, take_allocated
 from wsh.terminal.number import LineNumbers
 from wsh.wire.error import SnapshotCorrupt, SnapshotNotPossible
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal
@@ -40,7 +41,7 @@ def engine_version() -> str:
     return f"{package} {bytes(ffi.buffer(text.ptr, text.len)).decode()}"
 
 
-def _facts(terminal: Terminal) -> dict[str, Any]:
+def _facts(terminal: Terminal) -> JsonObject:
     numbers = terminal._numbers
     return {
         "engine": engine_version(),
@@ -80,7 +81,7 @@ def copy_of(terminal: Terminal, *, history: bool) -> Terminal:
     return _build(type(terminal), _facts(terminal), _engine_bytes(terminal), terminal.limits, history)
 
 
-def read_facts(data: bytes) -> tuple[dict[str, Any], memoryview]:
+def read_facts(data: bytes) -> tuple[JsonObject, memoryview]:
     """The facts and the engine's bytes of a snapshot that is whole."""
     if len(data) < _HEADER.size:
         raise SnapshotCorrupt("it is shorter than its header")
@@ -102,7 +103,7 @@ def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal
 
 
 def _build(
-    cls: type[Terminal], facts: dict[str, Any], engine: bytes | memoryview, limits: TerminalLimits, history: bool
+    cls: type[Terminal], facts: JsonObject, engine: bytes | memoryview, limits: TerminalLimits, history: bool
 ) -> Terminal:
     decoder = ffi.new("GhosttySnapshotDecoder*")
     source = ffi.from_buffer("uint8_t[]", engine)

@@ -7,9 +7,9 @@ whole style and can be looked up in a table. Hyperlinks are OSC 8, put in by `ro
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from wsh.terminal.screen import Span, StyledLine
+from wsh.wire.jsonobject import JsonObject
 
 _STYLED = re.compile(r"((?:\x1b\[[^m]*m)*)([^\x1b]+)")
 _RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)+)")
@@ -26,17 +26,17 @@ _FLAGS = {
     "21": "underline",
 }
 _ORDER = ("fg", "bg", "bold", "faint", "italic", "underline", "strikethrough", "blink", "inverse")
-_PLAIN: dict[str, Any] = {}
+_PLAIN: JsonObject = {}
 _MAX_STYLES = 8192
 
-_by_run: dict[str, dict[str, Any]] = {}
-_exact: dict[str, dict[str, Any]] = {"": _PLAIN}
+_by_run: dict[str, JsonObject] = {}
+_exact: dict[str, JsonObject] = {"": _PLAIN}
 """The runs that say no more than their spans tell; two of them side by side are never the same."""
 _UNTOLD = re.compile(r"\x1b\[(?:8|53|58[;:][0-9;:]*|4:[2-9])m")
-_by_content: dict[str, dict[str, Any]] = {}
+_by_content: dict[str, JsonObject] = {}
 
 
-def style_of(run: str) -> dict[str, Any]:
+def style_of(run: str) -> JsonObject:
     """The attributes that a run of SGR sequences leaves set, starting from none. Equal styles are one object."""
     style = _by_run.get(run)
     if style is None:
@@ -54,8 +54,8 @@ def style_of(run: str) -> dict[str, Any]:
     return style
 
 
-def _read_run(run: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _read_run(run: str) -> JsonObject:
+    found: JsonObject = {}
     for parameters in _PARAMETERS.findall(run):
         parts = parameters.split(";")
         index = 0
@@ -82,7 +82,7 @@ def _read_run(run: str) -> dict[str, Any]:
     return {name: found[name] for name in _ORDER if name in found}
 
 
-def _read_colour(parts: list[str], index: int) -> tuple[dict[str, Any] | None, int]:
+def _read_colour(parts: list[str], index: int) -> tuple[JsonObject | None, int]:
     kind = parts[index] if index < len(parts) else ""
     if kind == "5" and index + 1 < len(parts):
         return {"indexed": int(parts[index + 1])}, index + 2
@@ -119,10 +119,10 @@ def parse_row(row: bytes) -> StyledLine:
     return spans
 
 
-def _spans(text: str, style: dict[str, Any]) -> tuple[StyledLine, dict[str, Any]]:
+def _spans(text: str, style: JsonObject) -> tuple[StyledLine, JsonObject]:
     parts = iter(_RUN.split(text))
     spans: StyledLine = []
-    last: dict[str, Any] | None = None
+    last: JsonObject | None = None
     piece = next(parts)
     if piece:
         spans.append({"text": piece, **style})

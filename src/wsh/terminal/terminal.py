@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import weakref
-from typing import Any
 
 from wsh.terminal import native
 from wsh.terminal.beneath import open_beneath
@@ -17,7 +16,7 @@ from wsh.terminal.buffer import SharedBuffer
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
 from wsh.terminal.mode import read_modes
-from wsh.terminal.native import NULL, EngineError, check, ffi, lib
+from wsh.terminal.native import NULL, EngineError, Native, check, ffi, lib
 from wsh.terminal.note import Note, Work, noted
 from wsh.terminal.number import LineNumbers
 from wsh.terminal.risk import is_risky
@@ -74,8 +73,8 @@ class Terminal:
         self._adopt(out[0], rows, cols, limits or TerminalLimits())
         self._numbers = LineNumbers(self.handle, self.limits.scrollback_lines)
 
-    def _adopt(self, handle: Any, rows: int, cols: int, limits: TerminalLimits, *, decoded: bool = False) -> None:
-        self.handle: Any = handle
+    def _adopt(self, handle: Native, rows: int, cols: int, limits: TerminalLimits, *, decoded: bool = False) -> None:
+        self.handle: Native = handle
         """The library's terminal, for the encoders of this room."""
         self.rows = rows
         self.cols = cols
@@ -158,7 +157,7 @@ class Terminal:
         """Whether the program may set a left and a right margin (DECLRMM)."""
         return native.get_mode(self.handle, 69)
 
-    def _write(self, pointer: Any, length: int) -> None:
+    def _write(self, pointer: Native, length: int) -> None:
         write, numbers = lib.ghostty_terminal_vt_write, self._numbers
         handle, observe, rows, cols, step = self.handle, numbers.observe, self.rows, self.cols, self._step
         sink = self._sink

@@ -5,14 +5,14 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from wsh.session.recording import Ended, Printed, Recording, Sized
 
 
 def write_asciicast(recording: Recording, version: Literal[2, 3], *, title: str, command: str) -> Iterator[str]:
     """Lines without their line ends. A character split between two reads is kept whole."""
-    header: dict[str, Any] = {"version": version}
+    header: dict[str, object] = {"version": version}
     if version == 2:
         header |= {"width": recording.cols, "height": recording.rows}
     else:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from wcwidth import wcwidth
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.screen import IndexedColor, RgbColor
 
 _BLANK_STYLE = ""
@@ -51,7 +52,7 @@ def sgr_of(part: Any, background: IndexedColor | RgbColor | None = None) -> str:
     return ";".join(codes)
 
 
-def sgr_of_wire(span: dict[str, Any]) -> str:
+def sgr_of_wire(span: JsonObject) -> str:
     """The style of a terminal's span, which is plain JSON."""
     codes = [code for name, code in _FLAGS.items() if span.get(name)]
     for key, base in (("fg", 38), ("bg", 48)):
@@ -106,7 +107,7 @@ def lay_text(text: str, style: str, link: str = "") -> CellRow:
     return row
 
 
-def lay_spans(spans: Iterable[dict[str, Any]]) -> CellRow:
+def lay_spans(spans: Iterable[JsonObject]) -> CellRow:
     """A terminal's styled line as cells."""
     row: CellRow = []
     for span in spans:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from wsh.wire.element import Overlay, Panel, RegionWrite, Span
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest, LimitReached, OverlayNotFound, PanelNotFound
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.screen import Mode
 
 Element = TypeVar("Element", Overlay, Panel)
@@ -123,7 +124,7 @@ class Elements(Generic[Element]):
     ) -> Element:
         """Replace the spans with these ids and set these cells: all of it or nothing."""
         element = self.get(element_id)
-        changes: dict[str, Any] = {}
+        changes: JsonObject = {}
         if spans is not None:
             changes["spans"] = self._merge_spans(element, spans)
         if writes is not None:
@@ -150,10 +151,10 @@ class Elements(Generic[Element]):
             if element.visible != (element_id in seen):
                 self._elements[element_id] = element.model_copy(update={"visible": element_id in seen})
 
-    def _build(self, values: dict[str, Any]) -> Element:
+    def _build(self, values: JsonObject) -> Element:
         raise NotImplementedError
 
-    def _store(self, element: Element, changes: dict[str, Any]) -> Element:
+    def _store(self, element: Element, changes: JsonObject) -> Element:
         changed = element.model_copy(update=changes)
         self._check_fit(changed)
         self._elements[element.id] = changed
@@ -217,7 +218,7 @@ class Overlays(Elements[Overlay]):
     kind = "overlay"
     invalid = InvalidOverlay
 
-    def _build(self, values: dict[str, Any]) -> Overlay:
+    def _build(self, values: JsonObject) -> Overlay:
         return Overlay.model_construct(region_writes=(), visible=True, **values)
 
 
@@ -225,5 +226,5 @@ class Panels(Elements[Panel]):
     kind = "panel"
     invalid = InvalidPanel
 
-    def _build(self, values: dict[str, Any]) -> Panel:
+    def _build(self, values: JsonObject) -> Panel:
         return Panel.model_construct(region_writes=(), visible=False, **values)

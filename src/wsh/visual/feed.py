@@ -28,6 +28,7 @@ from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
 from wsh.visual.stages import Stages
 from wsh.visual.viewer import PUT_OFF_S
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import Format
 
 LINES_PER_TICK = 500
@@ -36,9 +37,9 @@ SHARE = 0.05
 """The part of the time that one feed may take."""
 SCREEN_EVENTS = frozenset({"lines", "chars", "cursor", "mode", "diffs"})
 
-Event = tuple[frozenset[str], dict[str, Any]]
+Event = tuple[frozenset[str], JsonObject]
 """Which subscriptions want it (any of these names), and what it says."""
-Encode: TypeAlias = Callable[[dict[str, Any]], bytes]
+Encode: TypeAlias = Callable[[JsonObject], bytes]
 """How the door writes one event."""
 
 
@@ -63,7 +64,7 @@ class Feed:
         self._stops: list[Callable[[], None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._seq = 0
-        self._screen: dict[str, Any] | None = None
+        self._screen: JsonObject | None = None
         self._told_at = 0.0
         self._cost_s = 0.0
         self._output_at = -1
@@ -97,7 +98,7 @@ class Feed:
             self._timer.cancel()
             self._timer = None
 
-    def sync(self) -> dict[str, Any]:
+    def sync(self) -> JsonObject:
         """The screen as it was told last, from which the next difference is counted."""
         assert self._screen is not None
         terminal = self.session.terminal
@@ -163,7 +164,7 @@ class Feed:
 
     # differences
 
-    def _look(self) -> dict[str, Any]:
+    def _look(self) -> JsonObject:
         return self._stages.read_screen(self.session, self.format)
 
     def _collect(self) -> list[Event]:
@@ -200,7 +201,7 @@ class Feed:
             events.append((frozenset({"cursor"}), {"event": "cursor", "seq": self._seq, **new["cursor"]}))
         return events
 
-    def _differences(self, old: dict[str, Any], new: dict[str, Any], held: int | None) -> list[Event]:
+    def _differences(self, old: JsonObject, new: JsonObject, held: int | None) -> list[Event]:
         events: list[Event] = []
         if any(member.events & {"lines", "chars"} for member in self._members):
             events += self._changed_lines(old, new, held)
@@ -214,7 +215,7 @@ class Feed:
             events.append((frozenset({"diffs"}), body))
         return events
 
-    def _changed_lines(self, old: dict[str, Any], new: dict[str, Any], held: int | None) -> list[Event]:
+    def _changed_lines(self, old: JsonObject, new: JsonObject, held: int | None) -> list[Event]:
         """`line` for each line that is new or other than it was, also those that scrolled by."""
         first_old, first_new = old["first_line_index"], new["first_line_index"]
         before = dict(enumerate(old["lines"], first_old))
@@ -238,7 +239,7 @@ class Feed:
         return self._line_events(new, changed, lines=now)
 
     def _line_events(
-        self, screen: dict[str, Any], numbers: set[int], *, lines: dict[int, Any] | None = None, settled: bool = False
+        self, screen: JsonObject, numbers: set[int], *, lines: dict[int, Any] | None = None, settled: bool = False
     ) -> list[Event]:
         """The line under the cursor is still being written: `chars` hears of it now, `lines` when it has settled."""
         if lines is None:
@@ -282,11 +283,11 @@ class Feed:
             if count:
                 member.deliver(frames, count)
 
-    def encode(self, body: dict[str, Any], named: bool) -> bytes:
+    def encode(self, body: JsonObject, named: bool) -> bytes:
         return self._encode({**body, "session": self.session.name} if named else body)
 
 
-def _why_reset(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+def _why_reset(old: JsonObject, new: JsonObject) -> str | None:
     if (old["rows"], old["cols"]) != (new["rows"], new["cols"]):
         return "resize"
     if old["alternate_active"] != new["alternate_active"]:

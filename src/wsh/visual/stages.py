@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEvent
 from wsh.session.session import Session
@@ -64,7 +64,7 @@ class Stages:
         found = self._stages.get(session.sid)
         return found[0] if found is not None else None
 
-    def read_screen(self, session: Session, format: Format) -> dict[str, Any]:
+    def read_screen(self, session: Session, format: Format) -> dict[str, object]:
         """What a session shows, as it goes on the wire; the mode is the stage's, where there is one."""
         shown = session.terminal.screen(format == "styled").to_wire()
         stage = self.find(session)

@@ -19,9 +19,10 @@ from typing import Any, Literal, TypeAlias
 from wsh.look import load
 from wsh.visual.cell import width_of
 from wsh.wire.error import CapabilityMissing
+from wsh.wire.jsonobject import JsonObject
 
 Theme: TypeAlias = Literal["dark", "light"]
-StyledLine: TypeAlias = Sequence[dict[str, Any]]
+StyledLine: TypeAlias = Sequence[JsonObject]
 
 CELL_W, CELL_H, FONT_PX, PAD = 8.4, 18, 14, 12
 
@@ -48,7 +49,7 @@ class Palette:
         self.text: str = tokens[theme]["terminal_text"]
         self._named: list[str] = tokens["palette"][theme]
 
-    def color(self, color: dict[str, Any] | None) -> str | None:
+    def color(self, color: JsonObject | None) -> str | None:
         if color is None:
             return None
         if "rgb" in color:
@@ -64,7 +65,7 @@ class Palette:
         grey = 8 + 10 * (n - 232)
         return f"#{grey:02x}{grey:02x}{grey:02x}"
 
-    def ink(self, span: dict[str, Any]) -> Ink:
+    def ink(self, span: JsonObject) -> Ink:
         fg, bg = self.color(span.get("fg")) or self.text, self.color(span.get("bg"))
         if span.get("inverse"):
             fg, bg = bg or self.ground, fg

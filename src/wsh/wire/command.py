@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -44,8 +44,8 @@ class RunAnswer(Shown):
     command_id: int | None = None
     commands: list[int] | None = None
     background: list[ProcessShown] | None = None
-    truncated: dict[str, Any] | None = None
-    cleared_line: dict[str, Any] | None = None
+    truncated: dict[str, object] | None = None
+    cleared_line: dict[str, object] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
 
 
@@ -99,7 +99,7 @@ class StateAnswer(Shown):
     foreground: ProcessShown | None
     cwd: str | None
     jobs: list[ProcessShown]
-    agent_defaults: dict[str, Any] | None = None
+    agent_defaults: dict[str, object] | None = None
     """Variables that were set because an agent opened it."""
     taken_by: str | None
     run_waits: RunWaits | None = None

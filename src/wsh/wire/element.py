@@ -109,7 +109,7 @@ class _Sparse(Model):
     """Shows a field only when it is set."""
 
     @model_serializer(mode="wrap")
-    def _present(self, handler: Any) -> dict[str, Any]:
+    def _present(self, handler: Any) -> dict[str, object]:
         return {key: value for key, value in handler(self).items() if value is not None and value is not False}
 
 
@@ -148,8 +148,8 @@ class _Element(Model):
     visible: bool = True
 
     @model_serializer(mode="wrap")
-    def _present(self, handler: Any) -> dict[str, Any]:
-        shown: dict[str, Any] = handler(self)
+    def _present(self, handler: Any) -> dict[str, object]:
+        shown: dict[str, object] = handler(self)
         if shown["background"] is None:
             del shown["background"]
         if not shown["region_writes"]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from wsh.wire.jsonobject import JsonObject
+
 Blame = Literal["caller", "child", "state", "busy", "policy", "system"]
 
 
@@ -25,8 +27,8 @@ class WshError(Exception):
         self.hint = hint
         self.facts = facts
 
-    def to_wire(self) -> dict[str, Any]:
-        wire: dict[str, Any] = {"code": self.code, "message": self.message}
+    def to_wire(self) -> JsonObject:
+        wire: JsonObject = {"code": self.code, "message": self.message}
         if self.hint:
             wire["hint"] = self.hint
         if self.facts:

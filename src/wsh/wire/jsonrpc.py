@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -30,7 +30,7 @@ class BadMessage:
     message: str
     id: Id | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, object]:
         return make_error(self.id, self.code, self.message)
 
 
@@ -38,7 +38,7 @@ class BadMessage:
 class Message:
     """A request (id and method), a notification (method alone) or a response (id alone)."""
 
-    body: dict[str, Any]
+    body: dict[str, object]
     id: Id | None
     method: str | None
     normalised: bool = False
@@ -53,13 +53,13 @@ class Message:
         return self.method is not None and self.id is None
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, object]:
         params = self.body.get("params")
         return params if isinstance(params, dict) else {}
 
 
-def make_error(id: Id | None, code: int, message: str, data: object = None) -> dict[str, Any]:
-    error: dict[str, Any] = {"code": code, "message": message}
+def make_error(id: Id | None, code: int, message: str, data: object = None) -> dict[str, object]:
+    error: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
     return {"jsonrpc": "2.0", "id": id, "error": error}
@@ -91,7 +91,7 @@ def parse(raw: bytes) -> Message | BadMessage:
     return _check(body)
 
 
-def _check(body: dict[str, Any]) -> Message | BadMessage:
+def _check(body: dict[str, object]) -> Message | BadMessage:
     raw_id = body.get("id")
     id: Id | None = None
     if isinstance(raw_id, float) and raw_id.is_integer():
@@ -127,7 +127,7 @@ def escape_separators(data: bytes) -> bytes:
     return data
 
 
-def dump(body: dict[str, Any]) -> bytes:
+def dump(body: dict[str, object]) -> bytes:
     """One line, newline included; line breaks inside strings are escaped by JSON itself."""
     try:
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wsh.wire.error import InvalidRequest, NotFound
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import ensure_private, write_private
 
 Role: TypeAlias = Literal["owner", "agent"]
@@ -265,7 +266,7 @@ def _check_name(name: str, what: str) -> None:
         )
 
 
-def _parse(document: dict[str, Any]) -> _Content:
+def _parse(document: JsonObject) -> _Content:
     agents = tuple(_parse_token(each) for each in document["agents"])
     if "owner" in document:  # version 1 had one owner's token, in plain text
         return _Content((StoredToken("owner", digest(str(document["owner"])), 0.0),), agents)
@@ -277,7 +278,7 @@ def _parse(document: dict[str, Any]) -> _Content:
     return _Content(owners, agents, sign_ins)
 
 
-def _parse_token(stored: dict[str, Any]) -> StoredToken:
+def _parse_token(stored: JsonObject) -> StoredToken:
     expires = stored.get("expires")
     return StoredToken(
         str(stored["name"]),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wsh.wire.caller import Caller
+from wsh.wire.jsonobject import JsonObject
 
 Family: TypeAlias = Literal["terminal", "contract", "exec", "workspace"]
 FAMILIES: tuple[Family, ...] = ("terminal", "contract", "exec", "workspace")
@@ -74,8 +75,8 @@ class ToolFailure(Exception):
         self.hint = hint
         self.details = details
 
-    def to_payload(self) -> dict[str, Any]:
-        payload: dict[str, Any] = {"message": self.message, "code": self.code}
+    def to_payload(self) -> JsonObject:
+        payload: JsonObject = {"message": self.message, "code": self.code}
         if self.hint:
             payload["hint"] = self.hint
         return payload | {key: value for key, value in self.details.items() if value is not None}
@@ -125,8 +126,8 @@ class CallContext(Protocol):
         """Tell the caller how it goes. Costs nothing when nobody asked; throttled, the latest wins."""
 
 
-Run: TypeAlias = Callable[[dict[str, Any], CallContext], Awaitable[ToolOutcome]]
-Refuse: TypeAlias = Callable[[dict[str, Any], Sequence[FieldProblem]], ToolOutcome]
+Run: TypeAlias = Callable[[JsonObject, CallContext], Awaitable[ToolOutcome]]
+Refuse: TypeAlias = Callable[[JsonObject, Sequence[FieldProblem]], ToolOutcome]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 
 import zstandard
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.version import VERSION
 from wsh.workspace import store
 from wsh.workspace.error import (
@@ -46,7 +47,7 @@ _MAX_WINDOW = 1 << 27
 # writing
 
 
-def export_index(home: IndexFolder, target: Path) -> dict[str, Any]:
+def export_index(home: IndexFolder, target: Path) -> JsonObject:
     """Write the current index of a workspace to `target`, atomically. Raises NoIndex or IndexBroken."""
     current = home.find_current()
     if current is None:
@@ -74,7 +75,7 @@ def _copy_database(current: Path, copy: Path) -> tuple[Path, int]:
         source.close()
 
 
-def _write_archive(home: IndexFolder, target: Path, database: Path, texts: Path, text_end: int) -> dict[str, Any]:
+def _write_archive(home: IndexFolder, target: Path, database: Path, texts: Path, text_end: int) -> JsonObject:
     files = {
         DATABASE: {"size": database.stat().st_size, "sha256": _sha256(database, database.stat().st_size)},
         TEXTS: {"size": text_end, "sha256": _sha256(texts, text_end)},
@@ -127,7 +128,7 @@ def _sha256(path: Path, size: int) -> str:
 # reading
 
 
-def import_index(home: IndexFolder, source: Path, max_bytes: int) -> dict[str, Any]:
+def import_index(home: IndexFolder, source: Path, max_bytes: int) -> JsonObject:
     """Replace the index of a workspace by the one in an archive. The old one stays until all has been verified."""
     home.ensure()
     with _locked(home):
@@ -189,7 +190,7 @@ def _too_large(limit: int) -> ArchiveTooLarge:
     )
 
 
-def _unpack(source: Path, database: Path, texts: Path, max_bytes: int) -> dict[str, Any]:
+def _unpack(source: Path, database: Path, texts: Path, max_bytes: int) -> JsonObject:
     try:
         with source.open("rb") as raw:
             unpacked = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(raw)
@@ -208,8 +209,8 @@ def _unpack(source: Path, database: Path, texts: Path, max_bytes: int) -> dict[s
         ) from None
 
 
-def _take_members(tar: tarfile.TarFile, targets: dict[str, Path], max_bytes: int) -> dict[str, Any]:
-    manifest: dict[str, Any] | None = None
+def _take_members(tar: tarfile.TarFile, targets: dict[str, Path], max_bytes: int) -> JsonObject:
+    manifest: JsonObject | None = None
     taken: set[str] = set()
     for member in tar:
         _check_member(member)
@@ -249,11 +250,11 @@ def _check_member(member: tarfile.TarInfo) -> None:
         raise ArchiveUnsafe(f"{name[:200]!r} in the archive is {what}.", hint="Do not trust where it came from.")
 
 
-def _read_manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:
+def _read_manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> JsonObject:
     stream = tar.extractfile(member)
     assert stream is not None
     try:
-        manifest: dict[str, Any] = json.loads(stream.read(_MANIFEST_BYTES))
+        manifest: JsonObject = json.loads(stream.read(_MANIFEST_BYTES))
         files = manifest["files"]
         sound = all(
             isinstance(files[name]["size"], int) and files[name]["size"] >= 0 and isinstance(files[name]["sha256"], str)

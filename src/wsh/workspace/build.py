@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace import entry, store
 from wsh.workspace.error import IndexBroken, InvalidArguments, NothingThere
 from wsh.workspace.folder import IndexFolder
@@ -53,7 +53,7 @@ class Tally:
     chunks: int = 0
 
 
-def build(request: BuildRequest, report: Report) -> dict[str, Any]:
+def build(request: BuildRequest, report: Report) -> JsonObject:
     """Bring the index up to date and return the counts. Waits for another build of the same workspace."""
     started = time.monotonic()
     home = IndexFolder(Path(request.folder), request.root)
@@ -66,7 +66,7 @@ def build(request: BuildRequest, report: Report) -> dict[str, Any]:
         return _build_locked(home, request, report, started)
 
 
-def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, started: float) -> dict[str, Any]:
+def _build_locked(home: IndexFolder, request: BuildRequest, report: Report, started: float) -> JsonObject:
     told = _Progress(home, report)
     rebuilt: dict[str, str] | None = None
     try:
@@ -111,7 +111,7 @@ def _wanted(mode: str, held: list[str] | None = None) -> tuple[str, ...]:
     return store.INDEXED if mode == "all" else (mode,)
 
 
-def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_broken: bool) -> dict[str, Any]:
+def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_broken: bool) -> JsonObject:
     """New files with everything in them. After a broken index, all sources are built: which it held is unknown."""
     wanted = store.INDEXED if replaces_broken else _wanted(request.mode)
     told("listing", 0, 0)
@@ -146,9 +146,7 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
     return result | {"full": True}
 
 
-def _update(
-    home: IndexFolder, connection: sqlite3.Connection, request: BuildRequest, told: _Progress
-) -> dict[str, Any]:
+def _update(home: IndexFolder, connection: sqlite3.Connection, request: BuildRequest, told: _Progress) -> JsonObject:
     """One transaction on the current file."""
     meta = store.get_meta(connection)
     wanted = _wanted(request.mode, meta.get("sources"))
@@ -247,7 +245,7 @@ def _stamp(
     connection: sqlite3.Connection, wanted: tuple[str, ...], listing: Listing, text_end: int, *, partial: bool
 ) -> None:
     meta = store.get_meta(connection)
-    values: dict[str, Any] = {
+    values: JsonObject = {
         "sources": sorted({*meta.get("sources", []), *wanted}),
         "commits": int(meta.get("commits", 0)) + 1,
         "listed_by": listing.by,
@@ -259,7 +257,7 @@ def _stamp(
     store.set_meta(connection, **values)
 
 
-def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, listing: Listing) -> dict[str, Any]:
+def _result(connection: sqlite3.Connection, plan: Plan, tally: Tally, listing: Listing) -> JsonObject:
     skipped = Counter[str]({"badName": listing.bad_names} if listing.bad_names else {})
     for reason, count in connection.execute("SELECT skip, count(*) FROM file WHERE skip IS NOT NULL GROUP BY skip"):
         skipped[reason] = count

@@ -11,14 +11,13 @@ import os
 import signal
 import sqlite3
 import sys
-from typing import Any
 
 from wsh.wire.shortage import find_shortage
 from wsh.workspace.build import build, read_request
 from wsh.workspace.error import NoRoom, ToolError
 
 
-def _say(message: dict[str, Any]) -> None:
+def _say(message: dict[str, object]) -> None:
     os.write(1, json.dumps(message).encode() + b"\n")
 
 

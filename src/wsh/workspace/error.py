@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from wsh.wire import tool
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import ToolFailure
 
 
@@ -95,7 +96,7 @@ _BY_CODE: dict[str, type[ToolError]] = {
 }
 
 
-def from_payload(payload: dict[str, Any]) -> ToolError:
+def from_payload(payload: JsonObject) -> ToolError:
     """The error that a child process put on the wire."""
     details = {key: value for key, value in payload.items() if key not in ("code", "message", "hint")}
     cls = _BY_CODE.get(payload["code"], ToolError)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 from dataclasses import dataclass
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.error import InvalidArguments
 from wsh.workspace.reader import Index
 from wsh.workspace.show import Wanted, locate, show
@@ -39,7 +39,7 @@ def find_chunk(index: Index, uid: int) -> IndexedChunk | None:
 
 def show_chunk(
     root: str, chunk: IndexedChunk, start: int | None, end: int | None, max_bytes: int, stop: threading.Event
-) -> dict[str, Any]:
+) -> JsonObject:
     """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now."""
 
     def wanted(first: int, last: int) -> Wanted:
@@ -65,8 +65,8 @@ def find_sha256(connection: sqlite3.Connection, path: str) -> str | None:
 
 
 def show_transcript(
-    root: str, id: str, facts: dict[str, Any], text: str, start: int, end: int | None, max_bytes: int
-) -> dict[str, Any]:
+    root: str, id: str, facts: JsonObject, text: str, start: int, end: int | None, max_bytes: int
+) -> JsonObject:
     lines = text.split("\n")
     if start > len(lines):
         raise InvalidArguments(f"startLine {start} is beyond the transcript's {len(lines)} lines.")

@@ -14,6 +14,7 @@ import time
 from bisect import bisect_right
 from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace import rank
 from wsh.workspace.filter import Filter
 from wsh.workspace.hit import Candidate, encode_id
@@ -243,7 +244,7 @@ class FileFinder:
 
     # on the wire
 
-    def render(self, candidate: Candidate, terms: list[Term], context: int, *, explain: bool) -> dict[str, Any]:
+    def render(self, candidate: Candidate, terms: list[Term], context: int, *, explain: bool) -> JsonObject:
         data = self.text(candidate.file)
         lines = data.decode("utf-8", "replace").split("\n")
         if lines and not lines[-1]:
@@ -254,7 +255,7 @@ class FileFinder:
             marks = self._term_marks(candidate, terms)
         first, last = candidate.lines
         facts = candidate.facts
-        hit: dict[str, Any] = {
+        hit: JsonObject = {
             "id": encode_id("f", candidate.uid),
             "source": facts["source"],
             "path": facts["path"],

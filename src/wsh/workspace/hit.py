@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.error import InvalidArguments
 from wsh.workspace.rank import Score
 
@@ -43,7 +43,7 @@ class Candidate:
     uid: int
     origin: str  # "file" or "transcript"
     score: Score
-    facts: dict[str, Any]
+    facts: JsonObject
     file: int = 0
     lines: tuple[int, int] = (1, 1)
     spans: list[tuple[int, int]] = field(default_factory=list)

@@ -13,8 +13,8 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace import store
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.filter import Filter
@@ -58,7 +58,7 @@ class _Open:
 _open = _Open()
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(request: JsonObject) -> JsonObject:
     needle: Needle = Literal(request["query"]) if request["match"] == "literal" else Pattern(request["query"])
     deadline = time.monotonic() + request["seconds"]
     connection = _open.connection(request["kind"], request["path"])
@@ -80,7 +80,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+def _tuples(fields: JsonObject) -> JsonObject:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 

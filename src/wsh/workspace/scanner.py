@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.child import kill_group, python_module
 from wsh.workspace.error import IndexBroken, ToolError
 from wsh.workspace.filter import Filter
@@ -64,7 +65,7 @@ class Scanners:
             reply = await self._ask(request | {"filter": asdict(narrowing), "seconds": seconds})
         return [(row, count, [(s, e) for s, e in spans]) for row, count, spans in reply["transcripts"]]
 
-    async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, request: JsonObject) -> JsonObject:
         async with self._slots:
             process = await self._take()
             finished = False
@@ -75,7 +76,7 @@ class Scanners:
                 line = await process.stdout.readline()
                 if not line:
                     raise await _why_it_ended(process)
-                reply: dict[str, Any] = json.loads(line)
+                reply: JsonObject = json.loads(line)
                 finished = True
             finally:
                 if finished:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.error import InvalidArguments
 from wsh.workspace.filter import Filter
 from wsh.workspace.find import FileFinder, deadline_guard
@@ -70,10 +71,10 @@ class Request:
 class Found:
     """What a search brought, before it is put on the wire."""
 
-    hits: list[dict[str, Any]]
+    hits: list[JsonObject]
     more: bool
     complete: bool
-    plan: dict[str, Any] = field(default_factory=dict)
+    plan: JsonObject = field(default_factory=dict)
 
 
 def _list(value: Any) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ def _list(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def understand(arguments: dict[str, Any], now: float) -> Request:
+def understand(arguments: JsonObject, now: float) -> Request:
     """Check what the schema cannot: combinations, times, the cursor. Raises InvalidArguments."""
     mode, match = arguments.get("mode", "all"), arguments.get("match", "words")
     query = arguments["query"]
@@ -282,12 +283,12 @@ class Search:
         found: list[Candidate],
         finder: FileFinder | None,
         terms: list[Term],
-        plan: dict[str, Any],
+        plan: JsonObject,
         *,
         complete: bool,
     ) -> Found:
         request = self._request
-        hits: list[dict[str, Any]] = []
+        hits: list[JsonObject] = []
         for candidate in found[request.offset : request.offset + request.top]:
             if candidate.origin == "file":
                 assert finder is not None

@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.shortage import find_shortage
@@ -132,11 +133,11 @@ class WorkspaceService:
         mode: str = "all",
         full: bool = False,
         paths: list[str] | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Bring the index up to date in a child process. Cancelling kills it and leaves the index as it was."""
         root = status.resolve_workspace(workspace, context.cwd)
         started = time.monotonic()
-        result: dict[str, Any] = {"workspace": root, "mode": mode}
+        result: JsonObject = {"workspace": root, "mode": mode}
         if mode != "transcripts":
             result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context)
         if mode == "transcripts":
@@ -166,7 +167,7 @@ class WorkspaceService:
         paths: list[str],
         context: ToolContext,
         background: bool = False,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """An empty `mode` means whatever the index holds already."""
         home = self.home_of(root)
         request = {
@@ -178,7 +179,7 @@ class WorkspaceService:
             "max_file_bytes": self.settings.get_int("index.max_file_bytes"),
             "workers": 1 if background else 0,
         }
-        answer: dict[str, Any] = {}
+        answer: JsonObject = {}
 
         def on_line(line: bytes) -> None:
             message = json.loads(line)
@@ -195,7 +196,7 @@ class WorkspaceService:
             nice=_BACKGROUND_NICE if background else 0,
         )
         if "result" in answer:
-            result: dict[str, Any] = answer["result"]
+            result: JsonObject = answer["result"]
             return result
         if "error" in answer:
             raise from_payload(answer["error"])
@@ -205,7 +206,7 @@ class WorkspaceService:
     def _can_transcribe(self) -> bool:
         return self._source is None or self._source.enabled
 
-    async def _build_transcripts(self, full: bool) -> dict[str, Any]:
+    async def _build_transcripts(self, full: bool) -> JsonObject:
         expired = await asyncio.to_thread(self.transcripts.expire)
         if self._source is not None:
             if full:
@@ -216,23 +217,23 @@ class WorkspaceService:
 
     # export and import
 
-    async def export_index(self, context: ToolContext, workspace: str | None, file: str) -> dict[str, Any]:
+    async def export_index(self, context: ToolContext, workspace: str | None, file: str) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         target = Path(context.cwd, file)
         return {"workspace": root, **await asyncio.to_thread(archive.export_index, self.home_of(root), target)}
 
-    async def import_index(self, context: ToolContext, workspace: str | None, file: str) -> dict[str, Any]:
+    async def import_index(self, context: ToolContext, workspace: str | None, file: str) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         limit = self.settings.get_int("index.max_archive_bytes")
         return await asyncio.to_thread(archive.import_index, self.home_of(root), Path(context.cwd, file), limit)
 
     # index_status
 
-    async def index_status(self, context: ToolContext, workspace: str | None = None) -> dict[str, Any]:
+    async def index_status(self, context: ToolContext, workspace: str | None = None) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         home = self.home_of(root)
         running = await asyncio.to_thread(status.describe_running, home)
-        result: dict[str, Any] = {"workspace": root, "exists": False, "running": running, "problem": None}
+        result: JsonObject = {"workspace": root, "exists": False, "running": running, "problem": None}
         result["watched"] = self._watcher is not None and self._watcher.is_following(root)
         current = home.find_current()
         if current is not None:
@@ -247,7 +248,7 @@ class WorkspaceService:
             result["transcripts"] = None
         return result
 
-    def _describe_index(self, connection: sqlite3.Connection, home: IndexFolder, root: str) -> dict[str, Any]:
+    def _describe_index(self, connection: sqlite3.Connection, home: IndexFolder, root: str) -> JsonObject:
         described = status.describe_index(connection, home, time.time())
         return described | {"stale": status.describe_staleness(connection, root)}
 
@@ -268,7 +269,7 @@ class WorkspaceService:
 
     # search
 
-    async def search(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def search(self, context: ToolContext, arguments: JsonObject) -> JsonObject:
         """`arguments` are those of the tool, already checked against its schema."""
         started = time.monotonic()
         timeout_ms = arguments.get("timeoutMs", self.settings.get_int("index.search_timeout_ms"))
@@ -291,7 +292,7 @@ class WorkspaceService:
             warnings.append({"code": "TOO_MANY_MATCHES", "message": "Only a part of the matches was looked at."})
         if request.in_files:
             self._follow(root)
-        result: dict[str, Any] = {
+        result: JsonObject = {
             "workspace": root,
             "query": request.query,
             "match": request.match,
@@ -364,7 +365,7 @@ class WorkspaceService:
                 return shortage.message
         return None
 
-    def _describe_transcripts(self) -> dict[str, Any] | None:
+    def _describe_transcripts(self) -> JsonObject | None:
         """None where there are none, because the disk has no room to begin them."""
         try:
             return self.transcripts.status()
@@ -384,7 +385,7 @@ class WorkspaceService:
         start_line: int | None = None,
         end_line: int | None = None,
         max_bytes: int = 65_536,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         home = self.home_of(root)
         if id is None:
@@ -404,9 +405,7 @@ class WorkspaceService:
         shown = await _stoppable(lambda stop: show_chunk(root, chunk, start_line, end_line, max_bytes, stop))
         return await self._finish_shown(shown, root, home, id)
 
-    async def _finish_shown(
-        self, shown: dict[str, Any], root: str, home: IndexFolder, id: str | None
-    ) -> dict[str, Any]:
+    async def _finish_shown(self, shown: JsonObject, root: str, home: IndexFolder, id: str | None) -> JsonObject:
         current = home.find_current()
         known: str | None = None
         if current is not None:
@@ -427,7 +426,7 @@ class WorkspaceService:
 
     def _show_transcript(
         self, root: str, id: str, uid: int, start_line: int | None, end_line: int | None, max_bytes: int
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         found = self.transcripts.find_by_uid(uid)
         if found is None:
             raise NothingThere(f"There is no transcript {id}.", hint="It may have expired; search again.", id=id)
@@ -436,7 +435,7 @@ class WorkspaceService:
 
     # check_status and workspace_status
 
-    async def check_status(self, context: ToolContext) -> dict[str, Any]:
+    async def check_status(self, context: ToolContext) -> JsonObject:
         machine = await asyncio.to_thread(status.describe_machine, self.settings)
         policy = await self._around.describe_policy()
         if policy.get("state") == "strict":
@@ -449,7 +448,7 @@ class WorkspaceService:
         machine["capabilities"]["transcripts"] = self._can_transcribe()
         return machine | {"queue": self._around.describe_queue(), "policy": policy}
 
-    async def workspace_status(self, context: ToolContext, workspace: str | None = None) -> dict[str, Any]:
+    async def workspace_status(self, context: ToolContext, workspace: str | None = None) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         home = self.home_of(root)
         git = await asyncio.to_thread(status.describe_git, root)
@@ -461,7 +460,7 @@ class WorkspaceService:
                 sources = await self._read(current, lambda c: store.get_meta(c).get("sources", []))
             except IndexBroken as broken:
                 problem = broken.message
-        modes: dict[str, dict[str, Any]] = {}
+        modes: dict[str, JsonObject] = {}
         for mode in store.INDEXED:
             reason = None if mode in sources else problem or "There is no index; run index_build."
             modes[mode] = {"available": reason is None, "reason": reason}

@@ -13,8 +13,8 @@ import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.error import Forbidden, InvalidArguments, NothingThere
 from wsh.workspace.language import language_of
 from wsh.workspace.source import decode
@@ -45,7 +45,7 @@ def resolve_inside(root: str, path: str) -> str:
     return real
 
 
-def show(root: str, path: str, wanted: Wanted, stop: threading.Event) -> dict[str, Any]:
+def show(root: str, path: str, wanted: Wanted, stop: threading.Event) -> JsonObject:
     """Facts and text of a file. Raises NothingThere, Forbidden or InvalidArguments, and TimeoutError after `stop`."""
     real = resolve_inside(root, path)
     try:
@@ -86,7 +86,7 @@ def locate(root: str, path: str, text: bytes) -> int | None:
     return None if at < 0 or decoded is None else decoded[0].count(b"\n", 0, at) + 1
 
 
-def _read(fd: int, size: int, wanted: Wanted, stop: threading.Event) -> dict[str, Any]:
+def _read(fd: int, size: int, wanted: Wanted, stop: threading.Event) -> JsonObject:
     first = os.pread(fd, 8192, 0)
     digest = hashlib.sha256()
     if first.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) and size <= _WHOLE_LIMIT:
@@ -117,7 +117,7 @@ def _parts(fd: int, stop: threading.Event) -> Iterator[bytes]:
         yield part
 
 
-def _binary(sha256: str, head: bytes) -> dict[str, Any]:
+def _binary(sha256: str, head: bytes) -> JsonObject:
     return {
         "binary": True,
         "sha256": sha256,
@@ -160,7 +160,7 @@ class _Taker:
                 self._line += 1
             at = end
 
-    def finish(self, sha256: str, encoding: str | None) -> dict[str, Any]:
+    def finish(self, sha256: str, encoding: str | None) -> JsonObject:
         total = self._line - 1 if self._last == b"\n" else self._line
         data = bytes(self._kept)
         if self._full:  # do not cut a character in half

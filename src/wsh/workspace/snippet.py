@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.query import Term
 
 MAX_LINES = 24
@@ -111,7 +111,7 @@ def choose_line(marks: list[Mark], reach: int) -> int | None:
 
 def make_snippet(
     lines: list[str], first: int, last: int, marks: list[Mark], context: int, *, clip: bool = True
-) -> dict[str, Any]:
+) -> JsonObject:
     """The snippet of a hit that spans lines `first` to `last` (from 0, inclusive). Context may reach beyond it."""
     anchor = choose_line(marks, max(2, context))
     if anchor is None:

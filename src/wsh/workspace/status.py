@@ -10,8 +10,8 @@ import platform
 import sqlite3
 import sys
 from collections import Counter
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.setting import Settings
 from wsh.wire.version import VERSION
 from wsh.workspace import store
@@ -23,7 +23,7 @@ from wsh.workspace.listing import list_files, run_git
 from wsh.workspace.plan import compare
 
 
-def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float) -> dict[str, Any]:
+def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float) -> JsonObject:
     """Counts, size and age of an index, and how far the files have moved on since."""
     meta = store.get_meta(connection)
     sources = tuple(meta.get("sources", []))
@@ -74,7 +74,7 @@ def _size(home: IndexFolder) -> int:
     return sum(entry.stat().st_size for entry in home.folder.iterdir() if entry.name.startswith(("index-", "text-")))
 
 
-def describe_running(home: IndexFolder) -> dict[str, Any] | None:
+def describe_running(home: IndexFolder) -> JsonObject | None:
     """The build that is under way, by whomever, or None."""
     if not home.is_building():
         return None
@@ -90,13 +90,13 @@ def describe_running(home: IndexFolder) -> dict[str, Any] | None:
     }
 
 
-def describe_git(root: str) -> dict[str, Any] | None:
+def describe_git(root: str) -> JsonObject | None:
     """Top level, branch, commit and what is uncommitted; None outside a work tree."""
     top = run_git(root, "rev-parse", "--show-toplevel", timeout_s=10)
     if top is None:
         return None
     raw = run_git(root, "status", "--porcelain=v2", "--branch", "-z", timeout_s=30)
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "root": os.fsdecode(top).rstrip("\n"),
         "branch": None,
         "commit": None,
@@ -123,7 +123,7 @@ def describe_git(root: str) -> dict[str, Any] | None:
     return found
 
 
-def describe_machine(settings: Settings) -> dict[str, Any]:
+def describe_machine(settings: Settings) -> JsonObject:
     """Versions, limits and capabilities: what this installation can and cannot do."""
     missing = sorted(name for name in GRAMMARS if not has_grammar(name))
     desktop = importlib.util.find_spec("PySide6") is not None

@@ -16,6 +16,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.shortage import is_refused_write
 from wsh.workspace.error import IndexBroken
 
@@ -111,7 +112,7 @@ def set_meta(connection: sqlite3.Connection, **values: Any) -> None:
     )
 
 
-def get_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+def get_meta(connection: sqlite3.Connection) -> JsonObject:
     try:
         return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
     except (sqlite3.DatabaseError, ValueError) as problem:

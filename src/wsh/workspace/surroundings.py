@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
+
+from wsh.wire.jsonobject import JsonObject
 
 
 class Surroundings(Protocol):
     """Facts about the server that `check_status` and `workspace_status` show."""
 
-    def describe_queue(self) -> dict[str, Any]:
+    def describe_queue(self) -> JsonObject:
         """Calls under way and the limit: `{"active": 0, "limit": 256}`."""
         ...
 
-    async def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> JsonObject:
         """State of the policy: `{"state": "ok" | "strict" | "unknown", …}`."""
         ...
 
@@ -25,7 +27,7 @@ class Surroundings(Protocol):
         """What is wrong with the variables of a connection: `{"code", "message"}` each."""
         ...
 
-    def list_sessions(self) -> list[dict[str, Any]]:
+    def list_sessions(self) -> list[JsonObject]:
         """Sessions with at least `name`, `cwd` (or None) and `running`."""
         ...
 
@@ -48,16 +50,16 @@ class TranscriptSource(Protocol):
 
 
 class Alone:
-    def describe_queue(self) -> dict[str, Any]:
+    def describe_queue(self) -> JsonObject:
         return {"active": 0, "limit": None}
 
-    async def describe_policy(self) -> dict[str, Any]:
+    async def describe_policy(self) -> JsonObject:
         return {"state": "unknown"}
 
     def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
         return []
 
-    def list_sessions(self) -> list[dict[str, Any]]:
+    def list_sessions(self) -> list[JsonObject]:
         return []
 
 

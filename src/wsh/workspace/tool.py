@@ -64,7 +64,7 @@ def _runner(service: WorkspaceService, name: str) -> Any:
     return run
 
 
-async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> dict[str, Any]:
+async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> Arguments:
     """Run a tool with arguments that fit its schema. A full disk is raised as such."""
     try:
         return await _perform(service, name, a, context)
@@ -72,7 +72,7 @@ async def perform(service: WorkspaceService, name: str, a: Arguments, context: T
         raise find_shortage(problem, service.folder) or problem from None
 
 
-async def _perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> dict[str, Any]:
+async def _perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> Arguments:
     match name:
         case "index_build":
             mode, paths = a.get("mode", "all"), a.get("paths")
@@ -104,7 +104,7 @@ async def _perform(service: WorkspaceService, name: str, a: Arguments, context: 
     raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
 
 
-async def call_tool(service: WorkspaceService, name: str, arguments: object, context: ToolContext) -> dict[str, Any]:
+async def call_tool(service: WorkspaceService, name: str, arguments: object, context: ToolContext) -> Arguments:
     """Check, run, and keep the deadline. Raises ToolError; cancellation passes through, after the work has stopped."""
     tool = next((tool for tool in list_tools(service) if tool.name == name), None)
     if tool is None:
@@ -132,7 +132,7 @@ def _validator(name: str) -> Any:
     return Draft202012Validator(schema.TOOLS[name].input_schema(1))
 
 
-def check(name: str, input_schema: dict[str, Any], arguments: object) -> Arguments:
+def check(name: str, input_schema: Arguments, arguments: object) -> Arguments:
     """The arguments, if they fit the schema; InvalidArguments says which does not and why."""
     if not isinstance(arguments, dict):
         raise InvalidArguments("Arguments must be a JSON object.")

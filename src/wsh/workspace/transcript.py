@@ -19,6 +19,7 @@ from typing import Any
 
 import zstandard
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import ensure_private
 from wsh.workspace import rank
 from wsh.workspace.error import IndexBroken
@@ -272,7 +273,7 @@ class TranscriptStore:
     def exists(self) -> bool:
         return self.path.exists()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         row = (
             self.reader()
             .execute(
@@ -327,18 +328,18 @@ class TranscriptStore:
         found.sort(key=lambda c: c.order)
         return found
 
-    def find_by_uid(self, uid: int) -> tuple[dict[str, Any], str] | None:
+    def find_by_uid(self, uid: int) -> tuple[JsonObject, str] | None:
         """Facts and text of a document, or None."""
         row = self.reader().execute(f"SELECT {_COLUMNS}, d.packed FROM command d WHERE d.uid = ?", (uid,)).fetchone()
         return None if row is None else (_facts(row), unpack(row[10]).decode("utf-8", "replace"))
 
-    def render(self, candidate: Candidate, terms: list[Term], context: int, *, explain: bool) -> dict[str, Any]:
+    def render(self, candidate: Candidate, terms: list[Term], context: int, *, explain: bool) -> JsonObject:
         row = self.reader().execute("SELECT packed FROM command WHERE id = ?", (candidate.row,)).fetchone()
         data = b"" if row is None else unpack(row[0])
         text = data.decode("utf-8", "replace")
         marks = mark_spans(data, candidate.spans) if candidate.spans else mark_terms(text, terms)
         lines = text.split("\n")
-        hit: dict[str, Any] = {
+        hit: JsonObject = {
             "id": encode_id("t", candidate.uid),
             "source": "transcript",
             "path": None,
@@ -450,7 +451,7 @@ def _forget(connection: sqlite3.Connection, rowid: int) -> None:
     connection.execute("DELETE FROM command WHERE id = ?", (rowid,))
 
 
-def _facts(row: tuple[Any, ...]) -> dict[str, Any]:
+def _facts(row: tuple[Any, ...]) -> JsonObject:
     _, _, session, command, cwd, exit_code, started, duration, truncated, lines = row[:10]
     return {
         "session": session,

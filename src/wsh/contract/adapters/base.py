@@ -10,13 +10,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from wsh.bridge.client import BridgeClient, Ear, Greeting
 from wsh.bridge.fault import BridgeFault, Dropped
 from wsh.bridge.frame import MAX_FRAME_BYTES, Card, Decision, Exit, Output, PageAnswer, Policy, Request
 from wsh.contract.adapters.classify import classify
 from wsh.contract.fault import ContractFault
+from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -39,7 +40,7 @@ class ConnectResult:
     endpoint: str
     protocol_version: int
     runtime_session_id: str
-    attempted: list[dict[str, Any]] = field(default_factory=list)
+    attempted: list[JsonObject] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ class RuntimeAdapter(ABC):
         """Whether the desktop says what came of a line that was typed."""
         return self._client is not None and self._client.tells_lines
 
-    def describe_peer(self) -> dict[str, Any]:
+    def describe_peer(self) -> JsonObject:
         """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
-        facts: dict[str, Any] = {"adapter": self.adapter_type}
+        facts: JsonObject = {"adapter": self.adapter_type}
         if self._client is not None:
             host, port = self._client.peer
             facts |= {"alias": host, "host": host, "port": port}
@@ -197,7 +198,7 @@ class RuntimeAdapter(ABC):
     def _greet(self, token: str, trace_id: str) -> Greeting:
         return Greeting(token, trace_id, self.runtime_session_id, self.name)
 
-    def _adopt(self, client: BridgeClient, endpoint: str, attempted: list[dict[str, Any]]) -> ConnectResult:
+    def _adopt(self, client: BridgeClient, endpoint: str, attempted: list[JsonObject]) -> ConnectResult:
         self._client, self.endpoint, self.state = client, endpoint, "ready"
         return ConnectResult(
             self.adapter_type, endpoint, client.ready.version, self.runtime_session_id, attempted=attempted

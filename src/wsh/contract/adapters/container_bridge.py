@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.fault import BridgeFault, Unreachable
@@ -36,7 +35,7 @@ class ContainerBridgeAdapter(RuntimeAdapter):
         if self._client is not None and self._client.is_open:
             return self._adopt(self._client, self.endpoint or "", [])
         self.state = "connecting"
-        attempted: list[dict[str, Any]] = []
+        attempted: list[dict[str, object]] = []
         timeout_s = self.inputs.connect_timeout_ms / 1000
         last: BridgeFault | None = None
         for alias in self.inputs.aliases:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.endpoint import Endpoint, find_endpoint
@@ -86,15 +85,15 @@ class LocalAdapter(RuntimeAdapter):
             TRACE_ID_VARIABLE: asked.trace_id,
             RUNTIME_SESSION_VARIABLE: self.runtime_session_id,
         }
-        attempted: list[dict[str, Any]] = []
-        errors: list[dict[str, Any]] = []
+        attempted: list[dict[str, object]] = []
+        errors: list[dict[str, object]] = []
         failures: set[str] = set()
 
         async def connect(endpoint: Endpoint, left_s: float) -> BridgeClient:
             return await self._open(endpoint, asked.trace_id, left_s)
 
         for candidate in self.candidates:
-            tried: dict[str, Any] = {"source": candidate.source, "path": candidate.path}
+            tried: dict[str, object] = {"source": candidate.source, "path": candidate.path}
             attempted.append(tried)
             if candidate.problem is not None or candidate.path is None:
                 tried["outcome"] = candidate.problem or "not found"
@@ -167,7 +166,7 @@ def _code_of(failures: set[str]) -> Code:
     return "PM_TERM_GUI_UNAVAILABLE"
 
 
-def _message_of(code: Code, attempted: list[dict[str, Any]]) -> str:
+def _message_of(code: Code, attempted: list[dict[str, object]]) -> str:
     tried = ", ".join(f"{entry['source']} ({entry['outcome']})" for entry in attempted) or "nothing"
     if code == "PM_TERM_TIMEOUT":
         return f"The desktop program was started and did not become ready in time; tried: {tried}."

@@ -5,23 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from wsh.operation.context import Rooms
 from wsh.operation.session import describe
 from wsh.session.event import Output, SessionEvent
 from wsh.session.session import Session
 from wsh.wire.error import SessionExited
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import CallContext
 
 PROGRESS_S = 0.25
 _LISTED = ("name", "pid", "command", "rows", "cols", "running", "tags", "clients", "title", "cwd")
 
 
-def show_session(rooms: Rooms, session: Session) -> dict[str, Any]:
+def show_session(rooms: Rooms, session: Session) -> JsonObject:
     """A session in a list."""
     told = describe(rooms, session)
-    shown: dict[str, Any] = {name: told[name] for name in _LISTED} | {"pid": session.pid}
+    shown: JsonObject = {name: told[name] for name in _LISTED} | {"pid": session.pid}
     if not session.running:
         shown["exit_code"] = session.exit_code
     if session.taken_by is not None:
@@ -31,9 +31,9 @@ def show_session(rooms: Rooms, session: Session) -> dict[str, Any]:
     return shown
 
 
-def show_state(session: Session) -> dict[str, Any]:
+def show_state(session: Session) -> JsonObject:
     """What an agent needs next, beside a screen."""
-    state: dict[str, Any] = {
+    state: JsonObject = {
         "generation": session.generation,
         "running": session.running,
         "title": session.title,
@@ -44,7 +44,7 @@ def show_state(session: Session) -> dict[str, Any]:
     return state
 
 
-def report_exit(session: Session, told: dict[str, Any]) -> SessionExited:
+def report_exit(session: Session, told: JsonObject) -> SessionExited:
     """The session ended during a call that had not asked for that; everything the call found out goes along."""
     problem = SessionExited(session.name, session.exit_code)
     problem.facts |= {"running": False} | {key: value for key, value in told.items() if key != "exit_code"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import Arguments, TerminalTool, ToolCall
 from wsh.mcp.tool.show import report_exit, reported_output, show_state
@@ -13,6 +11,7 @@ from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_sc
 from wsh.operation.wait import WaitParams, await_state
 from wsh.wire.command import RunRequest
 from wsh.wire.error import InvalidRequest, SessionNotFound
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import Annotations, ToolOutcome
 
 _UNTIL = ("quiet", "command", "prompt", "input_wanted", "exit")
@@ -82,7 +81,7 @@ async def _run_command(call: ToolCall) -> ToolOutcome:
     return ToolOutcome(state | told)
 
 
-def _spell_run(told: dict[str, Any]) -> dict[str, Any]:
+def _spell_run(told: JsonObject) -> dict[str, object]:
     """What a run found out, in the words of this door."""
     shown = {name: value for name, value in told.items() if name not in ("commands", "background", "truncated")}
     if "duration_ms" in told:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -14,6 +14,7 @@ from wsh.mcp.tool.declare import Arguments, TerminalTool, ToolCall
 from wsh.operation.element import OVERLAY, PANEL, ElementOperations, ElementParams, PatchOverlay, PatchPanel
 from wsh.wire.element import Overlay, OverlayCreate, Panel, PanelCreate
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import Model
 from wsh.wire.tool import Annotations, ToolOutcome
 
@@ -22,7 +23,7 @@ _STEERING = {"session", "id", "list"}
 _MODE = s.choice("The screen mode it belongs to; it is shown in that mode alone.", "normal", "alt")
 
 
-_SHARED: dict[str, Any] = {
+_SHARED: JsonObject = {
     "id": {"type": "string"},
     "z": {"type": "integer"},
     "background": {"type": "object"},
@@ -31,10 +32,10 @@ _SHARED: dict[str, Any] = {
     "visible": {"type": "boolean", "description": "Whether it fits and its screen mode is the current one."},
     "focusable": {"type": "boolean"},
 }
-_PLACE: dict[str, Any] = {name: {"type": "integer"} for name in ("x", "y", "width", "height")}
+_PLACE: JsonObject = {name: {"type": "integer"} for name in ("x", "y", "width", "height")}
 
 
-def _element_result(many: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _element_result(many: str, properties: JsonObject) -> dict[str, object]:
     entry = s.result(["id"], **properties)
     return {
         "type": "object",
@@ -43,8 +44,8 @@ def _element_result(many: str, properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _show(element: Overlay | Panel) -> dict[str, Any]:
-    shown: dict[str, Any] = element.model_dump(mode="json")
+def _show(element: Overlay | Panel) -> dict[str, object]:
+    shown: JsonObject = element.model_dump(mode="json")
     return shown
 
 
@@ -93,7 +94,7 @@ def _create_panel(given: Arguments) -> PanelCreate:
     return PanelCreate.model_validate({"position": "bottom", "height": height, "spans": [], "focusable": True, **given})
 
 
-def measure(spans: list[dict[str, Any]]) -> tuple[int, int]:
+def measure(spans: list[JsonObject]) -> tuple[int, int]:
     """Columns and rows that a text needs, at least one of each."""
     lines = "".join(span["text"] for span in spans).split("\n")
     widths = [sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) for line in lines[:1000]]

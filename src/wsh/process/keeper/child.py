@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from wsh.process.keeper.stream import Pump, Stream
+from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 
 class Child:
@@ -57,7 +57,7 @@ class Child:
             self.announced = True
             self.announce(self)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """What a server is told about this child, at spawn and at take-over."""
         return {
             "id": self.id,

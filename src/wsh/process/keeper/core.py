@@ -15,6 +15,7 @@ from wsh.process.keeper.journal import Journal
 from wsh.process.keeper.kill import KillJob
 from wsh.process.keeper.mark import Census, Count, choose_base
 from wsh.process.keeper.stream import Pump
+from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Keeper:
         self.door = door
         door.welcome = self._welcome
         door.is_outside = self._census.is_outside
-        self._requests: dict[str, Callable[[Connection, dict[str, Any], list[int]], dict[str, Any] | None]] = {
+        self._requests: dict[str, Callable[[Connection, JsonObject, list[int]], JsonObject | None]] = {
             "spawn": self._spawn,
             "resized": self._resized,
             "meta": self._set_meta,
@@ -104,7 +105,7 @@ class Keeper:
             },
             [control.fd, control.to_server, control.to_keeper],
         )
-        batch: list[dict[str, Any]] = []
+        batch: list[JsonObject] = []
         fds: list[int] = []
         for child in self.children.values():
             if not child.ready:
@@ -128,7 +129,7 @@ class Keeper:
                 self._begin_kill(child, _GRACE_MS, lambda job: self._drop(self.children.get(job.child)))
         self.loop.after(self._linger_s, self._end_if_useless)
 
-    def _receive(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _receive(self, connection: Connection, message: JsonObject, fds: list[int]) -> None:
         number = message.get("id")
         try:
             request = self._requests.get(str(message.get("do")))
@@ -143,11 +144,11 @@ class Keeper:
         if answer is not None and number is not None:
             connection.send({"re": number, **answer})
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _tell(self, message: JsonObject) -> None:
         if self._server is not None:
             self._server.send(message)
 
-    def _child(self, message: dict[str, Any]) -> Child:
+    def _child(self, message: JsonObject) -> Child:
         child = self.children.get(message["child"])
         if child is None or child.forgotten:
             raise Refusal("no_such_child", child=message["child"])
@@ -162,7 +163,7 @@ class Keeper:
 
     # spawning
 
-    def _spawn(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _spawn(self, connection: Connection, message: JsonObject, fds: list[int]) -> None:
         if self._stopping:
             raise Refusal("stopping")
         id = self._next_id
@@ -194,7 +195,7 @@ class Keeper:
         number = message.get("id")
         self.loop.watch(started.error_fd, lambda events: self._spawned(connection, number, child, started.error_fd))
 
-    def _begin_journal(self, child: Child, message: dict[str, Any]) -> None:
+    def _begin_journal(self, child: Child, message: JsonObject) -> None:
         asked = message["journal"]
         if asked is None:
             return
@@ -301,7 +302,7 @@ class Keeper:
 
     # requests
 
-    def _resized(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _resized(self, connection: Connection, message: JsonObject, fds: list[int]) -> JsonObject:
         """The server has set a size at that offset of what it had parsed; replaying the journal does the same."""
         child = self._child(message)
         journal = child.streams[0].journal
@@ -312,7 +313,7 @@ class Keeper:
             self.pump.scribe.touch(journal)
         return {}
 
-    def _set_meta(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _set_meta(self, connection: Connection, message: JsonObject, fds: list[int]) -> JsonObject:
         self._store_meta(self._child(message), message["meta"])
         return {}
 
@@ -323,7 +324,7 @@ class Keeper:
         stream = child.streams[0]
         os.pwrite(stream.ring_fd, len(data).to_bytes(8, "little") + data, stream.size)
 
-    def _inspect(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _inspect(self, connection: Connection, message: JsonObject, fds: list[int]) -> JsonObject:
         child = self._child(message)
         state = inspect(child, jobs=bool(message.get("jobs")))
         # What it printed before we looked comes before the answer: "waits for input" must not overtake the prompt.
@@ -337,19 +338,19 @@ class Keeper:
                 break
         return {"state": state}
 
-    def _forget(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _forget(self, connection: Connection, message: JsonObject, fds: list[int]) -> None:
         child = self._child(message)
         if child.status is None:
             raise Refusal("still_running", child=child.id)
         number = message.get("id")
         self._drop(child, lambda: connection.send({"re": number}))
 
-    def _ping(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _ping(self, connection: Connection, message: JsonObject, fds: list[int]) -> JsonObject:
         return {"pid": os.getpid(), "children": len(self.children), "slots": len(self.pump.slots)}
 
     # killing
 
-    def _kill(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _kill(self, connection: Connection, message: JsonObject, fds: list[int]) -> None:
         child = self._child(message)
         number = message.get("id")
         self._begin_kill(
@@ -378,7 +379,7 @@ class Keeper:
             self._jobs[key] = job
         return job
 
-    def _stop(self, connection: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _stop(self, connection: Connection, message: JsonObject, fds: list[int]) -> None:
         """Kill every tree and end; the answer names survivors."""
         number = message.get("id")
         self._end_all(

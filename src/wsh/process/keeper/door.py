@@ -10,11 +10,11 @@ from _operator import _compare_digest
 
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.loop import Loop, complain
+from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 
 _PROOF_LIMIT_S = 5.0
@@ -38,7 +38,7 @@ class Connection:
         self,
         loop: Loop,
         sock: _socket.socket,
-        receive: Callable[[Connection, dict[str, Any], list[int]], None],
+        receive: Callable[[Connection, JsonObject, list[int]], None],
         lost: Callable[[Connection], None],
     ) -> None:
         self._loop = loop
@@ -52,7 +52,7 @@ class Connection:
         self.nonce = os.urandom(16)
         loop.watch(sock.fileno(), self._ready)
 
-    def send(self, message: dict[str, Any], fds: list[int] | None = None) -> None:
+    def send(self, message: JsonObject, fds: list[int] | None = None) -> None:
         """Queue a message. `fds` are duplicated here, so the caller may close its own at once."""
         if not self.open:
             return
@@ -241,7 +241,7 @@ class Door:
         finally:
             os.close(pinned)
 
-    def _prove(self, stranger: Connection, message: dict[str, Any], fds: list[int]) -> None:
+    def _prove(self, stranger: Connection, message: JsonObject, fds: list[int]) -> None:
         for fd in fds:
             os.close(fd)
         refusal = None

@@ -6,9 +6,11 @@ import _socket
 import json
 from array import array
 
+from wsh.wire.jsonobject import JsonObject
+
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 
 MAX_FRAME_BYTES = 8 * 1024 * 1024
@@ -23,7 +25,7 @@ class FrameError(Exception):
     """The other side does not speak our frames."""
 
 
-def encode(message: dict[str, Any]) -> bytes:
+def encode(message: JsonObject) -> bytes:
     body = json.dumps(message, separators=(",", ":")).encode("ascii")
     if len(body) > MAX_FRAME_BYTES:
         raise FrameError(f"a message of {len(body)} bytes is too large")
@@ -47,7 +49,7 @@ class Decoder:
                 numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
                 self._fds.extend(numbers)
 
-    def pop(self) -> dict[str, Any] | None:
+    def pop(self) -> JsonObject | None:
         """The next whole message, or None. `take_fds` gives what came with it."""
         if len(self._data) < HEADER_BYTES:
             return None

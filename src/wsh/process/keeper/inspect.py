@@ -13,10 +13,11 @@ from struct import unpack_from
 
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.mark import read_stat
+from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
@@ -74,7 +75,7 @@ def _link(path: str) -> str | None:
         return None
 
 
-def describe(pid: int) -> dict[str, Any]:
+def describe(pid: int) -> JsonObject:
     raw = _read(f"/proc/{pid}/cmdline", 16_384) or b""
     words = raw.split(b"\0")[:-1] if raw.endswith(b"\0") else raw.split(b"\0") if raw else []
     comm = (_read(f"/proc/{pid}/comm") or b"").rstrip(b"\n")
@@ -85,12 +86,12 @@ def describe(pid: int) -> dict[str, Any]:
     }
 
 
-def inspect(child: Child, *, jobs: bool) -> dict[str, Any]:
+def inspect(child: Child, *, jobs: bool) -> JsonObject:
     """All that is known now. `jobs` costs a walk over /proc; the rest is a handful of reads."""
     if not child.is_terminal or child.status is not None or child.streams[0].fd < 0:
         return {"running": child.status is None}
     master = child.streams[0].fd
-    state: dict[str, Any] = {"running": True}
+    state: JsonObject = {"running": True}
     try:
         local = termios.tcgetattr(master)[3]
         state["echo"] = bool(local & termios.ECHO)

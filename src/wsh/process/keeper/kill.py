@@ -15,11 +15,11 @@ import time
 from wsh.process.keeper import cgroup
 from wsh.process.keeper.loop import Loop, Timer
 from wsh.process.keeper.mark import Census, Count
+from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 
 # readline remembers only the last signal it caught, and an interactive shell ignores TERM: HUP must come after TERM,
@@ -68,7 +68,7 @@ class KillJob:
         self._force_rounds = 0
         self._cgroup_name = f"wsh-{os.getpid()}-{child}"
         self.finished = False
-        self.report: dict[str, Any] = {}
+        self.report: JsonObject = {}
         if grace_ms > 0 and leader is not None:
             census.remember(leader, child)
             self._signal_leader(leader)

@@ -12,9 +12,11 @@ import resource
 import struct
 import termios
 
+from wsh.wire.jsonobject import JsonObject
+
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
 
 RLIMIT_RTTIME = getattr(resource, "RLIMIT_RTTIME", 15)
@@ -59,7 +61,7 @@ class Plan:
 
     __slots__ = ("argv", "cwd", "cwd_fd", "env", "extra", "identity", "limits", "mark", "path", "standard", "terminal")
 
-    def __init__(self, request: dict[str, Any], cwd_fd: int | None, mark: int, limits: Limits) -> None:
+    def __init__(self, request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits) -> None:
         self.path = to_bytes(request["path"])
         self.argv = [to_bytes(word) for word in request["argv"]]
         self.env = {to_bytes(key): to_bytes(value) for key, value in request["env"].items()}
@@ -85,7 +87,7 @@ class Started:
         self.stdin_fd = stdin_fd
 
 
-def start(request: dict[str, Any], cwd_fd: int | None, mark: int, limits: Limits) -> Started:
+def start(request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits) -> Started:
     """Fork and set up. Raises OSError if the system has no pty, pipe or process left; nothing stays open then."""
     plan = Plan(request, cwd_fd, mark, limits)
     opened: list[int] = []
