@@ -51,7 +51,7 @@ def test_no_door_shows_the_nonce(places: Places, shell: str) -> None:
         at, end = heard[0][0], heard[-1][0] + len(heard[-1][1])
         assert session.recent_output(0)[at:end] == seen
         for format in ("asciicast-v2", "asciicast-v3", "txt", "html"):
-            film = export(session.folder.path, 24, 80, format, nonce=session.nonce)
+            film = export(session.folder.path, 24, 80, format, nonces=session.nonces)
             assert secret not in film and film
         page = await session.read_output_page(session.list_commands()[-1])
         assert page.lines == ["0" * len(secret)]

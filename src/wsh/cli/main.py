@@ -34,6 +34,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "screen": "Show a session's screen.",
         "scrollback": "Show a session's last lines.",
         "wait": "Wait until a session is quiet, prints a text, or ends.",
+        "shell-integration": "Print what to source in a shell inside of a session's shell.",
     },
     "Recording and searching": {
         "record": "Run a program here and write a recording of it.",
@@ -65,6 +66,7 @@ NAMES = [name for group in COMMANDS.values() for name in group]
 
 def load_command(name: str) -> Command:
     """The declaration in the file of that name: its function is called as the file, or with a `_` behind it."""
+    name = name.replace("-", "_")
     module = __import__(f"wsh.cli.{name}", fromlist=[name])
     command: Command = getattr(module, f"{name}_", None) or getattr(module, name)
     return command

@@ -130,6 +130,18 @@ class CommandLog:
         """The shell asks for the rest of a command now."""
         self._began: float | None = None
 
+    def nest(self, nonce: str, shell: ShellName) -> CommandLog:
+        """The log of a shell inside of the running command; it numbers and keeps its commands as one of ours."""
+        inner = CommandLog(nonce, shell, self._limit)
+        inner._commands, inner._next_id, inner._cwd = self._commands, self._next_id, self._cwd
+        inner.finished = self.finished
+        return inner
+
+    def go_on_after(self, inner: CommandLog) -> None:
+        """The shell inside is gone: number on behind its commands."""
+        self._next_id = max(self._next_id, inner._next_id)
+        self.finished = max(self.finished, inner.finished)
+
     # reading
 
     def __len__(self) -> int:
@@ -156,6 +168,12 @@ class CommandLog:
         if command is self.current:
             return self._capture
         return self._ended.get(command.id)
+
+    def typed_since_prompt(self) -> str:
+        """What is shown behind the prompt, as far as it has come."""
+        if self.phase != "prompt" or self._capture is None:
+            return ""
+        return render_now(self._capture.newest[-_LONGEST_LINE:], 24, 1000).strip()
 
     def let_go(self) -> None:
         """Nobody waits for the newest output any more: keep a little of it, the journal has the rest."""

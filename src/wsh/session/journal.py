@@ -29,11 +29,11 @@ class Piece:
 class Journal:
     """The segments of one session's folder, as they are on disk now."""
 
-    def __init__(self, folder: Path, gaps: Gaps | None = None, nonce: str | None = None) -> None:
-        """`gaps` are given as NUL: what reads it is going to have it parsed. The `nonce` of the shell's marks becomes zeros."""
+    def __init__(self, folder: Path, gaps: Gaps | None = None, nonces: tuple[str, ...] = ()) -> None:
+        """`gaps` are given as NUL: what reads it is going to have it parsed. The `nonces` of shells' marks become zeros."""
         self.folder = folder
         self._gaps = gaps
-        self._nonce = nonce
+        self._nonces = nonces
 
     def segments(self) -> list[tuple[int, int, Path]]:
         """(first offset, size, path) of each segment, in order."""
@@ -65,7 +65,7 @@ class Journal:
 
     def read(self, start: int, end: int | None = None) -> Iterator[Piece]:
         """Pieces from `start` up to `end`, in order; an offset that jumps is a gap."""
-        mask = NonceMask(self._nonce) if self._nonce else None
+        masks = [NonceMask(nonce) for nonce in self._nonces]
         position = start
         for first, size, path in self.segments():
             last = first + size
@@ -81,7 +81,9 @@ class Journal:
                         if not data:
                             break
                         shown = self._gaps.blank(position, data) if self._gaps else data
-                        yield Piece(position, shown if mask is None else mask.hide(shown))
+                        for mask in masks:
+                            shown = mask.hide(shown)
+                        yield Piece(position, shown)
                         position += len(data)
             except OSError:
                 continue

@@ -9,9 +9,12 @@ works on pieces of any size and speaks of absolute offsets. It knows nothing of 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
+
+from wsh.session.shell import ShellName
 
 MarkKind: TypeAlias = Literal["A", "B", "C", "D", "L", "P", "R"]
 
@@ -19,6 +22,9 @@ _INTRO = b"\x1b]133;"
 _BELL = b"\x07"
 _PROMPT_END = b"\x1b]133;B;wsh\x07"
 _CONTINUED = b"\x1b]133;P;k=s;wsh\x07"
+_INTRODUCTION = re.compile(rb"\x1b\]133;I;wsh=(\d{1,20}\.\d{1,20});shell=(bash|zsh|fish)\x07")
+_SHELLS: dict[bytes, ShellName] = {b"bash": "bash", b"zsh": "zsh", b"fish": "fish"}
+LONGEST_INTRODUCTION = 96
 _NONCE_ENDS = frozenset(bytes([c]) for c in b"0123456789.")
 _TELLING = 12
 LONGEST_MARK = 1024 * 1024
@@ -35,6 +41,12 @@ class Mark:
     number: int = 0
     status: int | None = None
     fields: dict[str, str] = field(default_factory=dict)
+
+
+def find_introduction(data: bytes) -> tuple[str, ShellName, int] | None:
+    """A shell that was given our marks by hand (`wsh shell-integration`) says its nonce and name; and where that ends."""
+    met = list(_INTRODUCTION.finditer(data))
+    return (met[-1][1].decode(), _SHELLS[met[-1][2]], met[-1].end()) if met else None
 
 
 class NonceMask:

@@ -44,9 +44,11 @@ Moment: TypeAlias = Printed | Sized | Ended
 class Recording:
     """The film of one session's folder."""
 
-    def __init__(self, folder: Path, rows: int, cols: int, gaps: Gaps | None = None, nonce: str | None = None) -> None:
-        """`rows` and `cols` are the size it was started with; `gaps` and the `nonce` of its marks are not shown."""
-        self._journal = Journal(folder, gaps, nonce)
+    def __init__(
+        self, folder: Path, rows: int, cols: int, gaps: Gaps | None = None, nonces: tuple[str, ...] = ()
+    ) -> None:
+        """`rows` and `cols` are the size it was started with; `gaps` and the `nonces` of its marks are not shown."""
+        self._journal = Journal(folder, gaps, nonces)
         self._records = sorted(read_records(folder), key=lambda r: (r.offset, r.time_us))
         self.rows, self.cols = rows, cols
         first_size = next((r for r in self._records if r.is_size and r.offset == 0), None)

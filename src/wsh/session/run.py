@@ -19,7 +19,7 @@ from wsh.session import event as ev
 from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
-from wsh.session.state import describe_process, wants_input
+from wsh.session.state import SHELLS, describe_process, wants_input
 from wsh.session.turn import LineMoved, LineTurn, count_unread
 from wsh.session.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited, SessionNotFound, WaitTimeout
@@ -58,6 +58,8 @@ class RunOutcome:
     """The generation from before the input: events that the run itself caused come after it."""
     cleared_line: dict[str, Any] | None = None
     """What stood on the line and was cleared, and whether it was put back."""
+    note: str | None = None
+    """Said once in a session: this shell does not tell, and what to do about it."""
 
     def to_wire(self, session: str) -> dict[str, Any]:
         """As every door tells it, without the screen; what is not known is left out."""
@@ -75,6 +77,8 @@ class RunOutcome:
             told["commands"] = list(self.commands)
         if self.jobs:
             told["background"] = [describe_process(job) for job in self.jobs]
+        if self.note is not None:
+            told["note"] = self.note
         if self.cleared_line is not None:
             told["cleared_line"] = self.cleared_line
         if self.output is not None and self.output.truncated:
@@ -386,6 +390,26 @@ class _Run:
     # telling
 
     async def _outcome(self, by: FinishedBy, seen: ProcessState | None = None) -> RunOutcome:
+        outcome = await self._told_outcome(by)
+        return replace(outcome, note=self._missing_integration(seen)) if seen is not None else outcome
+
+    def _missing_integration(self, seen: ProcessState) -> str | None:
+        """Once in a session: a shell inside of the shell that does not tell, and what to source in it."""
+        session, front = self._session, seen.foreground
+        if session.told_missing or session.has_inner_shell or session.terminal.alt or front is None:
+            return None
+        name = front.comm.lstrip("-")
+        if not seen.relayed and (name not in SHELLS or front.pid == session.pid):
+            return None
+        session.told_missing = True
+        shell = name if name in ("bash", "zsh", "fish") else "bash"
+        how = "wsh shell-integration fish | source" if shell == "fish" else f"source <(wsh shell-integration {shell})"
+        return (
+            f"A shell inside of the session's shell ({name}) does not tell when commands end, so runs in it end on silence. "
+            f"`{how}` there changes that; where wsh is not installed, source the text that `wsh shell-integration` prints."
+        )
+
+    async def _told_outcome(self, by: FinishedBy) -> RunOutcome:
         session, log = self._session, self._log
         if by in ("command", "exit") and self._ended:
             last = self._ended[-1][0]

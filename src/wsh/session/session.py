@@ -22,8 +22,8 @@ from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
-from wsh.session.line import TypedLine
-from wsh.session.mark import NonceMask
+from wsh.session.line import LineInfo, TypedLine
+from wsh.session.mark import LONGEST_INTRODUCTION, NonceMask, find_introduction
 from wsh.session.note import Notes, size_word
 from wsh.session.output import OutputPage, OutputText, rendering
 from wsh.session.playback import read_output, read_output_page
@@ -32,7 +32,7 @@ from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.trial import attempt
-from wsh.session.turn import read_modes, refuse_over_another
+from wsh.session.turn import look_at_line, read_modes, refuse_over_another
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
 from wsh.terminal.note import Work
@@ -112,6 +112,8 @@ class Session:
         self.last_input: tuple[Actor, float] | None = None
         self.line = TypedLine()
         """What has been typed since the last Enter, and by whom."""
+        self.told_missing = False
+        """A run has said that a shell inside does not tell."""
         self.run_waits: tuple[Actor, str] | None = None
         """Whose run waits until the line is free, and what it is."""
         self.interrupted: tuple[float, int] = (0.0, 0)
@@ -123,7 +125,12 @@ class Session:
         self._agent_defaults = launch.agent_defaults
         self.commands = commands
         """What the shell's marks tell; None for a program without them."""
-        self._mask = NonceMask(commands.nonce) if commands is not None else None
+        self._root = commands
+        """The log of the shell that wsh started; `commands` is that of the innermost one that tells."""
+        self._inner_nonces: list[str] = []
+        self._masks = [NonceMask(commands.nonce)] if commands is not None else []
+        self._tail = b""
+        """The newest bytes of a running command, in case a shell inside introduces itself across two reads."""
         self.snapshot_offset = offset
         self._keeper = keeper
         self._offset = offset
@@ -168,7 +175,7 @@ class Session:
     @property
     def journal(self) -> Journal:
         """What it printed, for whoever has it parsed: without what the engine cannot have, and without the nonce."""
-        return Journal(self.folder.path, self.gaps, self.nonce)
+        return Journal(self.folder.path, self.gaps, self.nonces)
 
     @property
     def ended(self) -> float | None:
@@ -235,12 +242,15 @@ class Session:
             "first_size": list(self.first_size),
             "agent_defaults": self._agent_defaults,
             "left_out": [list(part) for part in self.gaps],
-            "marks": None if self.commands is None else [self.commands.shell, self.commands.nonce],
+            "marks": None if self._root is None else [self._root.shell, self._root.nonce],
+            "inner_nonces": list(self._inner_nonces),
         }
 
     def recall(self, facts: dict[str, Any], meta: dict[str, Any]) -> None:
         """Take back what a snapshot and a description say, in a restore."""
         self.lost_bytes = int(facts.get("lost_bytes", 0))
+        self._inner_nonces = [str(nonce) for nonce in meta.get("inner_nonces") or ()]
+        self._masks = [NonceMask(nonce) for nonce in self.nonces]
         if self.commands is not None:
             self.commands.recall(facts.get("commands") or {})
         rows, cols = meta.get("first_size") or (self.rows, self.cols)
@@ -345,8 +355,12 @@ class Session:
 
         Returns what may be shown of the bytes, and what the marks told.
         """
-        assert self.commands is not None and self._mask is not None
-        shown = self._mask.hide(data)
+        root = self._root
+        assert root is not None
+        met = self._meet_shell(data) if root.phase == "running" else None
+        shown = data
+        for mask in self._masks:
+            shown = mask.hide(shown)
         view, terminal = memoryview(shown), self.terminal
 
         def feed(first: int, last: int) -> None:
@@ -355,7 +369,39 @@ class Session:
         def place() -> Place:
             return Place(terminal.rows, terminal.cols, terminal.epoch, terminal.cursor_line, terminal.cursor.col)
 
-        return shown, self.commands.consume(start, data, shown, feed, place, live=live)
+        told = root.consume(start, data, shown, feed, place, live=live)
+        inner = self.commands
+        if inner is not None and inner is not root:
+            first = met or 0
+            told += inner.consume(start + first, data[first:], shown[first:], lambda _a, _b: None, place, live=live)
+            if root.current is None:
+                told += self._leave_shell(inner, root)
+        return shown, told
+
+    def _meet_shell(self, data: bytes) -> int | None:
+        """A shell inside of the running command begins to tell: where in `data` its introduction ends."""
+        before = self._tail
+        self._tail = data[-LONGEST_INTRODUCTION:]
+        if b"133;I" not in before + data or self._root is None:
+            return None
+        met = find_introduction(before + data)
+        if met is None or met[0] in self.nonces:
+            return None
+        nonce, shell, end = met
+        if self.commands is not None:
+            self._root.go_on_after(self.commands)
+        self.commands = self._root.nest(nonce, shell)
+        self._inner_nonces = [*self._inner_nonces[-15:], nonce]
+        self._masks = [NonceMask(one) for one in self.nonces]
+        self.remember()
+        return max(0, end - len(before))
+
+    def _leave_shell(self, inner: CommandLog, root: CommandLog) -> list[CommandEvent]:
+        self.commands = root
+        ended = [command for command in root if command.end is not None]
+        told = inner.shell_exited((ended[-1].exit_code if ended else None) or 0, self._offset)
+        root.go_on_after(inner)
+        return told
 
     def feed_journal(self, data: bytes) -> None:
         """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
@@ -416,13 +462,15 @@ class Session:
             data = ring.copy(since, end) if since >= ring.oldest and end - since <= ring.size else b""
             if since >= ring.oldest and len(data) == end - since:  # not overwritten while it was copied
                 shown = self.gaps.blank(since, data)
-                return shown if self.nonce is None else NonceMask(self.nonce).hide(shown)
+                for nonce in self.nonces:
+                    shown = NonceMask(nonce).hide(shown)
+                return shown
         return self.journal.read_bytes(since, end)[0]
 
     @property
-    def nonce(self) -> str | None:
-        """The secret in the shell's marks; it must not leave by any door."""
-        return None if self.commands is None else self.commands.nonce
+    def nonces(self) -> tuple[str, ...]:
+        """The secrets in the marks of its shells; they must not leave by any door."""
+        return () if self._root is None else (self._root.nonce, *self._inner_nonces)
 
     # input
 
@@ -457,6 +505,11 @@ class Session:
     async def type_input(self, data: bytes, actor: Actor) -> int:
         """As `send_input`, for programs: raises LineInUse where text that somebody else typed stands on the line."""
         return await self.send_input(data, actor, before=lambda: refuse_over_another(self, data, actor))
+
+    async def look_at_line(self) -> LineInfo | None:
+        """What stands on the line now; None if nothing does, or nobody reads lines."""
+        async with self.holding_input():
+            return await look_at_line(self)
 
     @asynccontextmanager
     async def holding_input(self) -> AsyncIterator[None]:
@@ -623,6 +676,11 @@ class Session:
         """Type a command onto an empty line, without waiting for its end: see `run`."""
         await type_command(self, text, actor, max_wait_ms=max_wait_ms, line_wait_ms=self._limits.line_wait_ms)
 
+    @property
+    def has_inner_shell(self) -> bool:
+        """Whether a shell inside of the one that wsh started tells what it does."""
+        return self.commands is not self._root
+
     # commands of an integrated shell
 
     @property
@@ -760,8 +818,8 @@ class Session:
 
     def _facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"lost_bytes": self.lost_bytes}
-        if self.commands is not None:
-            facts["commands"] = self.commands.facts()
+        if self._root is not None:
+            facts["commands"] = self._root.facts()
         return facts
 
     def make_snapshot(self) -> Snapshot:

@@ -150,3 +150,30 @@ def _nonce() -> str:
 
 def _fields(*values: object) -> str:
     return "".join(f"{value}\0" for value in values)
+
+
+def write_by_hand(shell: ShellName) -> str:
+    """A script for a shell that runs already, inside of a session: sourced there, it tells prompts and commands as well.
+
+    It introduces itself to the server with a nonce of its own, which is in the script; every call makes a new one.
+    """
+    nonce = _nonce()
+    introduce = f"printf '\\033]133;I;wsh=%s.%s;shell={shell}\\007' {nonce.replace('.', ' ')} >/dev/tty"
+    if shell == "bash":
+        halves = [int(half) for half in nonce.split(".")]
+        masks = [secrets.randbits(62), secrets.randbits(62)]
+        numbers = [halves[0] ^ masks[0], masks[0], halves[1] ^ masks[1], masks[1]]
+        fields = " ".join(str(number) for number in numbers)
+        body = (SCRIPTS / "bash.sh").read_text(encoding="utf-8")
+        return f"unset __wsh\nexec 9< <(printf '%s\\0' {fields} rc - -)\n{body}{introduce}\n"
+    if shell == "zsh":
+        body = (SCRIPTS / "zsh" / ".zshenv").read_text(encoding="utf-8")
+        body = body[: body.rindex("\nif [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]")]
+        home = "if [[ -n ${ZDOTDIR+x} ]]; then builtin printf '+%s\\0' \"$ZDOTDIR\"; else builtin printf '%s\\0' -; fi"
+        return f"exec 9< <(builtin printf '%s\\0' {nonce}; {home})\n{body}\n{introduce}\n"
+    body = (SCRIPTS / "wsh.fish").read_text(encoding="utf-8")
+    cut = len(nonce) // 3
+    read = "    read -z -d \\x1e __wsh_a __wsh_b </dev/fd/9\n"
+    assert read in body
+    body = body.replace(read, f"    set __wsh_a {nonce[cut:]}\n    set __wsh_b {nonce[:cut]}\n")
+    return f"set -e __wsh_n\n{body}{introduce}\n"

@@ -221,6 +221,11 @@ async def refuse_over_another(session: Session, data: bytes, actor: Actor) -> by
     raise LineInUse(session.name, own=False, **found.to_wire())
 
 
+async def look_at_line(session: Session) -> LineInfo | None:
+    """What stands on the line. Input is held."""
+    return (await _probe(session, patient=False))[0]
+
+
 async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | None, ShellLine | None]:
     """What stands on the line (None: nothing, or nobody reads lines), and the shell's own answer if it gave one."""
     modes, log, typed = read_modes(session.child), session.commands, session.line
@@ -241,7 +246,8 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             if typed.is_inside_key(log.editor, age):
                 found = typed.describe()
                 return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
-            told = await _press(session, ASK_REST if log.continues and log.shell == "bash" else ASK)
+            key = ASK_REST if log.continues and log.shell == "bash" else ASK
+            told = await _press(session, key) or (await _press(session, key) if _reads_line(log) else None)
             at, prompts = session.interrupted
             if told is not None and not told.empty and log.prompts == prompts and time.monotonic() - at < _DROPPING_S:
                 # The line was dropped by Ctrl+C, and the shell has not come to that yet.
@@ -251,6 +257,11 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 return _describe(session, told), told
             if patient and not _reads_line(log):
                 raise LineMoved
+            typed_since = log.typed_since_prompt()
+            if typed_since or log.continues:
+                # The shell says nothing: what is shown behind its prompt counts.
+                author = typed.describe()
+                return LineInfo(typed_since, log.continues, author.author, author.at), None
             modes = read_modes(session.child) or modes
     if session.terminal.alt or not typed.stands(modes):
         return None, None
@@ -285,6 +296,8 @@ async def _press(session: Session, key: bytes) -> ShellLine | None:
 
 def _is_shell_reading(session: Session, modes: Modes) -> bool:
     """Whether our shell has the terminal and edits its line by itself."""
+    if session.has_inner_shell:
+        return not modes.canonical  # it may be on another machine
     try:
         return not modes.canonical and modes.group == os.getpgid(session.pid)
     except OSError:

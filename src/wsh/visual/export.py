@@ -55,7 +55,7 @@ async def export_aside(session: Session, format: Format, at_s: float | None, the
         command=session.command,
         at_s=at_s,
         theme=theme,
-        nonce=session.nonce,
+        nonces=session.nonces,
         gaps=session.gaps,
     )
     if format not in _DRAWN:
@@ -81,11 +81,11 @@ def export(
     command: str = "",
     at_s: float | None = None,
     theme: Theme = "dark",
-    nonce: str | None = None,
+    nonces: tuple[str, ...] = (),
     gaps: Gaps | None = None,
 ) -> bytes:
     """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one."""
-    recording = Recording(folder, rows, cols, gaps if format in _DRAWN else None, nonce)
+    recording = Recording(folder, rows, cols, gaps if format in _DRAWN else None, nonces)
     if format == "asciicast-v2" or format == "asciicast-v3":
         version: Literal[2, 3] = 2 if format == "asciicast-v2" else 3
         lines = write_asciicast(recording, version, title=title, command=command)

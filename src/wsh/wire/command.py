@@ -45,6 +45,8 @@ class RunAnswer(Shown):
     commands: list[int] | None = None
     background: list[ProcessShown] | None = None
     truncated: dict[str, object] | None = None
+    note: str | None = None
+    """Said once in a session, where a shell inside of its shell does not tell when commands end."""
     cleared_line: dict[str, object] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
 

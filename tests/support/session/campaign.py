@@ -68,8 +68,13 @@ class Campaign:
         await self.session.send_input(data, PERSON)
 
     async def clear(self) -> None:
-        await self.type(b"\x03")
-        await self.session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
+        """Ctrl+C, again where the shell was busy with our question and lost it."""
+        for _ in range(10):
+            await self.type(b"\x03")
+            await self.session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
+            await self.session.wait_until_quiet(20, 60_000)
+            if not await self.session.look_at_line():
+                return
 
     def half(self) -> str:
         words = (
@@ -165,7 +170,10 @@ async def relay(campaign: Campaign) -> None:
     while session.generation == before or "asks" not in str(session.terminal.screen(styled=False).lines):
         seen = await session.inspect()
         printed = "asks" in session.recent_output(before).decode("utf-8", "replace")
-        assert seen.reading != "yes" or printed or session.backlog(), f"{wrap} sleeps and is said to want input"
+        if seen.reading == "yes" and not printed:
+            await asyncio.sleep(0.1)  # the question may be on its way to us
+            printed = "asks" in session.recent_output(before).decode("utf-8", "replace")
+            assert printed, f"{wrap} sleeps and is said to want input"
         await asyncio.sleep(0.03)
 
     async def asked() -> bool:

@@ -269,6 +269,7 @@ TOOLS = (
             pipestatus={"type": "array", "items": {"type": "integer"}},
             command_id={"type": "integer"},
             command_ids={"type": "array", "items": {"type": "integer"}},
+            note=s.text("Said once in a session, where a shell inside of its shell does not tell when commands end."),
             cleared_line={
                 "type": "object",
                 "description": "With clear_line: what stood there, who typed it and when, and put_back (yes, later, no).",
@@ -278,7 +279,7 @@ TOOLS = (
         ),
         spell=_run_command,
         calls=(run_command,),
-        schema_version=3,
+        schema_version=4,
         timeout_argument="max_wait_ms",
         annotations=Annotations(destructive=True, open_world=True),
     ),

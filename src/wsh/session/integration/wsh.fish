@@ -1,7 +1,8 @@
 # Marks of prompts and commands for fish 3.1 and later, loaded by wsh after the user's configuration.
 #
 # Descriptor 9 holds the nonce in two pieces, the second first, with a record separator between. The handlers carry them as closed-over
-# variables; a listing of the handlers shows the pieces, and nothing shows the nonce.
+# variables; a listing of the handlers shows the pieces, and nothing shows the nonce. A number is taken before its mark is printed, and
+# printing comes last: an interrupt between the two skips a number, and never uses one twice.
 
 if status is-interactive; and not set -q __wsh_n
     set -l __wsh_a
@@ -27,8 +28,8 @@ if status is-interactive; and not set -q __wsh_n
                 set mode i
                 commandline -f repaint-mode
             end
-            printf '\e]133;L;wsh=%s;n=%d;k=%s;q=%s\a' $__wsh_b$__wsh_a $__wsh_n $mode (string escape --style=url -- "$line") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
+            printf '\e]133;L;wsh=%s;n=%d;k=%s;q=%s\a' $__wsh_b$__wsh_a $__wsh_n $mode (string escape --style=url -- "$line") >/dev/tty
         end
 
         function __wsh_take
@@ -48,26 +49,26 @@ if status is-interactive; and not set -q __wsh_n
         end
 
         function __wsh_began --on-event fish_preexec --inherit-variable __wsh_a --inherit-variable __wsh_b
-            printf '\e]133;C;wsh=%s;n=%d;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
+            printf '\e]133;C;wsh=%s;n=%d;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
         end
 
         function __wsh_ended --on-event fish_postexec --inherit-variable __wsh_a --inherit-variable __wsh_b
             set -l ended $status $pipestatus
-            printf '\e]133;D;%d;wsh=%s;n=%d;c=1;p=%s;ms=%s\a' $ended[1] $__wsh_b$__wsh_a $__wsh_n (string join '|' -- $ended[2..-1]) "$CMD_DURATION" >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
+            printf '\e]133;D;%d;wsh=%s;n=%d;c=1;p=%s;ms=%s\a' $ended[1] $__wsh_b$__wsh_a $__wsh_n (string join '|' -- $ended[2..-1]) "$CMD_DURATION" >/dev/tty
         end
 
         function __wsh_refused --on-event fish_posterror --inherit-variable __wsh_a --inherit-variable __wsh_b
-            printf '\e]133;D;127;wsh=%s;n=%d;c=0;e=1;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
+            printf '\e]133;D;127;wsh=%s;n=%d;c=0;e=1;u=%s\a' $__wsh_b$__wsh_a $__wsh_n (string escape --style=url -- "$argv[1]") >/dev/tty
         end
 
         function __wsh_ready --on-event fish_prompt --on-event fish_cancel --inherit-variable __wsh_a --inherit-variable __wsh_b
             set -l editor e
             string match -q '*vi*' -- "$fish_key_bindings"; and set editor v
-            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;k=%s;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_b$__wsh_a $__wsh_n $editor (string escape --style=url -- "$PWD") >/dev/tty
             set -g __wsh_n (math $__wsh_n + 1)
+            printf '\e]7;file://%s%s\a\e]133;A;wsh=%s;n=%d;k=%s;v=%s\a' "$hostname" (string escape --style=url -- "$PWD") $__wsh_b$__wsh_a $__wsh_n $editor (string escape --style=url -- "$PWD") >/dev/tty
             if not functions -q __wsh_prompt; or not string match -q '*__wsh_prompt*' -- (functions fish_prompt)
                 functions -q __wsh_prompt; and functions -e __wsh_prompt
                 functions -q fish_prompt; and functions -c fish_prompt __wsh_prompt

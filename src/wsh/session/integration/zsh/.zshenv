@@ -25,8 +25,8 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
       builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
       (( __wsh[9] )) || __wsh_p= # an assignment leaves that of the pipeline before
       if (( __wsh[4] )); then
-        builtin printf '\e]133;D;%d;wsh=%s;n=%d;c=%d;p=%s;t=%s\a' $__wsh_s $__wsh[1] $__wsh[2] $__wsh[3] "$__wsh_p" "${EPOCHREALTIME-}" >/dev/tty
         __wsh[2]=$(( __wsh[2] + 1 ))
+        builtin printf '\e]133;D;%d;wsh=%s;n=%d;c=%d;p=%s;t=%s\a' $__wsh_s $__wsh[1] $__wsh[2] $__wsh[3] "$__wsh_p" "${EPOCHREALTIME-}" >/dev/tty
       fi
       __wsh[3]=0 __wsh[4]=1
       # Ours has to be the first hook (it reads the status) and the last (it closes the prompt).
@@ -58,8 +58,8 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
         fi
         builtin printf '\e]7;file://%s%s\a' "$HOST" "$url" >/dev/tty
       fi
-      builtin printf '\e]133;A;wsh=%s;n=%d;k=%s;d=%s\a' $__wsh[1] $__wsh[2] "$__wsh[6]" "${(qqqq)PWD}" >/dev/tty
       __wsh[2]=$(( __wsh[2] + 1 ))
+      builtin printf '\e]133;A;wsh=%s;n=%d;k=%s;d=%s\a' $__wsh[1] $__wsh[2] "$__wsh[6]" "${(qqqq)PWD}" >/dev/tty
     } 2>/dev/null
   }
 
@@ -68,8 +68,8 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
       builtin local word
       __wsh[3]=1 __wsh[9]=0
       for word in ${(z)3[1,30000]}; do if [[ $word == '|' || $word == '|&' ]]; then __wsh[9]=1; fi; done
-      builtin printf '\e]133;C;wsh=%s;n=%d;t=%s;l=%s\a' $__wsh[1] $__wsh[2] "${EPOCHREALTIME-}" "${(qqqq)1[1,30000]}" >/dev/tty
       __wsh[2]=$(( __wsh[2] + 1 ))
+      builtin printf '\e]133;C;wsh=%s;n=%d;t=%s;l=%s\a' $__wsh[1] $__wsh[2] "${EPOCHREALTIME-}" "${(qqqq)1[1,30000]}" >/dev/tty
     } 2>/dev/null
   }
 
@@ -82,8 +82,8 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
         __wsh[6]=v mode=c
         if [[ -z $BUFFER ]] && builtin zle -K viins; then mode=i; fi
       fi
-      builtin printf '\e]133;L;wsh=%s;n=%d;k=%s;s=%s;b=%s;q=%s\a' $__wsh[1] $__wsh[2] $mode "$more" "${(qqqq)PREBUFFER[1,30000]}" "${(qqqq)BUFFER[1,30000]}" >/dev/tty
       __wsh[2]=$(( __wsh[2] + 1 ))
+      builtin printf '\e]133;L;wsh=%s;n=%d;k=%s;s=%s;b=%s;q=%s\a' $__wsh[1] $__wsh[2] $mode "$more" "${(qqqq)PREBUFFER[1,30000]}" "${(qqqq)BUFFER[1,30000]}" >/dev/tty
     } 2>/dev/null
   }
 
