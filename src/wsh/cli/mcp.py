@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from wsh.cli.declare import Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json
-from wsh.wire.tool import FAMILIES
+from wsh.wire.tool import TOOLSETS
 
 toolsets_option = Option(
     "--toolsets",
     metavar="LIST",
-    help=f"Offer only these families of tools, separated by commas: {', '.join(FAMILIES)}.",
+    help=f"Offer only these sets of tools, separated by commas: {', '.join(TOOLSETS)}.",
 )
 
 
@@ -46,6 +46,11 @@ def install(name: str, scope: str | None, write: bool, toolsets: str | None, as_
     except InstallError as problem:
         raise Failure(str(problem)) from None
     if not as_json:
+        if toolsets is None:
+            echo(
+                "For an agent that pays by the token, begin with --toolsets lean: six tools, texts within a budget.",
+                err=True,
+            )
         echo(f"{change.path}:")
         echo(change.shown.rstrip("\n"))
     writes = write and not change.unchanged
@@ -67,7 +72,7 @@ def install(name: str, scope: str | None, write: bool, toolsets: str | None, as_
 
 def _split_toolsets(given: str | None) -> tuple[str, ...]:
     names = tuple(part.strip() for part in (given or "").split(",") if part.strip())
-    unknown = [name for name in names if name not in FAMILIES]
+    unknown = [name for name in names if name not in TOOLSETS]
     if unknown:
-        raise WrongUse(f"--toolsets: {', '.join(unknown)}: choose from {', '.join(FAMILIES)}.")
+        raise WrongUse(f"--toolsets: {', '.join(unknown)}: choose from {', '.join(TOOLSETS)}.")
     return names

@@ -63,7 +63,9 @@ class Surroundings:
         toolsets = server.toolsets
         if raw.get("toolsets"):
             asked = parse_toolsets(raw["toolsets"])
-            toolsets = tuple(family for family in server.toolsets if family in asked)
+            # The lean tools do nothing that the terminal tools do not.
+            offered = {*server.toolsets, "lean"} if "terminal" in server.toolsets else {*server.toolsets}
+            toolsets = tuple(family for family in asked if family in offered)
             if not toolsets:
                 raise ValueError(f"this server offers only the toolsets {', '.join(server.toolsets)}")
         return cls(id, cwd, environ, toolsets)

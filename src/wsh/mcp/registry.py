@@ -17,7 +17,7 @@ import pydantic_core
 
 from wsh.mcp.validate import Validator
 from wsh.wire.jsonobject import JsonObject
-from wsh.wire.tool import FAMILIES, Family, ToolSpec
+from wsh.wire.tool import FAMILIES, TOOLSETS, Family, ToolSpec
 from wsh.wire.version import describe_tooling
 
 SCHEMA_VERSION_META = "wsh/schemaVersion"
@@ -44,6 +44,13 @@ class Tool:
         """As `tools/list` shows it, versions included."""
         spec = self.spec
         hints = spec.annotations
+        if spec.family == "lean":  # paid for by every conversation: nothing that the model does not need
+            return {
+                "name": spec.name,
+                "description": spec.description,
+                "inputSchema": dict(spec.input_schema),
+                "annotations": {"readOnlyHint": True} if hints.read_only else {"destructiveHint": hints.destructive},
+            }
         definition: JsonObject = {
             "name": spec.name,
             "title": spec.title,
@@ -90,7 +97,7 @@ class Registry:
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         given = list(specs)
-        ordered = [spec for family in FAMILIES for spec in given if spec.family == family]
+        ordered = [spec for family in TOOLSETS for spec in given if spec.family == family]
         self._tools: dict[str, Tool] = {}
         for spec in ordered:
             if spec.name in self._tools:
@@ -121,10 +128,10 @@ class Registry:
 def parse_toolsets(names: Iterable[str]) -> tuple[Family, ...]:
     """Families from a setting or a flag, in the fixed order. ValueError names what is not one."""
     wanted = {name.strip() for name in names if name.strip()}
-    unknown = sorted(wanted - set(FAMILIES))
+    unknown = sorted(wanted - set(TOOLSETS))
     if unknown:
-        raise ValueError(f"{', '.join(unknown)}: not a toolset; there are {', '.join(FAMILIES)}")
-    return tuple(family for family in FAMILIES if family in wanted) or FAMILIES
+        raise ValueError(f"{', '.join(unknown)}: not a toolset; there are {', '.join(TOOLSETS)}")
+    return tuple(family for family in TOOLSETS if family in wanted) or FAMILIES
 
 
 def to_json(value: object) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, cast
 
 import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import ListenHandler
 from starlette.requests import Request
 
@@ -34,6 +35,7 @@ from wsh.mcp.hook import (
 from wsh.mcp.prompt import PromptShelf
 from wsh.mcp.registry import Registry, to_json
 from wsh.mcp.resource import ResourceShelf
+from wsh.mcp.tool.lean_text import LEAN_INSTRUCTIONS, spell_failure
 from wsh.wire.caller import Caller
 from wsh.wire.sound import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
@@ -141,6 +143,9 @@ class Door:
 
 def to_result(outcome: ToolOutcome) -> types.CallToolResult:
     structured = outcome.structured
+    if structured is None:
+        text = str(mend_all(outcome.text or ""))
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=outcome.is_error)
     text = outcome.text if outcome.text is not None else to_json(structured)
     if "\\ud" in text and find_unsound(structured) is not None:  # a file's name that is not UTF-8; the wire is
         structured = mend_all(structured)
@@ -176,13 +181,16 @@ def build_server(door: Door) -> WshServer:
 
         arguments = params.arguments or {}
         try:
-            return to_result(await desk.serve(tool, arguments, client, ctx.request_id, meta, emit))
+            outcome = await desk.serve(tool, arguments, client, ctx.request_id, meta, emit)
+            return to_result(spell_failure(outcome) if tool.spec.family == "lean" else outcome)
         finally:
             # Before the answer: many clients close when they have it, and choke on what comes after.
             await door.resources.tell_caller(ctx)
 
     async def list_prompts(ctx: Context, params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=door.prompts.list_prompts())
+        # The guides speak of the terminal tools.
+        has_tools = "terminal" in door.find_client(ctx).toolsets
+        return types.ListPromptsResult(prompts=door.prompts.list_prompts() if has_tools else [])
 
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return door.prompts.get_prompt(params.name, params.arguments)
@@ -232,6 +240,16 @@ def build_server(door: Door) -> WshServer:
                 assert door.find_client(ctx).caller.id == owner
                 call_at_end(ctx, lambda: door.say_farewell(owner))
 
+    async def instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Middleware: instructions that speak of the tools which this client has."""
+        result = await call_next(ctx)
+        if isinstance(result, dict) and "instructions" in result and "terminal" not in door.find_client(ctx).toolsets:
+            if "lean" in door.find_client(ctx).toolsets:
+                result["instructions"] = LEAN_INSTRUCTIONS
+            else:
+                del result["instructions"]
+        return result
+
     server = WshServer(
         "wsh",
         version=VERSION,
@@ -255,7 +273,7 @@ def build_server(door: Door) -> WshServer:
     server.add_request_handler("$/cancelRequest", CancelParams, cancel_by_request)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
-    server.middleware[:] = [guard, make_version_stamp(registry), put_structured]
+    server.middleware[:] = [guard, make_version_stamp(registry), instruct, put_structured]
     if door.fixtures:
         from wsh.mcp import fixture
 

@@ -18,8 +18,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 from wsh.wire.caller import Caller
 from wsh.wire.jsonobject import JsonObject
 
-Family: TypeAlias = Literal["terminal", "contract", "exec", "workspace"]
+Family: TypeAlias = Literal["lean", "terminal", "contract", "exec", "workspace"]
 FAMILIES: tuple[Family, ...] = ("terminal", "contract", "exec", "workspace")
+"""The published tools, which are offered where nothing is said."""
+TOOLSETS: tuple[Family, ...] = ("lean", *FAMILIES)
+"""What can be asked for. `lean` says with six tools what the terminal tools say, for few tokens."""
 Stream: TypeAlias = Literal["info", "stderr", "stdout", "debug"]
 
 # The public codes of failures; a new one is a change of the contract (schemaVersion rises).
@@ -99,10 +102,10 @@ class FieldProblem:
 class ToolOutcome:
     """What a call gives back. `structured` is a JSON object, or an array (the door wraps it for structuredContent).
 
-    `text` is what stands in `content[0].text`; left out, it is `structured` as JSON.
+    None has no structuredContent. `text` is what stands in `content[0].text`; left out, it is `structured` as JSON.
     """
 
-    structured: Mapping[str, Any] | Sequence[Any]
+    structured: Mapping[str, Any] | Sequence[Any] | None
     text: str | None = None
     is_error: bool = False
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from wsh.mcp.tool import control, session, terminal, visual
+from wsh.mcp.tool import control, lean, session, terminal, visual
 from wsh.operation.context import Rooms
 from wsh.wire.tool import ToolSpec
 
-TOOLS = (*session.TOOLS, *terminal.TOOLS, *visual.TOOLS, *control.TOOLS)
+TOOLS = (*lean.TOOLS, *session.TOOLS, *terminal.TOOLS, *visual.TOOLS, *control.TOOLS)
 
 
 def make_terminal_tools(rooms: Rooms) -> list[ToolSpec]:

@@ -10,7 +10,7 @@ from wsh.operation.context import Rooms
 from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.session.session import Session
 from wsh.wire.model import Model
-from wsh.wire.tool import Annotations, CallContext, ToolOutcome, ToolSpec
+from wsh.wire.tool import Annotations, CallContext, Family, ToolOutcome, ToolSpec
 
 Arguments: TypeAlias = dict[str, Any]
 """Checked against the tool's schema; a value that is left out is not there."""
@@ -28,8 +28,9 @@ class ToolCall:
     def session(self) -> Session:
         return self.rooms.registry.get_session(self.arguments["session"])
 
-    async def make(self, operation: Operation, params: Model = NOTHING) -> Any:
-        call = OperationCall(operation, params, self.context.caller, self.arguments.get("session"))
+    async def make(self, operation: Operation, params: Model = NOTHING, session: str | None = None) -> Any:
+        """On the session that is named, or else on that of the arguments."""
+        call = OperationCall(operation, params, self.context.caller, session or self.arguments.get("session"))
         return await call.make(self.rooms, self.context.progress)
 
     def pick(self, *names: str, **more: object) -> Arguments:
@@ -43,7 +44,7 @@ class TerminalTool:
     title: str
     description: str
     input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
     spell: Callable[[ToolCall], Awaitable[ToolOutcome]]
     calls: tuple[Operation, ...]
     """The operations that it spells."""
@@ -52,6 +53,7 @@ class TerminalTool:
     timeout_argument: str | None = None
     reads: bool = False
     annotations: Annotations = field(default_factory=Annotations)
+    family: Family = "terminal"
 
     def bind(self, rooms: Rooms) -> ToolSpec:
         async def run(arguments: Arguments, context: CallContext) -> ToolOutcome:
@@ -63,7 +65,7 @@ class TerminalTool:
             description=self.description,
             input_schema=self.input_schema,
             output_schema=self.output_schema,
-            family="terminal",
+            family=self.family,
             run=run,
             schema_version=self.schema_version,
             default_timeout_ms=self.default_timeout_ms,

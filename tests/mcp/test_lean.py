@@ -1,0 +1,161 @@
+"""The lean tools: few tokens, texts alone, and no word of a tool that the client does not have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.mcp.host import StdioHost
+from tests.support.mcp.live import live_server
+from tests.support.mcp.tokens import count_exactly
+from wsh.mcp.budget import count_tokens
+from wsh.mcp.tool.lean import TOOLS
+
+NAMES = ["run", "type", "look", "wait", "sessions", "ask"]
+
+
+class Lean:
+    def __init__(self, host: StdioHost) -> None:
+        self.host = host
+
+    def result(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self.host.call(tool, arguments)["result"]
+        return found
+
+    def text(self, tool: str, /, **arguments: Any) -> str:
+        found = self.result(tool, **arguments)
+        assert set(found) - {"isError", "resultType"} == {"content"}, "a lean result is a text alone"
+        return str(found["content"][0]["text"])
+
+    def run(self, command: str, **more: Any) -> str:
+        return self.text("run", command=command, **more)
+
+
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lean]:
+    with (
+        live_server(tmp_path_factory.mktemp("lean")),
+        StdioHost(args=["--toolsets", "lean"], cwd=str(tmp_path_factory.mktemp("cwd"))) as host,
+    ):
+        host.initialize()
+        yield Lean(host)
+
+
+@pytest.mark.timeout(900)
+def test_the_list_of_tools_costs_at_most_2500_tokens(lean: Lean) -> None:
+    listed = lean.host.request("tools/list")["result"]
+    assert [tool["name"] for tool in listed["tools"]] == NAMES
+    assert not any("outputSchema" in tool for tool in listed["tools"])
+    assert all("xample: {" in tool["description"] for tool in listed["tools"])
+    assert count_exactly([json.dumps(listed)])[0] <= 2500
+    assert lean.host.request("prompts/list")["result"]["prompts"] == []
+
+
+def test_a_command_gives_its_output_and_exit_code_with_little_around(lean: Lean) -> None:
+    lean.run("true")
+    assert lean.run("echo one; echo two") == "one\ntwo\n[exit 0]"
+    assert lean.run("false") == "[exit 1]"
+    extra = count_tokens(json.dumps(lean.result("run", command="echo one"))) - count_tokens("one")
+    assert extra <= 60
+
+
+def test_it_keeps_folder_and_variables_between_calls(lean: Lean, tmp_path: Path) -> None:
+    lean.run(f"cd {tmp_path}; word=kept")
+    assert lean.run("pwd; echo $word") == f"{tmp_path}\nkept\n[exit 0]"
+
+
+def test_long_output_keeps_to_the_budget_and_the_handle_reads_the_rest(lean: Lean) -> None:
+    text = lean.run("seq 20000")
+    assert count_tokens(text) <= 4000
+    assert text.startswith("1\n2\n") and text.endswith("20000\n[exit 0]")
+    handle = re.search(r"lines (\d+)-(\d+) left out: look\(command=(\d+), from_line=(\d+)\)", text)
+    assert handle is not None
+    first, command = int(handle[4]), int(handle[3])
+    rest = lean.text("look", command=command, from_line=first, max_tokens=200)
+    assert rest.startswith(f"{first}\n{first + 1}\n") and "go on with from_line=" in rest
+    assert count_tokens(rest) <= 200
+    found = lean.text("look", command=command, search="1999", max_tokens=300)
+    assert "11999: 11999" in found and found.endswith("[12 of 20000 lines, exit 0]")
+
+
+def test_a_long_failure_keeps_its_end_and_the_lines_that_name_errors(lean: Lean) -> None:
+    script = "for i in $(seq 3000); do echo part $i is built; [ $i = 1500 ] && echo 'foo.c:3: error: bad'; done; exit 2"
+    text = lean.run(f"( {script} )", max_tokens=500)
+    assert "1501: foo.c:3: error: bad" in text and text.endswith("part 3000 is built\n[exit 2]")
+    assert count_tokens(text) <= 500
+
+
+def test_progress_is_what_it_ended_as(lean: Lean) -> None:
+    text = lean.run("for i in $(seq 100); do printf '\\r%d%% loaded' $i; done; echo; yes | head -500")
+    assert text == "100% loaded\ny  [lines 2-501: the same line]\n[exit 0]"
+
+
+def test_a_question_is_answered_with_type(lean: Lean) -> None:
+    assert lean.run("read -p 'Deploy? ' a; echo chosen: $a").endswith("Deploy?\n[waits for input: answer with type]")
+    assert "chosen: y" in lean.text("type", text="y\r")
+
+
+def test_a_full_screen_program_shows_its_screen_and_then_what_changed(lean: Lean) -> None:
+    text = lean.run("vim -u NONE -n -i NONE lean.txt")
+    assert "[full-screen program" in text and count_tokens(text) < 100
+    changed = lean.text("type", text="ihello world")
+    assert changed.startswith("1: hello world")
+    lean.text("type", keys="escape")
+    left = lean.text("type", text=":q!\r")
+    assert "hello world" not in left
+
+
+def test_a_command_that_goes_on_is_waited_for(lean: Lean) -> None:
+    text = lean.run("echo begun; read -t 600 gone; echo over", timeout_ms=300)
+    assert 'wait(until="command")' in text
+    lean.text("type", text="x\r")
+    assert "over" in lean.text("wait")
+
+
+def test_colour_comes_only_if_it_is_asked_for(lean: Lean) -> None:
+    assert lean.run("printf '\\033[31mred\\033[m\\n'") == "red\n[exit 0]"
+    assert "<fg=1>red</>" in lean.text("look", command=0, color=True)
+
+
+def test_sessions_are_opened_named_and_closed(lean: Lean) -> None:
+    assert lean.text("sessions", action="open", session="second", command="bash --norc") == "[second is open]"
+    assert lean.run("echo there", session="second").endswith("there\n[exit 0]")
+    assert lean.text("sessions", action="rename", session="second", new_name="third") == "[third]"
+    assert "third: bash --norc" in lean.text("sessions")
+    assert lean.text("sessions", action="close", session="third") == "[third is closed]"
+    assert "third" not in lean.text("sessions")
+
+
+def test_no_failure_names_a_tool_that_is_not_there(lean: Lean) -> None:
+    lean.text("type", text="unfinished")
+    failures = [
+        lean.result("run", command="ls"),
+        lean.result("run", command="ls", session="nowhere"),
+        lean.result("run"),
+        lean.result("type"),
+        lean.result("type", keys="no-such-key"),
+        lean.result("look", command=987654),
+        lean.result("sessions", action="rename"),
+        lean.result("sessions", action="open", command="/no/such/program"),
+    ]
+    lean.text("type", keys="ctrl+c")
+    assert all(found["isError"] for found in failures)
+    assert not [found for found in failures if re.search(r"wsh_|GET |clear_line|structured", json.dumps(found))]
+    assert "complete it with type" in failures[0]["content"][0]["text"]
+    unknown = lean.host.call("wsh_run_command", {})["error"]
+    assert "wsh_" not in unknown["data"]["hint"]
+
+
+def test_where_nobody_can_be_asked_that_is_said(lean: Lean) -> None:
+    found = lean.result("ask", command="echo hello", timeout_ms=3000)
+    assert found["isError"] and "Nobody can be asked here" in found["content"][0]["text"]
+
+
+def test_every_lean_tool_is_an_operation_of_the_terminal_tools_or_the_contract() -> None:
+    assert [tool.name for tool in TOOLS] == NAMES
+    assert all(tool.calls for tool in TOOLS)
