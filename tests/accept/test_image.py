@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,19 +104,19 @@ def _answers(port: int) -> bool:
 
 
 def _status(port: int, headers: dict[str, str]) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/health" if not headers else "/sessions", headers=headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("GET", "/health" if not headers else "/sessions", headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
 
 
 def _post(
     port: int, headers: dict[str, str], message: dict[str, object]
 ) -> tuple[str, dict[str, dict[str, list[dict[str, str]]]]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    connection.request("POST", "/mcp", json.dumps(message), headers)
-    answer = connection.getresponse()
-    body = answer.read().decode()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+        connection.request("POST", "/mcp", json.dumps(message), headers)
+        answer = connection.getresponse()
+        body = answer.read().decode()
     assert answer.status == 200, body
     data = next(line[5:] for line in body.splitlines() if line.startswith("data:")) if "data:" in body else body
     return answer.getheader("Mcp-Session-Id") or "", json.loads(data)
