@@ -31,7 +31,7 @@ def put_file_at(folder: Path) -> None:
 def test_a_file_where_a_folder_should_be_is_named_and_nothing_is_started(places: Places, which: str) -> None:
     folder: Path = getattr(places, which)
     put_file_at(folder)
-    for words in (("server",), ("list",), ("list", "--json")):
+    for words in (("server",), ("new",), ("new", "--json")):
         done = run(*words)
         assert done.returncode in {2, 6} and "wsh" in done.stderr
     assert str(folder) in run("server").stderr

@@ -346,6 +346,7 @@ def test_a_decision_that_leaves_no_trail_runs_nothing(tmp_path: Path) -> None:
 
             world.trail.append = full  # type: ignore[method-assign]
             answer = await world.headless("ls")
-            assert answer["error"]["code"] == "PM_TERM_INTERNAL" and "space" not in str(answer)
+            assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+            assert answer["error"]["details"]["reason"] == "disk_full" and "Errno" not in str(answer)
 
     asyncio.run(scenario())

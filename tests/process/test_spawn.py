@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.process.descriptor import count_descriptors
 from tests.support.process.keeper import journal_in, read_journal, said, shell
 from tests.support.waiting import until
 from wsh.process import Keeper, SpawnSpec
@@ -65,11 +66,11 @@ def test_everything_printed_is_in_the_journal(run: Run, tmp_path: Path) -> None:
 )
 def test_a_spawn_that_fails_says_why_and_leaves_nothing(run: Run, spec: SpawnSpec, error: type[Exception]) -> None:
     async def test(keeper: Keeper) -> None:
-        before = os.listdir(f"/proc/{keeper.pid}/fd")
+        before = count_descriptors(keeper.pid)
         with pytest.raises(error):
             await keeper.spawn(spec)
         assert (await keeper.ping())["children"] == 0
-        assert len(os.listdir(f"/proc/{keeper.pid}/fd")) == len(before)
+        assert count_descriptors(keeper.pid) == before
 
     run(test)
 

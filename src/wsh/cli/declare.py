@@ -265,7 +265,7 @@ session_argument = Argument("session", complete="session")
 
 
 def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
-    """Prints at once. A reader that has gone away ends the program quietly."""
+    """Prints at once. A reader that has gone away ends the program quietly; a full disk is an OSError, told once."""
     stream = sys.stderr if err else sys.stdout
     try:
         try:
@@ -273,9 +273,12 @@ def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
         except UnicodeEncodeError:
             stream.buffer.write((text + end).encode(stream.encoding or "utf-8", "backslashreplace"))
         stream.flush()
-    except BrokenPipeError:
+    except OSError as problem:
+        # What is still in the buffer would fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise SystemExit(1) from None
+        if isinstance(problem, BrokenPipeError):
+            raise SystemExit(1) from None
+        raise
 
 
 def _convert(text: str, kind: type, label: str, command: Command) -> object:

@@ -27,6 +27,8 @@ def make_home(root: Path, **files: str) -> str:
     """A home folder with these files: `bashrc` becomes `.bashrc`, `config__fish__config.fish` a path below `.config`."""
     home = root / "home"
     home.mkdir(exist_ok=True)
+    # Without one, an ordinary user's first zsh asks how it is to be set up.
+    (home / ".zshrc").touch()
     for name, text in files.items():
         path = home / ("." + name.replace("__", "/"))
         path.parent.mkdir(parents=True, exist_ok=True)
