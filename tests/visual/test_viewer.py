@@ -213,3 +213,20 @@ def test_a_dead_servers_panels_give_their_rows_back(places: Places) -> None:
             await second.stop()
 
     run(work())
+
+
+def test_everybody_sees_that_a_run_waits_for_the_line(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="waits")
+        viewers = viewers_of(session)
+        _, person = look(viewers, 24, 90, status=True)
+        _, page = look(viewers, 24, 90)
+        session.announce_wait(Actor("agent", "claude"), "ls -l\x1b[31m\necho more")
+        for seen in (person, page):
+            await until(lambda seen=seen: any("claude wants to run `ls -l" in line for line in seen.lines), "not shown")  # type: ignore[misc]
+            assert {"type": "run_waits", "by": "claude", "command": "ls -l\x1b[31m\necho more"} in seen.told
+        session.announce_wait(None, "")
+        for seen in (person, page):
+            await until(lambda seen=seen: not any("claude" in line for line in seen.lines), "still shown")  # type: ignore[misc]
+
+    run_with_registry(places, work)
