@@ -6,6 +6,8 @@ import base64
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -170,3 +172,38 @@ def _dies_of(server: RunningServer, path: str, body: dict[str, int] | None) -> b
         # Another size each time: the first may come before the word does.
         trigger(server, path, None if body is None else body | {"rows": 20 + time.monotonic_ns() % 20})
     return server.process.poll() is not None
+
+
+def test_a_session_that_kills_one_server_after_the_other_is_set_aside(places: Places) -> None:
+    with dying_server(places, environ=DEADLY) as server:
+        open_session(server, "other")
+        open_session(server, "hurt")
+        wait_for_text(server, "hurt", "$")
+        poison_again = "while :; do printf STUB''BORN; sleep 0.1; done\r"
+        type_in(server, "hurt", poison_again)
+    for _ in range(10):
+        try:
+            server = start_server(places, environ=DEADLY)
+        except AssertionError:
+            continue
+        try:
+            server.process.wait(5)
+        except subprocess.TimeoutExpired:
+            break
+    try:
+        assert server.process.poll() is None, "no server stays alive"
+        notice = server.get("/sessions/hurt")["notice"]
+        assert "set it aside" in notice, notice
+        assert "$" in screen(server, "other")
+        told = subprocess.run(
+            [sys.executable, "-m", "wsh.cli.main", "doctor"], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert told.returncode == 1 and "within a minute, over hurt" in told.stdout, told
+        assert server.request("DELETE", "/sessions/hurt").status in (200, 204)
+        type_in(server, "other", "echo go''es on\r")
+        wait_for_text(server, "other", "goes on")
+    finally:
+        server.process.kill()
+        server.process.wait()
+    with running_server(places):
+        pass

@@ -12,8 +12,8 @@ import signal
 import sys
 from typing import Any
 
-WORDS = (b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER")
-RENDER_ROWS = 32 * 1024
+WORDS = (b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"STUBBORN")
+MAIN = os.getpid()
 
 
 class Deadly:
@@ -48,6 +48,8 @@ class Deadly:
         found = {word for word in WORDS if word in seen}
         if b"DEADLY" in found:
             die()
+        if b"STUBBORN" in found and os.getpid() == MAIN:
+            die()  # though no child ever dies of it
         while b"ENDLESS" in found:
             pass
         if found:
