@@ -174,6 +174,11 @@ export function Single() {
         )}
         <Menu entry={entry} />
       </header>
+      {info.notice && (
+        <p class="banner" role="status">
+          <bdi>{info.notice}</bdi>
+        </p>
+      )}
       {finding && <FindBar name={info.name} close={() => setFinding(false)} />}
       <TerminalView key={info.name} name={info.name} onRemote={setRemote} />
       {info.running && <KeyBar name={info.name} />}

@@ -12,16 +12,23 @@ from typing import Final
 
 from wsh.terminal.native import NULL, Native, ffi
 
+_libc = ctypes.CDLL(None)
 _find: Final[Native] = ffi.cast(
-    "void*(*)(void*, size_t, void*, size_t)", ctypes.cast(ctypes.CDLL(None).memmem, ctypes.c_void_p).value
+    "void*(*)(void*, size_t, void*, size_t)", ctypes.cast(_libc.memmem, ctypes.c_void_p).value
 )
-_MARGINS: Final[Native] = ffi.from_buffer(b"[?69")
+_find_byte: Final[Native] = ffi.cast("void*(*)(void*, int, size_t)", ctypes.cast(_libc.memchr, ctypes.c_void_p).value)
+_MARGINS: Final[Native] = ffi.from_buffer(b"?69")
 _LINK: Final[Native] = ffi.from_buffer(b"]8;")
+_QUESTION: Final[int] = ord("?")
 _MANY_CELLS: Final[int] = 32 * 1024
 
 
 def is_risky(pointer: Native, length: int, cells: int) -> bool:
     """Whether these bytes may begin what a terminal of so many cells is known to die of."""
-    if _find(pointer, length, _MARGINS, 4) != NULL:
-        return True
+    # A single byte is found six times as fast as three, and most output has no question mark.
+    at = _find_byte(pointer, _QUESTION, length)
+    if at != NULL:
+        passed = ffi.cast("uint8_t*", at) - ffi.cast("uint8_t*", pointer)
+        if _find(at, length - passed, _MARGINS, 3) != NULL:
+            return True
     return cells >= _MANY_CELLS and bool(_find(pointer, length, _LINK, 3) != NULL)
