@@ -23,7 +23,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.caller import Caller as WireCaller
 from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
-from wsh.wire.tool import Stream
+from wsh.wire.tool import Family, Stream
 
 ROUNDS = 300
 TRUE = {
@@ -41,6 +41,7 @@ class _Call:
     deadline: float
     caller: WireCaller = CALLER
     timeout_ms: int = 10_000
+    toolsets: tuple[Family, ...] = ("exec",)
 
     def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
         return None

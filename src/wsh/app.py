@@ -427,6 +427,7 @@ class LateRooms:
                 trail,
                 timeout_ms=settings.get_int("exec.timeout_ms"),
                 max_output_bytes=output_bytes,
+                result_bytes=settings.get_int("exec.result_bytes"),
                 home=os.environ.get("HOME"),
             )
             around = _Around(app, policy)

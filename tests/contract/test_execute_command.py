@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
 from wsh.wire.caller import Caller
 from wsh.wire.place import Places
-from wsh.wire.tool import Stream, ToolFailure, ToolOutcome
+from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
 T = TypeVar("T")
 
@@ -29,6 +30,7 @@ T = TypeVar("T")
 class Context:
     caller: Caller
     timeout_ms: int = 20_000
+    toolsets: tuple[Family, ...] = ("terminal", "exec")
     told: list[tuple[str, str]] = field(default_factory=list)
     deadline: float = 0.0
 
@@ -79,7 +81,9 @@ def real(path: Path | str) -> str:
     return os.path.realpath(path)
 
 
-def play(places: Places, tmp_path: Path, scenario: Any, max_output_bytes: int = 1024 * 1024) -> World:
+def play(
+    places: Places, tmp_path: Path, scenario: Any, max_output_bytes: int = 1024 * 1024, result_bytes: int = 256 * 1024
+) -> World:
     monorepo = tmp_path / "monorepo"
     (monorepo / "frontend").mkdir(parents=True)
     programs = tmp_path / "programs"
@@ -92,7 +96,9 @@ def play(places: Places, tmp_path: Path, scenario: Any, max_output_bytes: int = 
         async with with_keeper(places) as held:
             runner = HeadlessRunner(held.keeper, base, max_output_bytes=max_output_bytes)
             audit = Audit(places.audit_log)
-            service = ExecuteCommand(runner, audit, max_output_bytes=max_output_bytes, home=str(tmp_path))
+            service = ExecuteCommand(
+                runner, audit, max_output_bytes=max_output_bytes, result_bytes=result_bytes, home=str(tmp_path)
+            )
             world = World(service, monorepo, audit)
             await scenario(world)
             return world
@@ -453,5 +459,49 @@ def test_calls_run_side_by_side(places: Places, tmp_path: Path) -> None:
         # Each waits for the other one's file.
         meet = [f"touch {tmp_path}/{a}; while ! test -e {tmp_path}/{b}; do sleep 0.05; done" for a, b in ("xy", "yx")]
         await run_both(*(world.succeed(f"sh -c '{command}'", ALLOWED_COMMANDS="*") for command in meet))
+
+    play(places, tmp_path, scenario)
+
+
+def test_one_answer_carries_a_part_and_says_how_the_rest_is_read(places: Places, tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        done = await world.succeed("seq 1 100000", ALLOWED_COMMANDS="seq")
+        assert done["stdout"].endswith("99999\n100000\n") and len(done["stdout"]) <= 5000
+        assert done["stdout_dropped_bytes"] == 588_895 - len(done["stdout"])
+        assert "wsh_run_command" in done["rest"]
+        zeros = await world.succeed("head -c 1000000 /dev/zero", ALLOWED_COMMANDS="head")
+        assert len(json.dumps(zeros)) < 7000, "what is escaped is counted as it is escaped"
+
+    play(places, tmp_path, scenario, result_bytes=5000)
+
+
+def test_a_full_screen_program_is_answered_at_once_and_ended(places: Places, tmp_path: Path) -> None:
+    script = tmp_path / "screen"
+    script.write_text("#!/bin/sh\nprintf '\\033[?1049hhello'\nexec sleep 600\n")
+    script.chmod(0o755)
+    blind = tmp_path / "blind"
+    blind.write_text("#!/bin/sh\necho 'Vim: Warning: Output is not to a terminal' >&2\nexec sleep 600\n")
+    blind.chmod(0o755)
+
+    async def scenario(world: World) -> None:
+        for program in (script, blind):
+            with pytest.raises(ToolFailure) as failed:
+                await world.call_within(600_000, str(program), ALLOWED_COMMANDS="*")
+            assert failed.value.code == "CAPABILITY_MISSING"
+            assert "does not support interactive commands" in failed.value.message
+            assert "wsh_run_command" in (failed.value.hint or "")
+        assert world.audit.read()[-1]["ended"] == "interactive"
+
+    play(places, tmp_path, scenario)
+
+
+def test_a_program_that_merely_mentions_a_terminal_and_ends_is_a_result(places: Places, tmp_path: Path) -> None:
+    script = tmp_path / "quick"
+    script.write_text("#!/bin/sh\necho 'stdin is not a tty' >&2\nexit 3\n")
+    script.chmod(0o755)
+
+    async def scenario(world: World) -> None:
+        done = (await world.call_within(600_000, str(script), ALLOWED_COMMANDS="*")).structured
+        assert isinstance(done, Mapping) and done["exit_code"] == 3
 
     play(places, tmp_path, scenario)

@@ -7,10 +7,13 @@ that this room starts no process itself.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import re
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from wsh.contract.gate import Trail
@@ -23,6 +26,7 @@ from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_c
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import (
+    CAPABILITY_MISSING,
     FORBIDDEN,
     INVALID_REQUEST,
     NOT_FOUND,
@@ -48,7 +52,7 @@ DESCRIPTION = (
     "not supported: stdin is closed and there is no terminal. No shell is involved, so pipes, redirections, variables, "
     "globs and command lists are refused; quotes make literal arguments. Only programs that the operator lists in "
     "ALLOWED_COMMANDS run, and only in folders within ALLOWED_CWD_ROOTS if that is set. A non-zero exit code is a "
-    "result, not an error. Use the wsh_ tools for interactive programs."
+    "result, not an error."
 )
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 _CODES: dict[str, str] = {
@@ -58,6 +62,15 @@ _CODES: dict[str, str] = {
     "misconfigured": FORBIDDEN,
 }
 _FAILURE_OUTPUT_BYTES = 16 * 1024
+_ALT_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)h")
+_NO_TERMINAL = re.compile(
+    rb"not (?:from |to |connected to )?a (?:terminal|tty)|(?:error|failed) opening terminal|open terminal failed"
+    rb"|/dev/tty: No such device|connected to a terminal",
+    re.IGNORECASE,
+)
+_OPENING_BYTES = 64 * 1024
+_GRACE_S = 1.0
+"""How long a program that wants a terminal may take to end by itself."""
 
 
 class ExecuteCommand:
@@ -70,12 +83,14 @@ class ExecuteCommand:
         *,
         timeout_ms: int = 120_000,
         max_output_bytes: int = 10 * 1024 * 1024,
+        result_bytes: int = 256 * 1024,
         home: str | None = None,
     ) -> None:
         self.runner = runner
         self.trail = trail
         self.timeout_ms = timeout_ms
         self.max_output_bytes = max_output_bytes
+        self.result_bytes = result_bytes
         self.home = home
 
     def make_tool(self) -> ToolSpec:
@@ -123,6 +138,7 @@ class ExecuteCommand:
                     "signal": {"type": "string", "description": "The signal that ended it, if one did."},
                     "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
                     "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+                    "rest": {"type": "string", "description": "How to read what did not fit."},
                 },
                 "required": ["exit_code", "stdout", "stderr"],
             },
@@ -131,7 +147,7 @@ class ExecuteCommand:
             default_timeout_ms=self.timeout_ms,
             timeout_argument="timeout_ms",
             timeout_spelling="timeoutMs",
-            schema_version=2,
+            schema_version=3,
             self_timed=True,
             slack_ms=15_000,
             annotations=Annotations(destructive=True, open_world=True),
@@ -144,8 +160,11 @@ class ExecuteCommand:
         began = time.monotonic()
         output = {"stdout": _Kept(self.max_output_bytes), "stderr": _Kept(self.max_output_bytes)}
 
+        opening = _Opening()
+
         def take(stream: Literal["stdout", "stderr"], data: bytes) -> None:
             output[stream].add(data)
+            opening.hear(stream, data)
             ctx.progress(data[-400:].decode("utf-8", "replace"), stream=stream)
 
         ended = "failed"
@@ -153,7 +172,18 @@ class ExecuteCommand:
         try:
             started = await self._start(argv, folder, take)
             left_ms = max(1.0, (ctx.deadline - asyncio.get_running_loop().time()) * 1000)
-            if not await started.wait(left_ms):
+            over = await _wait_or_notice(started, left_ms, opening.wants_terminal)
+            if over is None:
+                ended = "interactive"
+                await started.kill()
+                raise ToolFailure(
+                    CAPABILITY_MISSING,
+                    f"{argv[0]!r} wants a terminal, and there is none; it was ended. {ENOENT_HINT}",
+                    hint=f"{ENOENT_HINT} {_say_where(ctx.toolsets)}",
+                    stdout=output["stdout"].tail(),
+                    stderr=output["stderr"].tail(),
+                )
+            if not over:
                 ended = "timeout"
                 await started.kill()
                 raise ToolFailure(
@@ -165,7 +195,8 @@ class ExecuteCommand:
                     stderr=output["stderr"].tail(),
                 )
             ended = "exited"
-            return _outcome(started, output["stdout"], output["stderr"])
+            rest = _say_rest(ctx.toolsets)
+            return _outcome(started, output["stdout"], output["stderr"], self.result_bytes, rest)
         except asyncio.CancelledError:
             ended = "cancelled"
             raise
@@ -247,6 +278,57 @@ class ExecuteCommand:
             log.exception("an audit entry could not be written, trace %s", trace_id)
 
 
+class _Opening:
+    """Hears in the first output of a program whether it wants a terminal."""
+
+    def __init__(self) -> None:
+        self.wants_terminal = asyncio.Event()
+        self._heard = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def hear(self, stream: Literal["stdout", "stderr"], data: bytes) -> None:
+        heard = self._heard[stream]
+        if self.wants_terminal.is_set() or len(heard) >= _OPENING_BYTES:
+            return
+        heard += data[: _OPENING_BYTES - len(heard)]
+        if _ALT_SCREEN.search(heard) or (stream == "stderr" and _NO_TERMINAL.search(heard)):
+            self.wants_terminal.set()
+
+
+async def _wait_or_notice(started: Started, left_ms: float, noticed: asyncio.Event) -> bool | None:
+    """Whether it ended in time; None if it wants a terminal and does not end by itself."""
+    ending = asyncio.ensure_future(started.wait(left_ms))
+    hearing = asyncio.ensure_future(noticed.wait())
+    try:
+        await asyncio.wait({ending, hearing}, return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            await asyncio.wait({ending}, timeout=_GRACE_S)
+        return ending.result() if ending.done() else None
+    finally:
+        for task in (ending, hearing):
+            task.cancel()
+        await asyncio.gather(ending, hearing, return_exceptions=True)
+
+
+def _say_where(toolsets: Sequence[str]) -> str:
+    """Where an interactive program runs, with the tools that this client has."""
+    if "lean" in toolsets:
+        return "Run it with run, and drive it with type."
+    if "terminal" in toolsets:
+        return "Run it in a session: wsh_run_command, then wsh_send_input."
+    if "contract" in toolsets:
+        return "Ask for it with memory_terminal_interactive, mode interactive."
+    return "Ask the person to run it in a terminal."
+
+
+def _say_rest(toolsets: Sequence[str]) -> str:
+    """How the whole of a long output is read, with the tools that this client has."""
+    if "lean" in toolsets:
+        return "Run it with run; look reads its whole output by range and search."
+    if "terminal" in toolsets:
+        return "Run it in a session with wsh_run_command; wsh_get_scrollback and the resource of its command_id read all of it."
+    return "Ask the program for less at a time, or have it write into a file and read parts of that."
+
+
 class _Kept:
     """The newest bytes of a stream, and how many older ones were dropped."""
 
@@ -269,20 +351,29 @@ class _Kept:
             del self._data[:excess]
             self.dropped += excess
 
-    def text(self) -> str:
-        self._cut()
-        return self._data.decode("utf-8", "replace")
+    def text(self, most: int) -> str:
+        """The newest of it, with at most so many bytes as JSON; the rest counts as dropped."""
+        self._limit = min(self._limit, most)
+        while True:
+            self._cut()
+            text = self._data.decode("utf-8", "replace")
+            size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+            if size <= most + 2:
+                return text
+            self._limit = min(len(self._data) - 1, len(self._data) * most // size)
 
     def tail(self) -> str | None:
         return bytes(self._data[-_FAILURE_OUTPUT_BYTES:]).decode("utf-8", "replace") or None
 
 
-def _outcome(started: Started, stdout: _Kept, stderr: _Kept) -> ToolOutcome:
+def _outcome(started: Started, stdout: _Kept, stderr: _Kept, most: int, rest: str) -> ToolOutcome:
+    said = stderr.text(most // 4)
+    printed = stdout.text(most - len(said.encode()))
     signal = started.result.signal
     fields: dict[str, str | int | None] = {
         "exit_code": started.result.exit_code,
-        "stdout": stdout.text(),
-        "stderr": stderr.text(),
+        "stdout": printed,
+        "stderr": said,
     }
     if signal is not None:
         fields["signal"] = signal
@@ -290,6 +381,8 @@ def _outcome(started: Started, stdout: _Kept, stderr: _Kept) -> ToolOutcome:
         fields["stdout_dropped_bytes"] = stdout.dropped
     if stderr.dropped:
         fields["stderr_dropped_bytes"] = stderr.dropped
+    if stdout.dropped or stderr.dropped:
+        fields["rest"] = rest
     return ToolOutcome(fields, text=to_yaml(fields))
 
 

@@ -23,7 +23,7 @@ from wsh.wire import jsonrpc
 from wsh.wire import tool as word
 from wsh.wire.caller import Caller
 from wsh.wire.jsonrpc import canonical_id
-from wsh.wire.tool import Stream, ToolFailure, ToolOutcome
+from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,10 @@ class Call:
     @property
     def caller(self) -> Caller:
         return self.client.caller
+
+    @property
+    def toolsets(self) -> tuple[Family, ...]:
+        return self.client.toolsets
 
     def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
         self.reporter.report(message, stream=stream, phase=phase)

@@ -181,6 +181,13 @@ SETTINGS: tuple[Setting, ...] = (
     # policy and execution
     Setting("exec.timeout_ms", 120_000, "Default deadline of execute_command.", 1, 86_400_000),
     Setting("exec.max_output_bytes", 10 * MIB, "Output kept of one headless command, per stream.", KIB, GIB),
+    Setting(
+        "exec.result_bytes",
+        256 * KIB,
+        "Most of its output that one answer of execute_command carries, as text.",
+        KIB,
+        64 * MIB,
+    ),
     Setting("exec.lifetime_ms", 0, "Longest life of a contract command; 0 means no limit.", 0, 604_800_000),
     Setting("audit.max_bytes", 64 * MIB, "Audit log size before it is rotated.", 64 * KIB, 1024 * GIB),
     Setting("audit.keep", 8, "Rotated audit logs kept.", 1, 1000),

@@ -118,6 +118,10 @@ class CallContext(Protocol):
         """Its `id` is that of the MCP session, the stdio connection or the token; its `cwd` that of `wsh mcp` or the server."""
 
     @property
+    def toolsets(self) -> tuple[Family, ...]:
+        """What this client is offered: a hint names no other tool."""
+
+    @property
     def timeout_ms(self) -> int:
         """The deadline's length as it was settled for this call."""
 
