@@ -222,6 +222,7 @@ export interface RunAnswer {
   commands?: number[] | null;
   background?: ProcessShown[] | null;
   truncated?: Record<string, unknown> | null;
+  note?: string | null;
   cleared_line?: Record<string, unknown> | null;
 }
 

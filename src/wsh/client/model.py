@@ -92,6 +92,7 @@ class RunOutcome:
     commands: list[int] | None = None
     background: list[dict[str, Any]] | None = None
     truncated: dict[str, Any] | None = None
+    note: str | None = None
     cleared_line: dict[str, Any] | None = None
 
 
