@@ -164,12 +164,13 @@ async def relay(campaign: Campaign) -> None:
     """While the inner program sleeps nobody may say that input is wanted; when it asks, nobody may say it is not."""
     session = campaign.session
     wrap = campaign.dice.choice([wrap for wrap in _WRAPS if shutil.which(wrap.split()[0])])
-    await campaign.type(wrap.format("sleep 0.4; echo asks; read x; exit 3").encode() + b"\r")
+    before = session.generation
+    await campaign.type(wrap.format("sleep 0.4; printf as%s ks; read x; exit 3").encode() + b"\r")
     log = session.commands
     assert log is not None
     await until(lambda: log.phase == "running", "the relay did not begin")
-    before = session.generation
-    while session.generation == before or "asks" not in str(session.terminal.screen(styled=False).lines):
+    printed = False
+    while not printed:
         seen = await session.inspect()
         printed = "asks" in session.recent_output(before).decode("utf-8", "replace")
         if seen.reading == "yes" and not printed:
