@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wsh.mcp.budget import Row, number_lines
+from wsh.mcp.budget import Row, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import TerminalTool, ToolCall
 from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen
@@ -392,7 +392,8 @@ async def _ask(call: ToolCall) -> ToolOutcome:
     text = "\n".join(
         str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr") if result.get(stream)
     )
-    shown = show_output(number_lines(text.split("\n")) if text else [], _budget(call) - 30, "look(scrollback=true")
+    rows = number_lines(text.split("\n")) if text else []
+    shown = "\n".join(fit_rows(rows, _budget(call) - 30, lambda first, last, _: f"[lines {first}-{last} left out]"))
     edited = f", as {result['edited_argv']}" if result.get("edited_argv") else ""
     by = f"approved by {result.get('approved_by') or 'the policy'}{edited}"
     if result.get("running"):
