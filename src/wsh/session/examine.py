@@ -11,6 +11,7 @@ import mmap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from wsh.session.gap import Gaps
@@ -80,7 +81,8 @@ def examine(make: Make, steps: Iterable[Step], look: Look, budget_s: float, limi
 class _Examiner:
     def __init__(self, make: Make, steps: Iterable[Step], look: Look, budget_s: float, limit_s: float) -> None:
         self._make = make
-        self._steps = [piece for step in steps for piece in _pieces(step)]
+        self._all = list(steps)
+        self._steps = [piece for step in self._all for piece in _pieces(step)]
         self._look = look
         self._until = time.monotonic() + budget_s
         self._limit_s = limit_s
@@ -96,7 +98,7 @@ class _Examiner:
         terminal = self._make()
         done = rounds = 0
         while True:
-            if self._survives(lambda done=done: self._rest(terminal, done)):  # type: ignore[misc]
+            if self._survives(partial(self._rest, terminal, done)):
                 found.whole = True
                 return found
             index = self._at[0]
@@ -106,7 +108,13 @@ class _Examiner:
             if index >= len(self._steps):
                 index = self._find_step(terminal, done)
                 if index < 0:
-                    return found  # it dies of looks alone
+                    if done == 0:
+                        return found  # it dies of looks alone
+                    # What looking dies of came before the last gap: from the beginning, without what is known by now.
+                    terminal, done = self._make(), 0
+                    kept = without(self._all, Gaps(found.gaps))
+                    self._steps = [piece for step in kept for piece in _pieces(step)]
+                    continue
                 for step in self._steps[done:index]:
                     _do(terminal, step)
                 self._leave_out(terminal, index, self._look)
@@ -140,7 +148,7 @@ class _Examiner:
         if not lives(0):
             return -1
         low, high = 0, len(self._steps) - done
-        while high - low > 1:
+        while high - low > 1 and time.monotonic() < self._until:
             middle = (low + high) // 2
             if lives(middle):
                 low = middle
@@ -179,7 +187,7 @@ class _Examiner:
             return self._survives(work)
 
         low, high = 0, len(data)
-        while high - low > 1:
+        while high - low > 1 and time.monotonic() < self._until:
             middle = (low + high) // 2
             if lives(middle):
                 low = middle
