@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from wsh.process.keeper.stream import Pump, Stream
-from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 class Child:

@@ -15,12 +15,13 @@ from wsh.process.keeper.journal import Journal
 from wsh.process.keeper.kill import KillJob
 from wsh.process.keeper.mark import Census, Count, choose_base
 from wsh.process.keeper.stream import Pump
-from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 _FDS_PER_FRAME = 240

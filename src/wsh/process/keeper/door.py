@@ -10,11 +10,12 @@ from _operator import _compare_digest
 
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.loop import Loop, complain
-from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 _PROOF_LIMIT_S = 5.0

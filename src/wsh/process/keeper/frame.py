@@ -6,11 +6,11 @@ import _socket
 import json
 from array import array
 
-from wsh.wire.jsonobject import JsonObject
-
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     pass
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 MAX_FRAME_BYTES = 8 * 1024 * 1024

@@ -13,11 +13,12 @@ from struct import unpack_from
 
 from wsh.process.keeper.child import Child
 from wsh.process.keeper.mark import read_stat
-from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     pass
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"

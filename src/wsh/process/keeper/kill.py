@@ -15,11 +15,12 @@ import time
 from wsh.process.keeper import cgroup
 from wsh.process.keeper.loop import Loop, Timer
 from wsh.process.keeper.mark import Census, Count
-from wsh.wire.jsonobject import JsonObject
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 # readline remembers only the last signal it caught, and an interactive shell ignores TERM: HUP must come after TERM,

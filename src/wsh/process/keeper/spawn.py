@@ -12,11 +12,11 @@ import resource
 import struct
 import termios
 
-from wsh.wire.jsonobject import JsonObject
-
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 RLIMIT_RTTIME = getattr(resource, "RLIMIT_RTTIME", 15)
