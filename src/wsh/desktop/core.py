@@ -33,6 +33,7 @@ from wsh.policy.rule import parse_pattern
 from wsh.policy.store import PolicyStore
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.wire.crash import leave_traces
 from wsh.wire.error import WshError
 from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import Settings
@@ -94,7 +95,9 @@ class Core:
         # Qt takes as long to load as everything else together, so it loads meanwhile.
         self.face.spawn()
         try:
-            await self._serve()
+            ensure_private(self._own.state)
+            with leave_traces(self._own):
+                await self._serve()
         finally:
             self.face.end()
             await self._ended(self._face_task)

@@ -11,6 +11,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,7 @@ from websockets.exceptions import WebSocketException
 from wsh.client.client import Server, connect
 from wsh.client.model import SessionInfo
 from wsh.session.event import Actor
+from wsh.session.trial import attempt
 from wsh.terminal import Terminal
 from wsh.wire.error import WshError
 from wsh.wire.place import Places
@@ -31,6 +33,8 @@ _AFAR_S = 10.0
 _SELDOM_S = 30.0
 """Longer than an ephemeral server without sessions waits for somebody."""
 _SCROLLBACK = 2000
+_ENGINE_S = 10.0
+_DEADLY = b"\x1bcThe terminal engine of this window dies of what this session shows.\r\nThe page shows it, and so does: wsh attach"
 _LOST = (OSError, WebSocketException, WshError, TimeoutError)
 
 
@@ -173,11 +177,19 @@ class RemoteView:
             if (rows, cols) != (asked["rows"], asked["cols"]):  # the window took its size while we were connecting
                 self._send_size()
             try:
+                whole = True
                 async for message in connection:
                     if isinstance(message, bytes):
+                        # The whole picture comes first, and again after a death of ours: what kills must not do so twice.
+                        if whole and attempt(partial(self.terminal.feed, message), _ENGINE_S).how == "died":
+                            message = _DEADLY
+                            self.running = False
+                        whole = False
                         self.terminal.feed(message)
                         self.terminal.take_replies()
                         self.terminal.take_events()
+                        if not self.running:
+                            return
                     else:
                         self._hear(json.loads(message))
                     self._on_change()
