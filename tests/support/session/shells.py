@@ -29,6 +29,8 @@ def make_home(root: Path, **files: str) -> str:
     home.mkdir(exist_ok=True)
     # Without one, an ordinary user's first zsh asks how it is to be set up.
     (home / ".zshrc").touch()
+    # Without one, a first fish reads every manual page of the machine.
+    (home / ".local" / "share" / "fish" / "generated_completions").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = home / ("." + name.replace("__", "/"))
         path.parent.mkdir(parents=True, exist_ok=True)
