@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 _TIOCGPTPEER = 0x5441
 _ANSWER_S = 2.0
+_SLOW_ANSWER_S = 10.0  # of a shell that has answered before: the machine is busy
 _ENTERED_S = 0.5
 _TYPING_S = 1.0
 _NEW_PROMPT_S = 2.0
+_READING_LOOKS = 50
 _DROPPING_S = 10.0
 _INTERRUPTS = frozenset(b"\x03\x04\x1a\x1c")
 
@@ -247,7 +249,7 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 found = typed.describe()
                 return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
             key = ASK_REST if log.continues and log.shell == "bash" else ASK
-            told = await _press(session, key) or (await _press(session, key) if _reads_line(log) else None)
+            told = await _ask(session, log, key)
             at, prompts = session.interrupted
             if told is not None and not told.empty and log.prompts == prompts and time.monotonic() - at < _DROPPING_S:
                 # The line was dropped by Ctrl+C, and the shell has not come to that yet.
@@ -258,10 +260,11 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             if patient and not _reads_line(log):
                 raise LineMoved
             typed_since = log.typed_since_prompt()
-            if typed_since or log.continues:
-                # The shell says nothing: what is shown behind its prompt counts.
+            if typed_since or log.continues or log.lines_told:
+                # The shell says nothing. What is shown behind its prompt counts; and one that has answered before is too busy to
+                # say what stands there, so nothing may be typed.
                 author = typed.describe()
-                return LineInfo(typed_since, log.continues, author.author, author.at), None
+                return LineInfo(typed_since or author.text, log.continues, author.author, author.at), None
             modes = read_modes(session.child) or modes
     if session.terminal.alt or not typed.stands(modes):
         return None, None
@@ -278,6 +281,19 @@ def _describe(session: Session, told: ShellLine) -> LineInfo | None:
     return LineInfo(told.before + told.text, told.continued, typed.author, typed.at)
 
 
+async def _ask(session: Session, log: CommandLog, key: bytes) -> ShellLine | None:
+    """Ask for the line. A shell that drops its line for Ctrl+C only now shows a new prompt instead of an answer: ask again."""
+    for _ in range(3):
+        prompts = log.prompts
+        told = await _press(session, key)
+        if told is not None or log.prompts == prompts:
+            return told
+        await _until(session, lambda: log.phase != "prompting", _NEW_PROMPT_S)
+        if not _reads_line(log):
+            return None
+    return None
+
+
 async def _press(session: Session, key: bytes) -> ShellLine | None:
     """Press a private key and wait for the shell's word; None if it says nothing. Input is held."""
     child, log = session.child, session.commands
@@ -290,8 +306,23 @@ async def _press(session: Session, key: bytes) -> ShellLine | None:
     def answered() -> bool:
         return log.lines_told != told or log.prompts != asked or (log.phase == "running" and phase != "running")
 
-    await _until(session, answered, _ANSWER_S)
-    return log.line if log.lines_told != told else None
+    await _until(session, answered, _SLOW_ANSWER_S if told else _ANSWER_S)
+    if log.lines_told == told:
+        return None
+    if log.shell == "fish":
+        await _until_reading(session)
+    return log.line
+
+
+async def _until_reading(session: Session) -> None:
+    """fish loses a Ctrl+C that comes while it still runs what the key is bound to."""
+    for _ in range(_READING_LOOKS):
+        try:
+            if (await session.inspect()).reading != "no":
+                return
+        except SessionExited:
+            return
+        await asyncio.sleep(0.002)
 
 
 def _is_shell_reading(session: Session, modes: Modes) -> bool:

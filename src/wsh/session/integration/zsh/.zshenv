@@ -6,7 +6,7 @@
 #
 # __wsh: 1 nonce, 2 number of the next mark, 3 a command has begun, 4 a prompt has been shown, 5 folder last reported,
 #        6 how lines are edited ("e", "v" or ""), 7-8 a line that was taken away and its cursor,
-#        9 the command is a pipeline
+#        9 the command is a pipeline, 10 the keymap may have changed
 
 typeset -gaH __wsh
 () {
@@ -16,7 +16,7 @@ typeset -gaH __wsh
   IFS= builtin read -r -d $'\0' -u 9 home
   exec 9<&-
   if [[ $home == +* ]]; then builtin export ZDOTDIR=${home#+}; else builtin unset ZDOTDIR; fi
-  __wsh=("$nonce" 0 0 0 "" "" "" 0 0)
+  __wsh=("$nonce" 0 0 0 "" "" "" 0 0 0)
 } 2>/dev/null
 
 if [[ -o interactive && -n ${__wsh[1]} ]]; then
@@ -41,6 +41,10 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
 
   __wsh_ready() {
     { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
+      if [[ -n $__wsh[6] && $__wsh[10] == 1 ]]; then
+        __wsh[10]=0
+        if [[ $(builtin bindkey -lL main) == *vi* ]]; then __wsh[6]=v; else __wsh[6]=e; fi
+      fi
       builtin local end=$'%{\e]133;B;wsh\a%}' eol=$'%{\e]6973;wsh-eol\a%}' url=$PWD
       builtin local more=$'%{\e]133;P;k=s;wsh\a%}'
       [[ ${PS2-} == *$more ]] || PS2=${${PS2-}//$more/}$more
@@ -67,6 +71,7 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
     { builtin emulate -L zsh -o no_err_exit -o no_err_return -o no_unset -o no_xtrace
       builtin local word
       __wsh[3]=1 __wsh[9]=0
+      [[ $3 == *(bindkey|set|source|.)\ * ]] && __wsh[10]=1
       for word in ${(z)3[1,30000]}; do if [[ $word == '|' || $word == '|&' ]]; then __wsh[9]=1; fi; done
       __wsh[2]=$(( __wsh[2] + 1 ))
       builtin printf '\e]133;C;wsh=%s;n=%d;t=%s;l=%s\a' $__wsh[1] $__wsh[2] "${EPOCHREALTIME-}" "${(qqqq)1[1,30000]}" >/dev/tty
@@ -117,7 +122,7 @@ if [[ -o interactive && -n ${__wsh[1]} ]]; then
             builtin bindkey -M $map $'\e['${key%:*}'~' __wsh_${key#*:} && __wsh[6]=e
           done
         done
-        [[ $(builtin bindkey -lL main) == *vi* && -n $__wsh[6] ]] && __wsh[6]=v
+        __wsh[10]=1
       fi
       builtin unfunction __wsh_install
     } 2>/dev/null
