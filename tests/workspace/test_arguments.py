@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -372,6 +372,9 @@ class Around:
         await asyncio.sleep(self.delay_s)
         return {"state": "strict", "warning": "line 3 is wrong"}
 
+    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
+        return []
+
     def list_sessions(self) -> list[dict[str, Any]]:
         return [
             {"name": "inside", "cwd": self.cwd, "running": True},
@@ -437,6 +440,13 @@ def test_halves_of_surrogate_pairs_are_refused(tools: Tools, name: str, argument
 
 
 @pytest.mark.parametrize("name", list(TOOLS))
+def test_the_other_spelling_of_the_deadline_is_read_as_well(tools: Tools, name: str) -> None:
+    needed = {"search": {"query": "x"}, "show_file": {"path": "x"}}.get(name, {})
+    for spelling in ("timeoutMs", "timeout_ms"):
+        assert tools.refused(name, **needed, **{spelling: 0})["code"] == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize("name", list(TOOLS))
 def test_no_argument_is_without_a_proof(name: str) -> None:
     """A new argument in a schema fails here until a test above says, by `proves`, that it changes something."""
-    assert PROVEN.get(name, set()) == {*TOOLS[name].input_schema(1)["properties"]}
+    assert PROVEN.get(name, set()) | {"timeout_ms"} == {*TOOLS[name].input_schema(1)["properties"]}

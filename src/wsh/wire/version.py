@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from wsh.wire.commit import find_commit
-
 VERSION = "0.1.0"
 
 
 def describe_tooling() -> str:
     """The version and, where it is known, the commit: `0.1.0+g1234567890ab`."""
+    from wsh.wire.commit import find_commit  # here, since every command imports this file
+
     commit = find_commit()
     return VERSION if commit is None else f"{VERSION}+g{commit[:12]}"
 
