@@ -22,6 +22,8 @@ from wsh.wire.error import WshError
 PIECE_BYTES = 8 * 1024
 BUDGET_S = 1.0
 """For the search. What is not found by then is left out in one piece."""
+_HALVING_S = 5.0
+"""For one halving, which takes a dozen tries: only output that takes seconds to parse needs so long."""
 _MOST_ROUNDS = 64
 
 Make: TypeAlias = Callable[[], Terminal]
@@ -148,7 +150,8 @@ class _Examiner:
         if not lives(0):
             return -1
         low, high = 0, len(self._steps) - done
-        while high - low > 1 and time.monotonic() < self._until:
+        until = time.monotonic() + _HALVING_S
+        while high - low > 1 and time.monotonic() < until:
             middle = (low + high) // 2
             if lives(middle):
                 low = middle
@@ -163,8 +166,8 @@ class _Examiner:
             self._found.gaps.append((step.at, step.at))
             return
         data = step.data
-        end = self._shortest(terminal, data, look)
-        start = self._last_ground(terminal, data[: end - 1])
+        lives, end = self._shortest(terminal, data, look)
+        start = self._last_ground(terminal, data[:lives])
         gaps = self._found.gaps
         if gaps and gaps[-1][1] == step.at + start:
             # One after the other: a state in which everything kills is left sooner in longer strides.
@@ -177,7 +180,9 @@ class _Examiner:
         if end < len(data):
             self._steps.insert(index + 1, Fed(step.at + end, data[end:]))
 
-    def _shortest(self, terminal: Terminal, data: bytes, look: Look | None) -> int:
+    def _shortest(self, terminal: Terminal, data: bytes, look: Look | None) -> tuple[int, int]:
+        """The longest beginning that it survives, and the shortest that kills: one byte apart, if there was time."""
+
         def lives(size: int) -> bool:
             def work() -> None:
                 terminal.feed(data[:size])
@@ -187,13 +192,14 @@ class _Examiner:
             return self._survives(work)
 
         low, high = 0, len(data)
-        while high - low > 1 and time.monotonic() < self._until:
+        until = time.monotonic() + _HALVING_S
+        while high - low > 1 and time.monotonic() < until:
             middle = (low + high) // 2
             if lives(middle):
                 low = middle
             else:
                 high = middle
-        return high
+        return low, high
 
     def _last_ground(self, terminal: Terminal, data: bytes) -> int:
         """Where in `data`, or at its end, the last sequence or character that is not complete began."""
