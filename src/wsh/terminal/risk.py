@@ -2,7 +2,7 @@
 
 Known of libghostty-vt in pyghostty 0.1.3: scrolling between left and right margins where cells hold links (each scroll
 leaks a little of the page's memory for links until it panics), and links over most of an alternate screen of 50,000
-cells. Both are rare; looking for them costs less than a hundredth of parsing.
+cells. Both are rare; looking for them costs about a hundredth of parsing.
 """
 
 from __future__ import annotations
