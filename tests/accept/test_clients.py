@@ -63,6 +63,7 @@ def test_a_framework_takes_every_tool_and_calls_some(framework: str, tmp_path: P
 @pytest.mark.timeout(1800)
 def test_a_client_made_of_the_openapi_document_works(tmp_path: Path) -> None:
     programs = make_environment(tmp_path / "env", "openapi-python-client==0.29.1")
+    (tmp_path / "server").mkdir()
     with live_server(tmp_path / "server") as server:
         (tmp_path / "openapi.json").write_bytes(server.request("GET", "/openapi.json").body)
         path = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
