@@ -56,6 +56,7 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("service status", (), lambda v: v["installed"] and not v["stale"]),
     ("service remove", (), lambda v: len(v["removed"]) == 2),
     ("uninstall", (), lambda v: v["found"] and not v["removed"]),
+    ("shell-integration", ("zsh",), lambda v: v["shell"] == "zsh" and v["script"]),
     ("completion", ("bash",), lambda v: v["shell"] == "bash" and "_WSH_COMPLETE" in v["script"]),
     ("index build", (".",), lambda v: v["files"]["added"] >= 1),
     ("index status", (".",), lambda v: v["exists"] and v["files"] >= 1),
@@ -75,6 +76,7 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("attach", ("job",), lambda v: v == {"session": "job", "reason": "detached", "exit_code": None}),
     ("kill", ("job",), lambda v: v == {"killed": ["job"]}),
     ("stop", ("--keep",), lambda v: v["stopped"] and v["kept"] and v["pid"]),
+    ("stop", (), lambda v: v == {"stopped": True, "pid": None, "kept": False}),  # what the server left to its keeper
     ("stop", (), lambda v: v == {"stopped": False, "pid": None, "kept": False}),
     ("status", (), lambda v: not v["running"]),
 ]

@@ -124,7 +124,8 @@ def check_scenario(seen: dict[str, Any]) -> None:
     assert seen["timeout"] == [True, "TOOL_TIMEOUT"]
     assert seen["unknown"] == -32602
     assert seen["resource"] == 30
-    assert (seen["prompts"], seen["prompt"]) == (9, "# wsh:")
+    # The nine guides, and what the conformance suite's fixtures add on a server that has them.
+    assert seen["prompts"] in (9, 14) and seen["prompt"] == "# wsh:"
 
 
 @pytest.mark.parametrize(
