@@ -200,9 +200,11 @@ def running_server(
 
 
 def _stop_all(server: RunningServer) -> bool:
-    """End server, keeper and sessions as `wsh stop` does; False if the server was gone already."""
-    if server.process.poll() is not None:
-        return False
+    """End server, keeper and sessions as `wsh stop` does; False if the server was gone already.
+
+    One that a client started in its place is ended as well.
+    """
+    there = server.process.poll() is None
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(HANG_S)
         try:
@@ -211,8 +213,11 @@ def _stop_all(server: RunningServer) -> bool:
             read_answer(sock)
         except OSError:
             return False
-    server.process.wait(HANG_S)
-    return True
+    if there:
+        server.process.wait(HANG_S)
+    else:
+        wait_until(lambda: not server.socket.exists(), "the end of the server's stand-in")
+    return there
 
 
 def start_server(
