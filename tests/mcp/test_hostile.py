@@ -28,6 +28,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         set_folders(tmp_path_factory.mktemp("hostile"), patch)
         yield
         subprocess.run([sys.executable, "-m", "wsh.cli.main", "stop"], check=True, timeout=60)
+        log = Path(find_places().server_log).read_text()
+        assert "Traceback" not in log, f"the log of the server tells of a fault: {log[-3000:]}"
 
 
 @pytest.fixture(params=["legacy", "modern"])
@@ -148,8 +150,3 @@ def test_notifications_are_never_answered(host: StdioHost) -> None:
         host.notify(method, {"requestId": "nothing", "id": None})
     structured(host.call("wsh_list_sessions"))
     assert [m for m in host.seen if m.get("method") != "notifications/resources/list_changed"] == []
-
-
-def test_the_log_of_the_server_tells_of_no_fault() -> None:
-    log = Path(find_places().server_log)
-    assert "Traceback" not in log.read_text(), log.read_text()[-3000:]

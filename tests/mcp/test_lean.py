@@ -43,7 +43,9 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lean]:
         StdioHost(args=["--toolsets", "lean"], cwd=str(tmp_path_factory.mktemp("cwd"))) as host,
     ):
         host.initialize()
-        yield Lean(host)
+        lean = Lean(host)
+        lean.run("true")  # the first run names the session that it opened
+        yield lean
 
 
 @pytest.mark.timeout(900)
@@ -57,7 +59,6 @@ def test_the_list_of_tools_costs_at_most_2500_tokens(lean: Lean) -> None:
 
 
 def test_a_command_gives_its_output_and_exit_code_with_little_around(lean: Lean) -> None:
-    lean.run("true")
     assert lean.run("echo one; echo two") == "one\ntwo\n[exit 0]"
     assert lean.run("false") == "[exit 1]"
     extra = count_tokens(json.dumps(lean.result("run", command="echo one"))) - count_tokens("one")
