@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from wsh.bridge.buffer import OutputBuffer
 from wsh.bridge.fault import (
     BridgeFault,
     Dropped,
@@ -48,6 +47,7 @@ from wsh.bridge.frame import (
     Withdraw,
 )
 from wsh.bridge.stream import FrameStream
+from wsh.wire.buffer import OutputBuffer
 
 log = logging.getLogger("wsh.bridge")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from wsh.bridge.buffer import OutputBuffer
+from wsh.wire.buffer import OutputBuffer
 
 KEPT_ENDED = 256
 """Terminals that have ended and can still be read."""

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsh.bridge.buffer import OutputBuffer
+from wsh.wire.buffer import OutputBuffer
 
 
 def test_a_reader_goes_on_where_it_stopped() -> None:
