@@ -60,7 +60,7 @@ async def _measure() -> list[Row]:
         places.policy_file.chmod(0o600)
         settings = load(None, {})
         keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
-        headless = HeadlessRunner(keeper, os.environ, max_output_bytes=1024 * 1024)
+        headless = HeadlessRunner(keeper, os.environ)
         audit = Audit(places.audit_log)
         contract = make_contract(
             settings,

@@ -410,7 +410,7 @@ class LateRooms:
         async with contextlib.AsyncExitStack() as closing:
             output_bytes = settings.get_int("exec.max_output_bytes")
             own = (places.config, places.runtime, places.state)
-            runner = HeadlessRunner(app.registry.keeper, os.environ, max_output_bytes=output_bytes, own_folders=own)
+            runner = HeadlessRunner(app.registry.keeper, os.environ, own_folders=own)
             trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
             policy = PolicyStore(places.policy_file)
             contract = make_contract(

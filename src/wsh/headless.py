@@ -25,13 +25,10 @@ _QUERY_BYTES = 64 * MIB
 class HeadlessRunner:
     """Starts argv without a shell: the very file and folder that were decided on, a small environment, stdin closed."""
 
-    def __init__(
-        self, keeper: Keeper, environ: Mapping[str, str], *, max_output_bytes: int, own_folders: Sequence[Path] = ()
-    ) -> None:
+    def __init__(self, keeper: Keeper, environ: Mapping[str, str], *, own_folders: Sequence[Path] = ()) -> None:
         """`own_folders` are wsh's: no command is started that names a file in them."""
         self.keeper = keeper
         self.environ = dict(environ)
-        self.max_output_bytes = max_output_bytes
         self.own_folders = tuple(own_folders)
 
     async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Run:
@@ -47,7 +44,7 @@ class HeadlessRunner:
                 path=launch.path,
                 cwd_fd=launch.cwd_fd,
                 identity=launch.identity,
-                max_output_bytes=self.max_output_bytes,
+                max_output_bytes=0,  # whoever asked keeps it
                 on_output=on_output,
             )
 

@@ -19,6 +19,7 @@ from tests.support.waiting import until
 from wsh.contract.execute_command import DESCRIPTION, ENOENT_HINT, ExecuteCommand
 from wsh.headless import HeadlessRunner
 from wsh.policy.audit import Audit
+from wsh.process import Run
 from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
@@ -94,7 +95,7 @@ def play(
 
     async def whole() -> World:
         async with with_keeper(places) as held:
-            runner = HeadlessRunner(held.keeper, base, max_output_bytes=max_output_bytes)
+            runner = HeadlessRunner(held.keeper, base)
             audit = Audit(places.audit_log)
             service = ExecuteCommand(
                 runner, audit, max_output_bytes=max_output_bytes, result_bytes=result_bytes, home=str(tmp_path)
@@ -503,5 +504,22 @@ def test_a_program_that_merely_mentions_a_terminal_and_ends_is_a_result(places: 
     async def scenario(world: World) -> None:
         done = (await world.call_within(600_000, str(script), ALLOWED_COMMANDS="*")).structured
         assert isinstance(done, Mapping) and done["exit_code"] == 3
+
+    play(places, tmp_path, scenario)
+
+
+def test_what_a_program_printed_is_held_once(places: Places, tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        heard = bytearray()
+        started = await world.service.runner.start(
+            ["seq", "1", "20000"], cwd=str(tmp_path), env={}, on_output=lambda stream, data: heard.extend(data)
+        )
+        assert isinstance(started, Run)
+        try:
+            assert await started.wait(60_000)
+            assert heard.endswith(b"\n20000\n")
+            assert (started.stdout.kept_bytes, started.stdout.end) == (0, len(heard))
+        finally:
+            await started.aclose()
 
     play(places, tmp_path, scenario)

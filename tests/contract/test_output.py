@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsh.contract.output import MAX_PIECES, OutputLog
+from wsh.contract.output import MAX_TURNS, OutputLog
 
 _streams = st.sampled_from(["stdout", "stderr"])
 
@@ -52,7 +52,7 @@ def test_what_is_no_longer_kept_is_counted(parts: list[tuple[str, bytes]], size:
     for stream, data in parts:
         log.append(stream, data)  # type: ignore[arg-type]
     log.finish()
-    assert log.kept_bytes == min(size, log.end)
+    assert log.raw.kept_bytes == min(size, log.end)
     reading = log.read(cursor)
     assert reading.cursor == max(min(cursor, log.end), log.start)
     assert reading.dropped_bytes == reading.cursor - min(cursor, log.end) and reading.next_cursor == log.end
@@ -60,16 +60,16 @@ def test_what_is_no_longer_kept_is_counted(parts: list[tuple[str, bytes]], size:
 
 def test_streams_that_take_turns_byte_by_byte_cost_bounded_memory() -> None:
     log = OutputLog(10 * 1024 * 1024)
-    for _ in range(MAX_PIECES):
+    for _ in range(MAX_TURNS):
         log.append("stdout", b"o")
         log.append("stderr", b"e")
-    assert log.end == 2 * MAX_PIECES and len(log._pieces) <= MAX_PIECES
+    assert log.end == 2 * MAX_TURNS and len(log._turns) <= MAX_TURNS
     reading = log.read(0)
-    assert reading.dropped_bytes == MAX_PIECES and len(reading.stdout) == len(reading.stderr) == MAX_PIECES // 2
+    assert reading.dropped_bytes == MAX_TURNS and len(reading.stdout) == len(reading.stderr) == MAX_TURNS // 2
 
 
 def test_a_stream_of_single_bytes_is_one_piece() -> None:
     log = OutputLog(10_000)
     for _ in range(5000):
         log.append("stdout", b"x")
-    assert len(log._pieces) == 1 and log.read().stdout == "x" * 5000
+    assert len(log._turns) == 1 and log.read().stdout == "x" * 5000

@@ -61,3 +61,20 @@ def test_whoever_waits_for_more_is_woken() -> None:
         return buffer.read().data
 
     assert asyncio.run(scenario()) == b"x"
+
+
+def test_a_buffer_without_room_counts_what_passes() -> None:
+    buffer = OutputBuffer(0)
+    buffer.append(b"abc")
+    assert (buffer.start, buffer.end, buffer.kept_bytes) == (3, 3, 0)
+
+
+def test_both_ends_can_be_taken_back() -> None:
+    buffer = OutputBuffer(100, start=10)
+    buffer.append(b"abcdef")
+    buffer.forget(12)
+    buffer.truncate(15)
+    assert (buffer.start, buffer.end, buffer.read().data) == (12, 15, b"cde")
+    buffer.truncate(1)
+    buffer.forget(99)
+    assert (buffer.start, buffer.end, buffer.read().data) == (12, 12, b"")

@@ -14,15 +14,16 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from wsh.contract.gate import Trail
-from wsh.contract.runner import Runner, Started
+from wsh.contract.runner import OnOutput, Runner, Started
 from wsh.contract.shield import finish
 from wsh.contract.yaml_text import to_yaml
 from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
+from wsh.wire.buffer import OutputBuffer
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import (
@@ -158,12 +159,12 @@ class ExecuteCommand:
         command, cwd = arguments["command"], arguments.get("cwd")
         argv, folder = self._decide(command, cwd, ctx, trace_id)
         began = time.monotonic()
-        output = {"stdout": _Kept(self.max_output_bytes), "stderr": _Kept(self.max_output_bytes)}
+        output = {"stdout": OutputBuffer(self.max_output_bytes), "stderr": OutputBuffer(self.max_output_bytes)}
 
         opening = _Opening()
 
         def take(stream: Literal["stdout", "stderr"], data: bytes) -> None:
-            output[stream].add(data)
+            output[stream].append(data)
             opening.hear(stream, data)
             ctx.progress(data[-400:].decode("utf-8", "replace"), stream=stream)
 
@@ -180,8 +181,8 @@ class ExecuteCommand:
                     CAPABILITY_MISSING,
                     f"{argv[0]!r} wants a terminal, and there is none; it was ended. {ENOENT_HINT}",
                     hint=f"{ENOENT_HINT} {_say_where(ctx.toolsets)}",
-                    stdout=output["stdout"].tail(),
-                    stderr=output["stderr"].tail(),
+                    stdout=_tail(output["stdout"]),
+                    stderr=_tail(output["stderr"]),
                 )
             if not over:
                 ended = "timeout"
@@ -191,8 +192,8 @@ class ExecuteCommand:
                     f"{argv[0]!r} did not finish within {ctx.timeout_ms} ms and was ended with all it had started.",
                     hint="Allow more time with timeout_ms, or ask for less.",
                     timeoutMs=ctx.timeout_ms,
-                    stdout=output["stdout"].tail(),
-                    stderr=output["stderr"].tail(),
+                    stdout=_tail(output["stdout"]),
+                    stderr=_tail(output["stderr"]),
                 )
             ended = "exited"
             rest = _say_rest(ctx.toolsets)
@@ -241,7 +242,7 @@ class ExecuteCommand:
         assert argv is not None and folder is not None
         return argv, folder
 
-    async def _start(self, argv: tuple[str, ...], cwd: str, take: Any) -> Started:
+    async def _start(self, argv: tuple[str, ...], cwd: str, take: OnOutput) -> Started:
         starting = asyncio.ensure_future(self.runner.start(argv, cwd=cwd, env={}, on_output=take))
         try:
             return await asyncio.shield(starting)
@@ -329,46 +330,29 @@ def _say_rest(toolsets: Sequence[str]) -> str:
     return "Ask the program for less at a time, or have it write into a file and read parts of that."
 
 
-class _Kept:
-    """The newest bytes of a stream, and how many older ones were dropped."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._data = bytearray()
-        self.dropped = 0
-
-    def add(self, data: bytes) -> None:
-        self._data += data
-        if len(self._data) > 2 * self._limit:
-            self._cut()
-
-    def _cut(self) -> None:
-        excess = len(self._data) - self._limit
-        if excess > 0:
-            # Do not begin in the middle of a character.
-            while excess < len(self._data) and self._data[excess] & 0xC0 == 0x80:
-                excess += 1
-            del self._data[:excess]
-            self.dropped += excess
-
-    def text(self, most: int) -> str:
-        """The newest of it, with at most so many bytes as JSON; the rest counts as dropped."""
-        self._limit = min(self._limit, most)
-        while True:
-            self._cut()
-            text = self._data.decode("utf-8", "replace")
-            size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
-            if size <= most + 2:
-                return text
-            self._limit = min(len(self._data) - 1, len(self._data) * most // size)
-
-    def tail(self) -> str | None:
-        return bytes(self._data[-_FAILURE_OUTPUT_BYTES:]).decode("utf-8", "replace") or None
+def _newest(kept: OutputBuffer, most: int) -> str:
+    """The newest of it, with at most so many bytes as JSON; what is older is dropped, and no character is cut."""
+    most_json = most
+    while True:
+        kept.forget(kept.end - most)
+        data = kept.read().data
+        while kept.start and data and data[0] & 0xC0 == 0x80:  # the rest of a character that was dropped
+            kept.forget(kept.start + 1)
+            data = data[1:]
+        text = data.decode("utf-8", "replace")
+        size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+        if size <= most_json + 2:
+            return text
+        most = min(len(data) - 1, len(data) * most_json // size)
 
 
-def _outcome(started: Started, stdout: _Kept, stderr: _Kept, most: int, rest: str) -> ToolOutcome:
-    said = stderr.text(most // 4)
-    printed = stdout.text(most - len(said.encode()))
+def _tail(kept: OutputBuffer) -> str | None:
+    return kept.read(max(kept.start, kept.end - _FAILURE_OUTPUT_BYTES)).data.decode("utf-8", "replace") or None
+
+
+def _outcome(started: Started, stdout: OutputBuffer, stderr: OutputBuffer, most: int, rest: str) -> ToolOutcome:
+    said = _newest(stderr, most // 4)
+    printed = _newest(stdout, most - len(said.encode()))
     signal = started.result.signal
     fields: dict[str, str | int | None] = {
         "exit_code": started.result.exit_code,
@@ -377,11 +361,11 @@ def _outcome(started: Started, stdout: _Kept, stderr: _Kept, most: int, rest: st
     }
     if signal is not None:
         fields["signal"] = signal
-    if stdout.dropped:
-        fields["stdout_dropped_bytes"] = stdout.dropped
-    if stderr.dropped:
-        fields["stderr_dropped_bytes"] = stderr.dropped
-    if stdout.dropped or stderr.dropped:
+    if stdout.start:
+        fields["stdout_dropped_bytes"] = stdout.start
+    if stderr.start:
+        fields["stderr_dropped_bytes"] = stderr.start
+    if stdout.start or stderr.start:
         fields["rest"] = rest
     return ToolOutcome(fields, text=to_yaml(fields))
 

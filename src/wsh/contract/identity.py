@@ -149,13 +149,13 @@ class IdentityRegistry:
         """Forget what ended too long ago, and the oldest of what is too much."""
         limit = self._clock() - self.retention_s
         ended = [known for known in self._all.values() if not known.running]
-        count, kept = len(ended), sum(known.log.kept_bytes for known in ended)
+        count, kept = len(ended), sum(known.log.raw.kept_bytes for known in ended)
         for identity in sorted(ended, key=lambda known: known.ended or 0.0):
             if count <= self.max_ended and kept <= self.max_kept_bytes and (identity.ended or 0.0) >= limit:
                 return
             del self._all[identity.session_id]
             count -= 1
-            kept -= identity.log.kept_bytes
+            kept -= identity.log.raw.kept_bytes
 
 
 def _matches(identity: Identity, target: Target) -> bool:

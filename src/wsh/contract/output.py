@@ -6,12 +6,14 @@ that text never breaks where one reading ends and the next begins; the oldest by
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
+
+from wsh.wire.buffer import OutputBuffer
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
@@ -27,48 +29,27 @@ class Reading:
     """Whether kept output lies beyond `next_cursor` already."""
 
 
-@dataclass(frozen=True)
-class RawReading:
-    """Both streams as one; see `Reading`."""
-
-    data: bytes
-    cursor: int
-    dropped_bytes: int
-    more: bool
-
-
-PIECE_BYTES = 64 * 1024
-MAX_PIECES = 16 * 1024
-"""Streams that take turns byte by byte make many pieces; they, too, are bounded."""
-
-
-@dataclass
-class _Piece:
-    """A stretch of one stream. Grows while that stream goes on, up to a size."""
-
-    offset: int
-    stream: Stream
-    data: bytearray
-
-    @property
-    def end(self) -> int:
-        return self.offset + len(self.data)
+MAX_TURNS = 16 * 1024
+"""Streams that take turns byte by byte are remembered so many times; what is older is dropped."""
 
 
 class OutputLog:
-    """Append from one place, read from anywhere, `changed` to wait for more."""
+    """Append from one place, read from anywhere, `changed` to wait for more. `raw` has both streams as one."""
 
     def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.start = 0
-        self.end = 0
-        self._pieces: deque[_Piece] = deque()
+        self.raw = OutputBuffer(max_bytes)
+        self.wake, self.changed = self.raw.wake, self.raw.changed
+        self._turns: deque[tuple[int, Stream]] = deque()
+        """From which offset on which stream spoke."""
         self._partial: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
-        self._waiters: set[asyncio.Future[None]] = set()
 
     @property
-    def kept_bytes(self) -> int:
-        return self.end - self.start
+    def start(self) -> int:
+        return self.raw.start
+
+    @property
+    def end(self) -> int:
+        return self.raw.end
 
     def append(self, stream: Stream, data: bytes) -> None:
         data = self._partial[stream] + data
@@ -85,77 +66,37 @@ class OutputLog:
 
     def skip(self, count: int) -> None:
         """Account for bytes that were printed but never reached us."""
-        if count > 0:
-            self._pieces.clear()
-            self.end += count
-            self.start = self.end
+        self.raw.skip(count)
 
     def _store(self, stream: Stream, data: bytes) -> None:
         if not data:
             return
-        last = self._pieces[-1] if self._pieces else None
-        if last is not None and last.stream == stream and len(last.data) < PIECE_BYTES:
-            last.data += data
-        else:
-            self._pieces.append(_Piece(self.end, stream, bytearray(data)))
-        self.end += len(data)
-        self._make_room()
-        self.wake()
-
-    def _make_room(self) -> None:
-        floor = self.end - self.max_bytes
-        while self._pieces and (self._pieces[0].offset < floor or len(self._pieces) > MAX_PIECES):
-            first = self._pieces[0]
-            if first.end > floor and len(self._pieces) <= MAX_PIECES:
-                del first.data[: floor - first.offset]
-                first.offset = self.start = floor
-                return
-            self.start = first.end
-            self._pieces.popleft()
+        if not self._turns or self._turns[-1][1] != stream:
+            self._turns.append((self.end, stream))
+            if len(self._turns) > MAX_TURNS:
+                self.raw.forget(self._turns[1][0])
+        self.raw.append(data)
+        while len(self._turns) > 1 and self._turns[1][0] <= self.start:
+            self._turns.popleft()
 
     def read(self, cursor: int | None = None, max_bytes: int = 1024 * 1024) -> Reading:
         """What came since `cursor`; without one, from the oldest kept byte. A cursor past the end reads nothing."""
-        wanted = self.start if cursor is None else min(cursor, self.end)
-        first = max(wanted, self.start)
-        stop = min(self.end, first + max_bytes)
+        chunk = self.raw.read(cursor, max_bytes)
+        stop = chunk.next_cursor
         parts: dict[Stream, list[bytes]] = {"stdout": [], "stderr": []}
-        for piece in self._pieces:
-            if piece.end <= first:
+        turns: list[tuple[int, Stream]] = [*self._turns, (self.end, "stdout")]
+        for (begin, stream), (end, _) in pairwise(turns):
+            if end <= chunk.offset or begin >= stop:
                 continue
-            if piece.offset >= stop:
-                break
-            data = bytes(piece.data[max(0, first - piece.offset) : stop - piece.offset])
-            if piece.end > stop:
+            first = max(begin, chunk.offset)
+            data = chunk.data[first - chunk.offset : end - chunk.offset]
+            if end > stop:  # the rest of a character belongs to the next reading
                 data = data[: _whole_characters(data)] or data
-                stop = max(piece.offset, first) + len(data)
-            parts[piece.stream].append(data)
-        return Reading(_text(parts["stdout"]), _text(parts["stderr"]), first, stop, first - wanted, stop < self.end)
-
-    def read_raw(self, cursor: int | None = None, max_bytes: int = 1024 * 1024) -> RawReading:
-        """As `read`, in bytes: for a terminal, whose streams are one."""
-        wanted = self.start if cursor is None else min(cursor, self.end)
-        first = max(wanted, self.start)
-        stop = min(self.end, first + max_bytes)
-        parts = [
-            bytes(piece.data[max(0, first - piece.offset) : max(0, stop - piece.offset)])
-            for piece in self._pieces
-            if piece.end > first and piece.offset < stop
-        ]
-        return RawReading(b"".join(parts), first, first - wanted, stop < self.end)
-
-    def wake(self) -> None:
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self._waiters.clear()
-
-    async def changed(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
+                stop = first + len(data)
+            parts[stream].append(data)
+        return Reading(
+            _text(parts["stdout"]), _text(parts["stderr"]), chunk.offset, stop, chunk.dropped, stop < self.end
+        )
 
 
 def _text(parts: Iterable[bytes]) -> str:

@@ -40,12 +40,11 @@ def find_whole(data: bytes) -> int:
 
 async def read_text(identity: Identity, cursor: int | None, max_bytes: int, render: RenderText) -> Reading:
     """What `identity`'s terminal printed since `cursor`, rendered. Output that may still change its meaning waits."""
-    raw = identity.log.read_raw(cursor, max_bytes)
-    data = raw.data
-    if raw.more:
+    chunk = identity.log.raw.read(cursor, max_bytes)
+    data, more = chunk.data, chunk.next_cursor < identity.log.end
+    if more:
         data = data[: data.rfind(b"\n") + 1] or data
-    if raw.more or identity.running:
-        data = data[: find_whole(data)] or (data if raw.more else b"")
+    if more or identity.running:
+        data = data[: find_whole(data)] or (data if more else b"")
     text = await render(data, identity.rows, identity.cols) if data else ""
-    stop = raw.cursor + len(data)
-    return Reading(text, "", raw.cursor, stop, raw.dropped_bytes, raw.more)
+    return Reading(text, "", chunk.offset, chunk.offset + len(data), chunk.dropped, more)

@@ -6,7 +6,7 @@ Knows bytes, offsets, descriptors and signals; knows no escape sequence, no sess
 from wsh.process.child import Child, InputClosed
 from wsh.process.client import Keeper
 from wsh.process.ring import Ring
-from wsh.process.runner import Capture, Run, RunResult, run, start
+from wsh.process.runner import Run, RunResult, run, start
 from wsh.process.spec import (
     ExitStatus,
     JournalSpec,
@@ -18,7 +18,6 @@ from wsh.process.spec import (
 )
 
 __all__ = [
-    "Capture",
     "Child",
     "ExitStatus",
     "InputClosed",

@@ -16,6 +16,7 @@ from wsh.process.child import Child, InputClosed
 from wsh.process.client import Keeper, finish
 from wsh.process.ring import Ring
 from wsh.process.spec import PLAIN_RING_BYTES, ExitStatus, KillReport, SpawnSpec
+from wsh.wire.buffer import OutputBuffer
 from wsh.wire.error import KeeperGone
 from wsh.wire.setting import MIB
 
@@ -23,41 +24,6 @@ StreamName = Literal["stdout", "stderr"]
 OnOutput = Callable[[StreamName, bytes], None]
 
 _TURN_BYTES = 64 * 1024
-
-
-class Capture:
-    """The newest bytes of a stream, up to a limit. Offsets count from the stream's first byte."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._data = bytearray()
-        self.start = 0
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self._data)
-
-    @property
-    def dropped(self) -> int:
-        """How many bytes, the oldest ones, are not here any more."""
-        return self.start
-
-    def add(self, data: bytes) -> None:
-        self._data += data
-        excess = len(self._data) - self._limit
-        # cutting the front moves the rest: do it seldom, and exactly when somebody looks
-        if excess > MIB:
-            self._cut(excess)
-
-    def since(self, offset: int = 0) -> bytes:
-        """What is kept from `offset` on."""
-        self._cut(len(self._data) - self._limit)
-        return bytes(self._data[max(0, offset - self.start) :])
-
-    def _cut(self, excess: int) -> None:
-        if excess > 0:
-            del self._data[:excess]
-            self.start += excess
 
 
 @dataclass(frozen=True)
@@ -97,8 +63,8 @@ class Run:
         self._drained = asyncio.Event()
         self._closed = False
         self.child = child
-        self.stdout = Capture(max_output_bytes)
-        self.stderr = Capture(max_output_bytes)
+        self.stdout = OutputBuffer(max_output_bytes)
+        self.stderr = OutputBuffer(max_output_bytes)
         self.timed_out = False
         self._report: KillReport | None = None
         child.on_output = self._read
@@ -122,13 +88,12 @@ class Run:
         """What is known so far; final once `running` is False."""
         exited = self.child.exited
         ended = exited.done() and not exited.cancelled() and exited.exception() is None
-        stdout, stderr = self.stdout.since(), self.stderr.since()
         return RunResult(
             exited.result() if ended else None,
-            stdout,
-            stderr,
-            self.stdout.dropped,
-            self.stderr.dropped,
+            self.stdout.read().data,
+            self.stderr.read().data,
+            self.stdout.start,
+            self.stderr.start,
             self.duration_ms,
             self.timed_out,
             self._report.survivors if self._report else (),
@@ -194,13 +159,13 @@ class Run:
         elif self.child.exited.done():
             self._drained.set()
 
-    def _take(self, ring: Ring, name: StreamName, capture: Capture) -> bool:
+    def _take(self, ring: Ring, name: StreamName, kept: OutputBuffer) -> bool:
         if ring.closed:
             return False
         data = ring.peek(_TURN_BYTES)
         if data:
             ring.consume(len(data))
-            capture.add(data)
+            kept.append(data)
             if self._on_output is not None:
                 self._on_output(name, data)
         return ring.readable() > 0
@@ -219,7 +184,7 @@ async def start(
     max_output_bytes: int = 10 * MIB,
     on_output: OnOutput | None = None,
 ) -> Run:
-    """Start `argv` without a shell. Raises what `Keeper.spawn` raises. The tree also ends if this server dies."""
+    """Start `argv` without a shell. Whoever keeps what `on_output` gives asks for no bytes here. Raises what `Keeper.spawn` raises. The tree also ends if this server dies."""
     spec = SpawnSpec(
         argv, cwd, env, path=path, cwd_fd=cwd_fd, identity=identity, terminal=False, ring_bytes=PLAIN_RING_BYTES,
         dies_with_server=True,

@@ -214,7 +214,7 @@ class CommandLog:
 
     def _keep(self, data: bytes, first: int, last: int) -> None:
         if self._capture is not None:
-            self._capture.add(data[first:last] if (first, last) != (0, len(data)) else data)
+            self._capture.append(data[first:last] if (first, last) != (0, len(data)) else data)
 
     def _apply(self, mark: Mark, place: Place, told: list[CommandEvent], live: bool) -> None:
         self.silent = False
@@ -348,7 +348,7 @@ class CommandLog:
         told.append(CommandStarted(self.current.id))
         if capture is not None:
             rest = Capture(start)
-            rest.add(capture.newest[len(capture.newest) - (capture.end - start) :])
+            rest.append(capture.newest[len(capture.newest) - (capture.end - start) :])
             self._capture = rest
         command = self.current
         self._end(mark, place, told, live)

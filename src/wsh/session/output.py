@@ -19,6 +19,7 @@ from wsh.terminal.limit import TerminalLimits
 from wsh.terminal.note import Work
 from wsh.terminal.screen import Line, StyledLine
 from wsh.terminal.terminal import Terminal
+from wsh.wire.buffer import OutputBuffer
 
 _STEP_BYTES = 16 * 1024
 # More lines than one step can push off the screen, or lines would be dropped before they are taken.
@@ -236,69 +237,57 @@ def _whole_lines(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
     return head, tail
 
 
-class Capture:
+class Capture(OutputBuffer):
     """The raw output of the running command: all of it, or its head and tail if it is long."""
 
-    def __init__(self, start: int) -> None:
-        self.start = start
-        self.end = start
-        self._whole = bytearray()
-        self._tail: bytearray | None = None
-        self.newlines = 0
+    def __init__(self, begin: int) -> None:
+        super().__init__(KEEP_BYTES, begin)
+        self.begin = begin
+        self._head: bytes | None = None
+        """The first bytes, once they are not the beginning of what is kept; from then on lines are counted."""
+        self._newlines = 0
 
-    def add(self, data: bytes | memoryview) -> None:
-        self.end += len(data)
-        if self._tail is None:
-            self._whole += data
-            if len(self._whole) > KEEP_BYTES:
-                self.newlines = self._whole.count(b"\n")
-                self._tail = self._whole[-HALF_BYTES:]
-                del self._whole[HALF_BYTES:]
-            return
-        self.newlines += bytes(data).count(b"\n")
-        self._tail += data
-        if len(self._tail) > 4 * HALF_BYTES:
-            del self._tail[:-HALF_BYTES]
+    def append(self, data: bytes | memoryview) -> None:
+        if self._head is None and self.kept_bytes + len(data) > KEEP_BYTES:
+            kept = self.newest
+            self._head = (kept + data)[:HALF_BYTES]
+            self._newlines = kept.count(b"\n")
+            self.max_bytes = HALF_BYTES
+        if self._head is not None:
+            self._newlines += bytes(data).count(b"\n")
+        super().append(data)
 
     def truncate(self, end: int) -> None:
         """Forget the newest bytes, from offset `end` on."""
-        excess = self.end - max(end, self.start)
-        if excess <= 0:
-            return
-        if self._tail is None:
-            del self._whole[-excess:]
-        else:
-            self.newlines -= self._tail[-excess:].count(b"\n")
-            del self._tail[-excess:]
-        self.end -= excess
+        self._newlines -= self.read(max(end, self.start)).data.count(b"\n")
+        super().truncate(end)
 
     @property
     def complete(self) -> bool:
-        return self._tail is None
+        return self._head is None
 
     @property
     def newest(self) -> bytes:
-        """The end of it, at least half a megabyte where there is so much."""
-        return bytes(self._whole if self._tail is None else self._tail)
+        """The end of it, half a megabyte where there is so much."""
+        return self.read().data
 
     @property
     def held_bytes(self) -> int:
-        return len(self._whole) + (len(self._tail) if self._tail is not None else 0)
+        return self.kept_bytes + len(self._head or b"")
 
     async def render(self, rows: int, cols: int, max_bytes: int) -> OutputText:
         """As text. Works on a copy, so that more may be added meanwhile."""
         cutter = Cutter(max_bytes)
-        whole, tail = bytes(self._whole), self._tail
-        raw_tail = bytes(tail[-HALF_BYTES:]) if tail is not None else b""
-        raw_bytes, raw_newlines = self.end - self.start, self.newlines
-        await _render_into(cutter, whole, rows, cols)
-        if tail is None:
+        head, tail, printed, newlines = self._head, self.newest, self.end - self.begin, self._newlines
+        if head is None:
+            await _render_into(cutter, tail, rows, cols)
             return cutter.cut()
-        first = raw_tail.find(b"\n") + 1
-        await _render_into(cutter, raw_tail[first:], rows, cols)
-        skipped = raw_bytes - len(whole) - (len(raw_tail) - first)
-        newlines = raw_newlines - whole.count(b"\n") - raw_tail.count(b"\n", first)
-        return cutter.cut(skipped, max(0, newlines - 1))
+        await _render_into(cutter, head, rows, cols)
+        first = tail.find(b"\n") + 1
+        await _render_into(cutter, tail[first:], rows, cols)
+        skipped = printed - len(head) - (len(tail) - first)
+        left_out = newlines - head.count(b"\n") - tail.count(b"\n", first)
+        return cutter.cut(skipped, max(0, left_out - 1))
 
 
 async def _render_into(cutter: Cutter, data: bytes, rows: int, cols: int) -> None:

@@ -462,7 +462,7 @@ class _Run:
             return await self._since_input(command.end)
         if capture is None:
             return await self._session.read_command_output(command, self._max_output)
-        if capture.end == capture.start:
+        if capture.end == capture.begin:
             return OutputText("", 0, 0)
         return await capture.render(command.rows, command.cols, self._max_output)
 

@@ -1,6 +1,7 @@
 """A bounded stretch of output with absolute byte offsets, so that a reader can go on where it stopped.
 
-The oldest bytes make room for the newest; a reader that comes too late is told how many it missed.
+The oldest bytes make room for the newest; a reader that comes too late is told how many it missed. It knows bytes alone:
+streams, characters and lines are the business of the rooms that keep output in it.
 """
 
 from __future__ import annotations
@@ -25,28 +26,40 @@ class Chunk:
 class OutputBuffer:
     """Append at the end, read from a cursor. `changed` wakes those who wait for more."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, start: int = 0) -> None:
         self.max_bytes = max_bytes
-        self.start = 0
+        self.start = start
         self._data = bytearray()
         self._waiters: set[asyncio.Future[None]] = set()
 
     @property
     def end(self) -> int:
-        """Offset after the newest byte: how much was ever appended."""
+        """Offset after the newest byte."""
         return self.start + len(self._data)
 
-    def append(self, data: bytes) -> None:
+    @property
+    def kept_bytes(self) -> int:
+        return len(self._data)
+
+    def append(self, data: bytes | memoryview) -> None:
         if len(data) > self.max_bytes:
             self.start = self.end + len(data) - self.max_bytes
-            self._data = bytearray(data[-self.max_bytes :])
+            self._data = bytearray(data[len(data) - self.max_bytes :])
         else:
             self._data += data
-            over = len(self._data) - self.max_bytes
-            if over > 0:
-                del self._data[:over]
-                self.start += over
+            self.forget(self.end - self.max_bytes)
         self.wake()
+
+    def forget(self, offset: int) -> None:
+        """Keep nothing from before `offset`."""
+        over = min(offset, self.end) - self.start
+        if over > 0:
+            del self._data[:over]  # moves where the bytes begin, not the bytes
+            self.start += over
+
+    def truncate(self, end: int) -> None:
+        """Take the newest bytes back, from offset `end` on."""
+        del self._data[max(0, end - self.start) :]
 
     def skip(self, count: int) -> None:
         """Account for `count` bytes that were printed but never reached us."""

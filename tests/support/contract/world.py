@@ -136,7 +136,7 @@ async def opened(
 async def with_keeper(places: Places) -> AsyncIterator[HeadlessRunner]:
     keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
     try:
-        yield HeadlessRunner(keeper, os.environ, max_output_bytes=65_536)
+        yield HeadlessRunner(keeper, os.environ)
     finally:
         await keeper.stop(grace_ms=0)
         await keeper.aclose()
