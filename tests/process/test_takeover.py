@@ -390,6 +390,9 @@ def test_a_socket_that_was_cleaned_away_comes_back(places: Places) -> None:
         places.keeper_secret.unlink()
         door.restore()
         assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
+        places.keeper_secret.unlink()
+        door.restore()
+        assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
         door.close()
         assert not places.keeper_socket.exists()
         places.keeper_socket.write_text("somebody else's")
@@ -411,5 +414,63 @@ def test_whoever_meets_a_keeper_that_is_ending_gets_the_next_one(places: Places)
             await (await Keeper.open(places, KeeperOptions(linger_s=0.01))).aclose()
         last = await Keeper.open(places, OPTIONS)
         await last.stop(grace_ms=0)
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    "gives_up", ["before its greeting", "after its greeting", "after the proof", "in the midst of its children"]
+)
+def test_a_keeper_that_ends_at_any_step_of_our_coming_in_is_followed_by_the_next(places: Places, gives_up: str) -> None:
+    async def test() -> None:
+        places.runtime.mkdir(mode=0o700, exist_ok=True)
+        places.keeper_secret.write_bytes(b"00" * 32)
+        met: list[str] = []
+
+        async def ending(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            met.append(gives_up)
+            if gives_up != "before its greeting":
+                writer.write(frame.encode({"keeper": 1, "protocols": [layout.PROTOCOL], "nonce": "00" * 16}))
+                await writer.drain()
+            if gives_up in ("after the proof", "in the midst of its children"):
+                await reader.read(1)  # the rest stays unread, so that the other side sees a reset
+            if gives_up == "in the midst of its children":
+                writer.write(frame.encode({"event": "children", "list": []}))
+                await writer.drain()
+            server.close()
+            places.keeper_socket.unlink()
+            places.keeper_secret.unlink()
+            writer.transport.abort()
+
+        server = await asyncio.start_unix_server(ending, places.keeper_socket)
+        lost: list[KeeperGone] = []
+        async with opened(places) as keeper:
+            keeper.on_lost = lost.append
+            assert met == [gives_up] and (await keeper.ping())["children"] == 0
+        assert lost == []
+
+    asyncio.run(test())
+
+
+def test_a_keeper_that_is_killed_while_we_come_in_is_followed_by_the_next(places: Places) -> None:
+    """Unlike one that ends, it leaves its socket and its secret behind."""
+
+    async def test() -> None:
+        for _ in range(8):
+            first = await Keeper.open(places, OPTIONS)
+            await first.aclose()
+            coming = asyncio.ensure_future(Keeper.open(places, OPTIONS))
+            await asyncio.sleep(random.random() * 0.01)
+            os.kill(first.pid, 9)
+            try:
+                second = await coming
+            except KeeperGone:
+                raise AssertionError("nobody followed the keeper that was killed") from None
+            if second.pid == first.pid:  # it had come in before
+                await second.aclose()
+                continue
+            await second.stop(grace_ms=0)
+        async with opened(places) as last:
+            assert last.children == {}
 
     asyncio.run(test())

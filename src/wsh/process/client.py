@@ -10,12 +10,14 @@ import logging
 import os
 import resource
 import socket
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from wsh.process import launch
 from wsh.process.child import Child
 from wsh.process.keeper import descriptor, layout
+from wsh.process.launch import KeeperEnding
 from wsh.process.link import Link
 from wsh.process.orphan import list_orphans
 from wsh.process.program import check_env, find_program
@@ -41,6 +43,8 @@ log = logging.getLogger(__name__)
 _DEFAULT_GRACE_MS = 2000
 _LAST_WORDS_S = 15
 _END_S = 5.0
+_ENDING_PAUSES_S = (0.0, 0.01, 0.05, 0.2, 0.5)
+"""Between attempts to reach the keeper that follows one which is ending."""
 _KEPT_FREE = 16
 _PER_CHILD = 3
 """Descriptors that the server holds of a child."""
@@ -88,6 +92,11 @@ class Keeper:
 
     async def reopen(self) -> None:
         """Start a new keeper in the place of one that died. The children it had are given up, their terminals hung up."""
+        self._let_go()
+        await self._connect()
+
+    def _let_go(self) -> None:
+        """Of everything that a keeper gave us which has gone."""
         for child in list(self.children.values()):
             self._remove(child)
         self._slot_end = 0
@@ -96,14 +105,26 @@ class Keeper:
             self._board = None
         self._gone.clear()
         self._taken = asyncio.get_running_loop().create_future()
-        await self._connect()
 
     async def _connect(self) -> None:
-        sock = await _in_thread(launch.connect, self._places, self._options)
+        """Take over the children of whoever keeps them. One that ends while we come in is followed by the next."""
+        deadline = time.monotonic() + self._options.connect_timeout_s
+        for pause_s in (*_ENDING_PAUSES_S, None):
+            try:
+                return await self._take_over(await _in_thread(launch.connect, self._places, self._options))
+            except KeeperEnding:
+                self._let_go()
+                if pause_s is None or time.monotonic() + pause_s > deadline:
+                    raise
+            await asyncio.sleep(pause_s)
+
+    async def _take_over(self, sock: socket.socket) -> None:
         self._link = Link(sock, self._event, self._lost)
         try:
             async with asyncio.timeout(self._options.connect_timeout_s):
                 await asyncio.shield(self._taken)
+        except KeeperEnding:
+            raise
         except TimeoutError:
             await self.aclose()
             raise KeeperGone("it does not answer") from None
@@ -312,10 +333,11 @@ class Keeper:
         if self.displaced:
             problem = "another server took over its terminals"
             self._link.problem = problem
-        error = KeeperGone(problem)
-        if not self._taken.done():
-            self._taken.set_exception(error)
         self._gone.set()
+        if not self._taken.done():  # whoever waits for it decides what comes next
+            self._taken.set_exception(KeeperGone(problem) if self.displaced or self._closed else KeeperEnding(problem))
+            return
+        error = KeeperGone(problem)
         if not self._closed and not self._stopping:
             log.error("keeper lost: %s", problem)
             for child in self.children.values():

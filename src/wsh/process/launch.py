@@ -20,8 +20,12 @@ from wsh.wire.place import Places, ensure_private
 _MAIN = Path(__file__).parent / "keeper" / "main.py"
 
 
+class KeeperEnding(KeeperGone):
+    """It went away while we came in. The next one is there for whoever comes now."""
+
+
 def connect(places: Places, options: KeeperOptions) -> socket.socket:
-    """A proven connection, its first frame not yet read. Blocks; run it in a thread. Raises KeeperGone."""
+    """A connection that has sent its proof, the answer not yet read. Blocks; run it in a thread. Raises KeeperGone."""
     deadline = time.monotonic() + options.connect_timeout_s
     ensure_private(places.runtime)
     path = places.runtime / f"{places.server}.keeper.lock"
@@ -68,14 +72,11 @@ def _try_connect(places: Places, deadline: float) -> socket.socket | None:
         except (FileNotFoundError, ConnectionRefusedError):
             sock.close()
             return None
-        try:
-            _greet(sock, places)
-        except (OSError, KeeperGone):
-            if places.keeper_socket.exists():
-                raise
-            sock.close()  # it was ending and has gone; the next one is there for whoever comes now
-            return None
+        _greet(sock, places)
         return sock
+    except (ConnectionError, FileNotFoundError) as problem:  # what it was to read, or its secret, is gone
+        sock.close()
+        raise KeeperEnding(str(problem)) from None
     except (OSError, frame.FrameError, ValueError, KeyError) as problem:
         sock.close()
         raise KeeperGone(f"{problem or type(problem).__name__}") from None
@@ -104,7 +105,7 @@ def _read_frame(sock: socket.socket) -> JsonObject:
         while len(data) < count:
             more = sock.recv(count - len(data))
             if not more:
-                raise KeeperGone("it closed the connection at once")
+                raise KeeperEnding("it closed the connection at once")
             data += more
         return data
 

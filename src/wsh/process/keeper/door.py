@@ -176,8 +176,11 @@ class Door:
         return found.st_dev, found.st_ino
 
     def restore(self) -> None:
-        """Listen anew if a cleaner of temporary folders removed our socket. Another's socket is left alone."""
-        if self._closed or self._found() is not None:
+        """Listen anew if a cleaner of temporary folders removed our socket or the secret. Another's socket is left alone."""
+        if self._closed:
+            return
+        found = self._found()
+        if found is not None and (found != self._identity or os.path.exists(self._secret_path)):
             return
         try:
             os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
