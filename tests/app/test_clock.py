@@ -47,7 +47,9 @@ def year_of(server: RunningServer) -> int:
 
 
 def ticket(server: RunningServer) -> str:
-    return str(server.request("POST", "/auth/ws-ticket").json["ticket"])
+    given = server.request("POST", "/auth/ws-ticket")
+    assert given.status == 200, given
+    return str(given.json["ticket"])
 
 
 def ask(server: RunningServer, ticket: str, **message: Any) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from wsh.http.auth import Brake, OneUse
 from wsh.http.error import AuthInvalid, TooManyAttempts
 from wsh.http.serve import admits, find_peer
 from wsh.wire.error import LimitReached, NotFound
+from wsh.wire.moment import Moment
 from wsh.wire.place import Places
-from wsh.wire.token import MOST_PASSING, PASSING_S, Holder, TokenFile, digest
+from wsh.wire.token import MOST_PASSING, PASSING_S, SIGN_IN_S, Holder, TokenFile, digest
 
 
 def unix_request(
@@ -387,7 +388,7 @@ def test_a_new_owners_token_ends_the_old_ones_and_every_sign_in(tmp_path: Path) 
 
 def test_tokens_without_a_name_pass_and_the_oldest_gives_way(tmp_path: Path) -> None:
     now = [1000.0]
-    tokens = TokenFile(tmp_path / "c" / "tokens.json", clock=lambda: now[0])
+    tokens = TokenFile(tmp_path / "c" / "tokens.json", clock=lambda: Moment(now[0]))
     lasting = tokens.add_owner("laptop")
     made = [tokens.lend_owner() for _ in range(MOST_PASSING + 1)]
     assert [tokens.find_holder(token) is not None for token in made] == [False, *[True] * MOST_PASSING]
@@ -407,3 +408,23 @@ def test_processes_that_make_tokens_together_lose_none(tmp_path: Path) -> None:
     ]
     said = [process.communicate(timeout=60)[0].strip() for process in started]
     assert all(TokenFile(path).find_holder(token) == Holder("owner", "owner") for token in said)
+
+
+def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_token_or_a_sign_in(tmp_path: Path) -> None:
+    clock = [Moment(1e9, "first", 50.0)]
+    tokens = TokenFile(tmp_path / "c" / "tokens.json", clock=lambda: clock[0])
+    token, (cookie, _) = tokens.lend_owner(), tokens.add_sign_in()
+
+    def hold(moment: Moment) -> tuple[bool, bool]:
+        clock[0] = moment
+        return tokens.find_holder(token) is not None, tokens.has_cookie(cookie)
+
+    for wall in (0.0, 1e9, 4e9):
+        assert hold(Moment(wall, "first", 60.0)) == (True, True)
+        assert hold(Moment(wall, "first", 50.0 + PASSING_S)) == (False, True)
+        assert hold(Moment(wall, "first", 50.0 + SIGN_IN_S)) == (False, False)
+    # After a restart of the machine only the wall clock is left, and one that is far off is not believed.
+    assert hold(Moment(1e9 + PASSING_S - 1, "second", 5.0)) == (True, True)
+    assert hold(Moment(1e9 + PASSING_S, "second", 5.0)) == (False, True)
+    assert hold(Moment(0.0, "second", 5.0)) == (False, False)
+    assert hold(Moment(4e9, "second", 5.0)) == (False, False)

@@ -43,7 +43,7 @@ class Deaths:
         if not self.last and not again:
             return 0
         return sum(
-            death.session == session and now - death.time < LOOP_S and bool(death.trace or death.at == at)
+            death.session == session and abs(now - death.time) < LOOP_S and bool(death.trace or death.at == at)
             for death in self._known
         )
 

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +20,7 @@ from typing import Literal, TypeAlias
 
 from wsh.wire.error import InvalidRequest, NotFound
 from wsh.wire.jsonobject import JsonObject
+from wsh.wire.moment import Moment, read_moment
 from wsh.wire.place import ensure_private, write_private
 
 Role: TypeAlias = Literal["owner", "agent"]
@@ -37,12 +37,20 @@ _MINIMUM = 16
 
 @dataclass(frozen=True)
 class StoredToken:
-    """A token as it is remembered. One without a name passes by itself at `expires`."""
+    """A token as it is remembered. One without a name passes by itself at `expires`.
+
+    Times are those of the wall clock, for people; `boot` and `up` are what the age is counted by (see `Moment`).
+    """
 
     name: str
     sha256: str
     created: float
     expires: float | None = None
+    boot: str = ""
+    up: float = 0.0
+
+    def is_valid(self, now: Moment) -> bool:
+        return self.expires is None or _lives(Moment(self.created, self.boot, self.up), self.expires, now)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,16 @@ class SignIn:
     secret: str
     created: float
     expires: float
+    boot: str = ""
+    up: float = 0.0
+
+    def is_valid(self, now: Moment) -> bool:
+        return _lives(Moment(self.created, self.boot, self.up), self.expires, now)
+
+
+def _lives(made: Moment, expires: float, now: Moment) -> bool:
+    """Made less than its life ago. One from a future that far away is of a clock that was wrong, and is not believed."""
+    return abs(made.age(now)) < expires - made.wall
 
 
 @dataclass(frozen=True)
@@ -89,7 +107,7 @@ def check_owner_token(token: str) -> str:
 class TokenFile:
     """The secrets of one user. Reads again when the file changed, so that a new token works at once."""
 
-    def __init__(self, path: Path, owner: str | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, owner: str | None = None, clock: Callable[[], Moment] = read_moment) -> None:
         """`owner` is one more owner's token, for this process alone, and is not written anywhere."""
         self.path = path
         self._given = digest(check_owner_token(owner)) if owner is not None else None
@@ -114,7 +132,7 @@ class TokenFile:
         token = secrets.token_urlsafe(32)
         with self._changing() as content:
             others = tuple(agent for agent in content.agents if agent.name != name)
-            self._write(replace(content, agents=(*others, StoredToken(name, digest(token), self._clock()))))
+            self._write(replace(content, agents=(*others, StoredToken(name, digest(token), self._clock().wall))))
         return token
 
     def add_owner(self, name: str) -> str:
@@ -123,7 +141,7 @@ class TokenFile:
         token = secrets.token_urlsafe(32)
         with self._changing() as content:
             others = tuple(owner for owner in content.owners if owner.name != name)
-            self._write(replace(content, owners=(*others, StoredToken(name, digest(token), self._clock()))))
+            self._write(replace(content, owners=(*others, StoredToken(name, digest(token), self._clock().wall))))
         return token
 
     def lend_owner(self) -> str:
@@ -132,8 +150,8 @@ class TokenFile:
         now = self._clock()
         with self._changing() as content:
             named = tuple(owner for owner in content.owners if owner.name)
-            passing = [owner for owner in content.owners if not owner.name and (owner.expires or 0) > now]
-            new = StoredToken("", digest(token), now, now + PASSING_S)
+            passing = [owner for owner in content.owners if not owner.name and owner.is_valid(now)]
+            new = StoredToken("", digest(token), now.wall, now.wall + PASSING_S, now.boot, now.up)
             self._write(replace(content, owners=(*named, *passing[-MOST_PASSING + 1 :], new)))
         return token
 
@@ -150,7 +168,7 @@ class TokenFile:
         """A new owner's token called "owner"; every other one, and every sign-in, ends at once."""
         token = secrets.token_urlsafe(32)
         with self._changing() as content:
-            only = StoredToken("owner", digest(token), self._clock())
+            only = StoredToken("owner", digest(token), self._clock().wall)
             self._write(_Content((only,), content.agents, ()))
         return token
 
@@ -163,7 +181,7 @@ class TokenFile:
         if self._given is not None and hmac.compare_digest(given, self._given):
             found = Holder("owner", "owner")
         for owner in self._content.owners:
-            if hmac.compare_digest(given, owner.sha256) and (owner.expires is None or owner.expires > now):
+            if hmac.compare_digest(given, owner.sha256) and owner.is_valid(now):
                 found = Holder("owner", "owner")
         for agent in self._content.agents:
             if hmac.compare_digest(given, agent.sha256) and found is None:
@@ -177,8 +195,8 @@ class TokenFile:
         cookie, secret = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         now = self._clock()
         with self._changing() as content:
-            old = [each for each in content.sign_ins if each.expires > now]
-            new = SignIn(digest(cookie), digest(secret), now, now + SIGN_IN_S)
+            old = [each for each in content.sign_ins if each.is_valid(now)]
+            new = SignIn(digest(cookie), digest(secret), now.wall, now.wall + SIGN_IN_S, now.boot, now.up)
             self._write(replace(content, sign_ins=(*old[-MOST_SIGN_INS + 1 :], new)))
         return cookie, secret
 
@@ -197,7 +215,7 @@ class TokenFile:
         now = self._clock()
         found: SignIn | None = None
         for each in self._content.sign_ins:
-            if hmac.compare_digest(given, each.cookie) and each.expires > now:
+            if hmac.compare_digest(given, each.cookie) and each.is_valid(now):
                 found = each
         return found
 
@@ -272,7 +290,7 @@ def _parse(document: JsonObject) -> _Content:
         return _Content((StoredToken("owner", digest(str(document["owner"])), 0.0),), agents)
     owners = tuple(_parse_token(each) for each in document["owners"])
     sign_ins = tuple(
-        SignIn(str(s["cookie"]), str(s["secret"]), float(s["created"]), float(s["expires"]))
+        SignIn(str(s["cookie"]), str(s["secret"]), float(s["created"]), float(s["expires"]), *_parse_boot(s))
         for s in document["sign_ins"]
     )
     return _Content(owners, agents, sign_ins)
@@ -285,4 +303,9 @@ def _parse_token(stored: JsonObject) -> StoredToken:
         str(stored["sha256"]),
         float(stored["created"]),
         float(expires) if expires is not None else None,
+        *_parse_boot(stored),
     )
+
+
+def _parse_boot(stored: JsonObject) -> tuple[str, float]:
+    return str(stored.get("boot", "")), float(stored.get("up", 0.0))

@@ -39,7 +39,8 @@ class Slimmer:
         now_us = time.time_ns() // 1000
         for stream in list(self._fat):
             quiet_us = now_us - self._pump.control.words[stream.base + layout.LAST_OUTPUT_US]
-            if quiet_us >= _QUIET_US and self._slim(stream):
+            recent = 0 <= quiet_us < _QUIET_US  # one from the future: the clock was set back
+            if not recent and self._slim(stream):
                 del self._fat[stream]
         if self._fat:
             self._pump.loop.after(_SWEEP_S, self._sweep)

@@ -251,7 +251,7 @@ class Pump:
             self.control.ring_server(stream.slot)
         journal = stream.journal
         if journal is not None:
-            if now_us - stream.noted_us >= _RECORD_EVERY_US:
+            if not 0 <= now_us - stream.noted_us < _RECORD_EVERY_US:  # the clock may have been set back
                 stream.noted_us = now_us
                 journal.note(before, now_us, layout.KIND_OUTPUT)
             self.scribe.touch(journal)
