@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -144,3 +145,44 @@ def test_leaving_the_alternate_screen_is_no_output(places: Places) -> None:
         assert left.output is not None and "line 4" not in left.output.text
 
     with_shell(places, "bash", work, env={"PAGER": "less"})
+
+
+# a relay is one whatever it does at the moment
+
+BUSY = """#!{python}
+import os, pty, sys, tty
+{opened}
+tty.setraw(0)
+os.write(1, b"busy\\r\\n")
+while True:
+    {step}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "opened", "step"),
+    [
+        pytest.param("ssh", "", "pass", id="by name, working"),
+        pytest.param("passes", "pty.openpty()", "pass", id="by its inner terminal, working"),
+        pytest.param("passes", "pty.openpty()", "os.read(0, 1)", id="by its inner terminal, in a plain read"),
+    ],
+)
+def test_a_line_behind_a_relay_is_in_use_while_the_relay_does_something_else(
+    places: Places, name: str, opened: str, step: str
+) -> None:
+    folder = places.state.parent / "bin"
+    folder.mkdir()
+    program = folder / name
+    program.write_text(BUSY.format(python=sys.executable, opened=opened, step=step))
+    program.chmod(0o755)
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        await session.send_input(f"{program}\r".encode(), AGENT)
+        await session.wait_until_text("busy\n", generation=0, max_wait_ms=60_000)
+        await session.send_input(b"echo half", AGENT)
+        for _ in range(10):
+            with pytest.raises(LineInUse):
+                await session.run_command("echo mixed", AGENT, timeout_ms=300)
+
+    with_shell(places, "bash", work)

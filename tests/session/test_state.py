@@ -14,7 +14,7 @@ from tests.support.session.shells import AGENT, each_shell, make_home, open_shel
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.state import is_hidden_now
+from wsh.session.state import is_hidden_now, shell_name
 from wsh.session.wait import WaitSpec
 from wsh.wire.place import Places
 
@@ -128,3 +128,20 @@ def test_a_secret_typed_at_a_hidden_prompt_is_written_nowhere(places: Places, ca
     finally:
         run_loop(stop())
     assert SECRET not in "\n".join(heard) and SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("comm", "shell"),
+    [
+        ("bash", "bash"),
+        ("-bash", "bash"),
+        ("zsh-5.9", "zsh"),
+        ("zsh5", "zsh"),
+        ("rbash", "rbash"),
+        ("ssh", ""),
+        ("vim", ""),
+        ("", ""),
+    ],
+)
+def test_a_shell_is_known_by_its_name(comm: str, shell: str) -> None:
+    assert shell_name(comm) == shell

@@ -19,7 +19,7 @@ from wsh.session import event as ev
 from wsh.session.command import Command, CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.output import Capture, OutputText, render
-from wsh.session.state import SHELLS, describe_process, wants_input
+from wsh.session.state import describe_process, shell_name, wants_input
 from wsh.session.turn import LineMoved, LineTurn, count_unread
 from wsh.session.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited, SessionNotFound, WaitTimeout
@@ -398,10 +398,11 @@ class _Run:
         session, front = self._session, seen.foreground
         if session.told_missing or session.has_inner_shell or session.terminal.alt or front is None:
             return None
-        name = front.comm.lstrip("-")
-        if not seen.relayed and (name not in SHELLS or front.pid == session.pid):
+        inside = shell_name(front.comm)
+        if not seen.relayed and (not inside or front.pid == session.pid):
             return None
         session.told_missing = True
+        name = inside or front.comm
         shell = name if name in ("bash", "zsh", "fish") else "bash"
         how = "wsh shell-integration fish | source" if shell == "fish" else f"source <(wsh shell-integration {shell})"
         return (

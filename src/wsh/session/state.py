@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 Truth: TypeAlias = Literal["yes", "no", "unknown"]
 
-SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash tcsh csh nu elvish xonsh pwsh".split())
+SHELLS = frozenset("sh bash rbash dash zsh rzsh fish ksh ksh93 mksh ash tcsh csh nu elvish xonsh pwsh".split())
+
+
+def shell_name(comm: str) -> str:
+    """The shell that a process of that name is, such as bash for `-bash` and zsh for `zsh-5.9`; empty for another program."""
+    name = comm.lstrip("-")
+    plain = name.rstrip("0123456789.-")
+    return name if name in SHELLS else plain if plain in SHELLS else ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def _is_other_shell(session: Session, seen: ProcessState) -> bool:
         return False
     log = session.commands
     inside = front.pid != session.pid or (log is not None and log.current is not None and session.running)
-    return inside and front.comm.lstrip("-") in SHELLS
+    return inside and bool(shell_name(front.comm))
 
 
 def _hidden(session: Session, seen: ProcessState) -> Truth:
@@ -128,7 +135,7 @@ def _hidden(session: Session, seen: ProcessState) -> Truth:
     if session.at_prompt == "yes" or session.terminal.alt:
         return "no"
     front = seen.foreground
-    if front is not None and front.pid != session.pid and front.comm.lstrip("-") in SHELLS:
+    if front is not None and front.pid != session.pid and shell_name(front.comm):
         return "unknown"
     if session.commands is None and front is not None and front.pid == session.pid:
         return "unknown"  # the program itself, perhaps a shell without marks at its prompt

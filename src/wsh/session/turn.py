@@ -21,7 +21,7 @@ from wsh.session import event as ev
 from wsh.session.command import CommandLog
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.line import ASK, ASK_REST, PUT_BACK, TAKE, LineInfo, Modes, ShellLine
-from wsh.session.state import SHELLS
+from wsh.session.state import shell_name
 from wsh.wire.error import LineInUse, SessionExited
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ async def _is_shell_in_front(session: Session) -> bool:
     except SessionExited:
         return False
     front = seen.foreground
-    return seen.relayed or (front is not None and front.comm.lstrip("-") in SHELLS)
+    return seen.relayed or (front is not None and bool(shell_name(front.comm)))
 
 
 def _reads_line(log: CommandLog) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wsh.process import ProcessState
 from wsh.session.command import CommandLog
 from wsh.session.event import Actor
-from wsh.session.state import SHELLS, wants_input
+from wsh.session.state import shell_name, wants_input
 from wsh.session.turn import LineTurn, read_modes
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited
 
@@ -29,7 +29,7 @@ LOOK_SOON_S = 0.004
 _PAUSE_S = 0.03
 _MOST_PACED_LINES = 2000
 # Their editors take the key after Ctrl+V as it is.
-_QUOTING_SHELLS = frozenset("sh bash zsh ksh mksh".split())
+_QUOTING_SHELLS = frozenset("sh bash rbash zsh rzsh ksh mksh".split())
 
 
 class Typist:
@@ -130,10 +130,10 @@ class Typist:
         if modes is None or modes.canonical or self._session.terminal.alt:
             return data
         seen = await self.inspect()
-        name = seen.foreground.comm.lstrip("-") if seen is not None and seen.foreground is not None else ""
+        name = shell_name(seen.foreground.comm) if seen is not None and seen.foreground is not None else ""
         if seen is not None and (seen.relayed or name in _QUOTING_SHELLS):
             return quote_tabs(data, "bash")
-        if name in SHELLS:
+        if name:
             raise InvalidRequest(
                 f"A tab cannot be typed into this {name}: it would ask for completion.",
                 hint="Use spaces, or open a session of that shell, where tabs are typed as they are.",

@@ -114,7 +114,7 @@ def inspect(child: Child, *, jobs: bool) -> JsonObject:
     if foreground:
         state["foreground"] = describe(foreground[0]) | {"cwd": _link(f"/proc/{foreground[0]}/cwd")}
         terminal = _terminal_name(master)
-        reading, relayed = look_for_reader(foreground[:16], terminal)
+        reading, relayed = look_for_reader(foreground[:16], terminal, raw=not state["canonical"])
         state["reading"] = YES if reading == _PLAIN else reading
         state["plain_read"] = reading == _PLAIN
         state["relayed"] = relayed
@@ -167,11 +167,11 @@ def _terminal_name(master: int) -> str:
     return f"/dev/pts/{number}"
 
 
-def look_for_reader(pids: list[int], terminal: str) -> tuple[str, bool]:
-    """Whether one of these waits for the terminal, and whether the answer is about what is behind a relay."""
+def look_for_reader(pids: list[int], terminal: str, *, raw: bool = False) -> tuple[str, bool]:
+    """Whether one of these waits for the terminal, and whether a relay is among them: then the answer is about what is behind it."""
     answers, relayed = [], False
     for pid in pids:
-        answer, behind = _reads_itself(pid, terminal)
+        answer, behind = _reads_itself(pid, terminal, raw)
         answers.append(answer)
         relayed = relayed or behind
     found = _best(answers)
@@ -188,21 +188,22 @@ def _best(answers: list[str]) -> str:
     return UNKNOWN if UNKNOWN in answers else NO
 
 
-def _reads_itself(pid: int, terminal: str, depth: int = 0) -> tuple[str, bool]:
-    """As `_reads`; for a relay, what the reader behind it does."""
+def _reads_itself(pid: int, terminal: str, raw: bool, depth: int = 0) -> tuple[str, bool]:
+    """As `_reads`; for a relay, what the reader behind it does.
+
+    Whether it is a relay does not depend on what it does at this moment: one that copies a byte just now reads nothing.
+    """
     answer = _reads(pid, terminal)
-    if answer == _PLAIN:
-        return answer, False
     comm = (_read(f"/proc/{pid}/comm") or b"").decode("utf-8", "replace").strip()
+    inner = _inner_terminals(pid)
+    if answer == _PLAIN and not (raw and inner):
+        return answer, False  # a question of its own, such as for a password
     if comm.startswith("tmux"):
         return UNKNOWN, True
-    if answer == NO:
-        return NO, False
-    inner = _inner_terminals(pid)
-    if not inner:
-        relay = comm in _RELAYS
-        return (UNKNOWN, True) if relay else (answer, False)
-    if depth > 4:
+    relay = bool(inner) or comm in _RELAYS
+    if not relay or answer == NO:
+        return answer, relay
+    if not inner or depth > 4:
         return UNKNOWN, True
     behind = _best([_reads_inside(pid, number, depth + 1) for number in inner])
     if behind == NO and comm not in _WRAPPERS:
@@ -228,21 +229,13 @@ def _inner_terminals(pid: int) -> list[int]:
 def _reads_inside(relay: int, number: int, depth: int) -> str:
     """Whether the foreground of an inner terminal waits for it."""
     device = str((number & 0xFF) | (136 << 8) | ((number & ~0xFF) << 12)).encode()
-    front = []
-    for pid in _all_below([relay]):
-        stat = read_stat(pid)
-        if (
-            stat is not None
-            and len(stat) > 5
-            and stat[4] == device
-            and stat[2] == stat[5]
-            and stat[0] not in (b"Z", b"X")
-        ):
-            front.append(pid)
+    stats = [(pid, read_stat(pid)) for pid in _all_below([relay])]
+    living = [(pid, stat) for pid, stat in stats if stat is not None and len(stat) > 5 and stat[0] not in (b"Z", b"X")]
+    front = [pid for pid, stat in living if stat[4] == device and stat[2] == stat[5]]
     if not front:
-        return UNKNOWN
+        return NO if living else UNKNOWN  # the relay is about to start its program, or the program has just ended
     terminal = f"/dev/pts/{number}"
-    found = _best([_reads_itself(pid, terminal, depth)[0] for pid in front[:16]])
+    found = _best([_reads_itself(pid, terminal, False, depth)[0] for pid in front[:16]])
     if found == NO:
         found = _best([_reads(pid, terminal) for pid in _other_sessions(front)])
     return found
