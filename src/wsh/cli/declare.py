@@ -13,7 +13,8 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+
+    from wsh.wire.jsonobject import JsonObject
 
 
 class WrongUse(Exception):
@@ -139,9 +140,9 @@ class Command:
         tail = " COMMAND [ARGS]..." if self.commands else f" {words}" if words else ""
         return f"Usage: {self.path} [OPTIONS]{tail}"
 
-    def parse(self, words: Sequence[str]) -> tuple[Command, dict[str, Any]]:
+    def parse(self, words: Sequence[str]) -> tuple[Command, JsonObject]:
         """The command that is meant (this one or one of its group) and the values for its function. Raises WrongUse."""
-        values: dict[str, Any] = {}
+        values: JsonObject = {}
         placed: list[str] = []
         at = 0
         while at < len(words):
@@ -178,7 +179,7 @@ class Command:
             raise WrongUse(f"There is no command {word!r}.{near(word, self.commands)}", self)
         return self.commands[word]
 
-    def _read_option(self, word: str, words: Sequence[str], at: int, values: dict[str, Any]) -> int:
+    def _read_option(self, word: str, words: Sequence[str], at: int, values: JsonObject) -> int:
         """Reads the option at `word`; returns the index of the next word that is not read."""
         if word.startswith("--"):
             name, equals, given = word.partition("=")
@@ -209,11 +210,11 @@ class Command:
         known = [name for option in self.options for name in option.names]
         raise WrongUse(f"There is no option {name}.{near(name, known)}", self)
 
-    def _set(self, option: Option, text: str | None, values: dict[str, Any]) -> None:
+    def _set(self, option: Option, text: str | None, values: JsonObject) -> None:
         value = option.read(text, self) if text is not None else True if option.constant is None else option.constant
         values[option.key] = (*values.get(option.key, ()), value) if option.multiple else value
 
-    def _fill_options(self, values: dict[str, Any]) -> None:
+    def _fill_options(self, values: JsonObject) -> None:
         for option in self.options:
             if option.key in values:
                 continue
@@ -224,7 +225,7 @@ class Command:
             else:
                 values[option.key] = option.default
 
-    def _fill_arguments(self, placed: list[str], values: dict[str, Any]) -> None:
+    def _fill_arguments(self, placed: list[str], values: JsonObject) -> None:
         left = list(placed)
         for index, argument in enumerate(self.arguments):
             behind = sum(1 for later in self.arguments[index + 1 :] if later.required)

@@ -12,7 +12,7 @@ from wsh.cli.request import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from wsh.wire.jsonobject import JsonObject
 
 workspace_argument = Argument("workspace", default=".")
 file_argument = Argument("file")
@@ -24,8 +24,8 @@ def index() -> None:
     """Build and look after a workspace's index."""
 
 
-def _call(tool: str, arguments: dict[str, Any], doing: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = call("POST", f"/workspace/{tool}", json_body=arguments, doing=doing)
+def _call(tool: str, arguments: JsonObject, doing: str = "") -> JsonObject:
+    found: JsonObject = call("POST", f"/workspace/{tool}", json_body=arguments, doing=doing)
     return found
 
 
@@ -40,7 +40,7 @@ def _call(tool: str, arguments: dict[str, Any], doing: str = "") -> dict[str, An
 )
 def build(workspace: str, mode: str, full: bool, paths: tuple[str, ...], timeout_ms: int | None, as_json: bool) -> None:
     """Build the index of WORKSPACE, or bring it up to date."""
-    arguments: dict[str, Any] = {"workspace": os.path.abspath(workspace), "mode": mode, "full": full}
+    arguments: JsonObject = {"workspace": os.path.abspath(workspace), "mode": mode, "full": full}
     if paths:
         arguments["paths"] = list(paths)
     if timeout_ms is not None:
@@ -66,7 +66,7 @@ def build(workspace: str, mode: str, full: bool, paths: tuple[str, ...], timeout
         echo(f"{built['transcripts']['documents']} transcripts, {built['transcripts']['expired']} expired")
 
 
-def _build_with_bar(arguments: dict[str, Any]) -> dict[str, Any]:
+def _build_with_bar(arguments: JsonObject) -> JsonObject:
     """The build runs in the server; its phase is asked for twice a second."""
     from concurrent.futures import ThreadPoolExecutor, TimeoutError
 

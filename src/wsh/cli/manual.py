@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from wsh.cli.declare import Argument, Command, Option
+from wsh.wire.jsonobject import JsonObject
 
 
 def show_help(command: Command) -> None:
@@ -24,7 +24,7 @@ def show_help(command: Command) -> None:
 def to_click(command: Command) -> click.Command:
     """The command with the same options, arguments and help."""
     parts: list[click.Parameter] = [*map(_to_option, command.options), *map(_to_argument, command.arguments)]
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "name": command.name,
         "help": command.help,
         "params": parts,
@@ -45,7 +45,7 @@ def _callback(command: Command) -> Callable[..., object]:
 
 
 def _to_option(option: Option) -> click.Option:
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "help": option.help,
         "multiple": option.multiple,
         "required": option.required,
@@ -62,7 +62,7 @@ def _to_option(option: Option) -> click.Option:
 
 
 def _to_argument(argument: Argument) -> click.Argument:
-    facts: dict[str, Any] = {"required": argument.required, "metavar": argument.shown}
+    facts: JsonObject = {"required": argument.required, "metavar": argument.shown}
     if argument.many:
         facts["nargs"] = -1
     facts["type"] = click.Choice(list(argument.choices)) if argument.choices else argument.kind

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json, style
@@ -27,6 +26,7 @@ from wsh.policy.rule import BOTH
 from wsh.policy.store import PolicyStore
 from wsh.policy.verdict import Effect
 from wsh.wire.error import CwdNotFound, Refused
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.owner import find_own_fault
 from wsh.wire.place import find_places
 from wsh.wire.setting import load
@@ -109,7 +109,7 @@ def explain(file: Path | None, mode: str, cwd: str | None, as_json: bool, comman
             echo(json.dumps(_explain_line(line, store.current(), mode, cwd)))
             sys.stdout.flush()
         return
-    given: dict[str, Any] = {"command": command[0]} if len(command) == 1 else {"argv": list(command)}
+    given: JsonObject = {"command": command[0]} if len(command) == 1 else {"argv": list(command)}
     verdict = _explain(given, store.current(), mode, cwd)
     if as_json:
         print_json(verdict.to_wire())
@@ -139,7 +139,7 @@ def _unreadable(what: str) -> Verdict:
     return Verdict(Effect.DENY, Risk.NONE, Reason.PARSE_ERROR, f"The request was not understood: {what}.")
 
 
-def _explain(given: dict[str, Any], held: Policy, mode: str, cwd: str | None) -> Verdict:
+def _explain(given: JsonObject, held: Policy, mode: str, cwd: str | None) -> Verdict:
     """The verdict on {"command"} or {"argv"}, with optional "mode", "cwd" and "env" of its own."""
     text, argv, env = given.get("command"), given.get("argv"), given.get("env", {})
     if (text is None) == (argv is None):
@@ -402,7 +402,7 @@ def audit(verify: bool, limit: int, trace: str | None, as_json: bool) -> None:
             echo(_visible(_summary(entry)))
 
 
-def _summary(entry: dict[str, Any]) -> str:
+def _summary(entry: JsonObject) -> str:
     what = entry.get("argv") or entry.get("command") or entry.get("change") or ""
     if isinstance(what, list):
         what = json.dumps(what, ensure_ascii=True)

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from wsh.wire.jsonobject import JsonObject
+
 
 @command(
     "search",
@@ -61,7 +63,7 @@ def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any
         "explain": "explain",
         "timeout_ms": "timeoutMs",
     }
-    arguments: dict[str, Any] = {"query": " ".join(query), "workspace": os.path.abspath(workspace)}
+    arguments: JsonObject = {"query": " ".join(query), "workspace": os.path.abspath(workspace)}
     for option, argument in names.items():
         value = options[option]
         if value not in (None, (), False):
@@ -76,7 +78,7 @@ def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any
     return 0 if found["hits"] else 1
 
 
-def _where(hit: dict[str, Any]) -> str:
+def _where(hit: JsonObject) -> str:
     if hit["path"] is not None:
         return str(hit["path"])
     told = hit["transcript"]
@@ -87,7 +89,7 @@ def _clean(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else "�" for c in text)
 
 
-def _print_lines(found: dict[str, Any]) -> None:
+def _print_lines(found: JsonObject) -> None:
     """One line per match, as grep prints them."""
     for hit in found["hits"]:
         snippet = hit["snippet"]
@@ -97,7 +99,7 @@ def _print_lines(found: dict[str, Any]) -> None:
             echo(f"{_where(hit)}:{number}:{_clean(lines[number - snippet['startLine']])}")
 
 
-def _print_pretty(found: dict[str, Any]) -> None:
+def _print_pretty(found: JsonObject) -> None:
     from socket import gethostname
     from urllib.parse import quote
 

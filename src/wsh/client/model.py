@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
+from wsh.wire.jsonobject import JsonObject
+
 Answer = TypeVar("Answer")
 
 
@@ -36,7 +38,7 @@ class SessionInfo:
 
 @dataclass(frozen=True)
 class Screen:
-    cursor: dict[str, Any]
+    cursor: JsonObject
     epoch: int = 0
     first_line_index: int = 0
     total_lines: int = 0
@@ -90,10 +92,10 @@ class RunOutcome:
     pipestatus: list[int] | None = None
     command_id: int | None = None
     commands: list[int] | None = None
-    background: list[dict[str, Any]] | None = None
-    truncated: dict[str, Any] | None = None
+    background: list[JsonObject] | None = None
+    truncated: JsonObject | None = None
     note: str | None = None
-    cleared_line: dict[str, Any] | None = None
+    cleared_line: JsonObject | None = None
 
 
 def _plain(line: Any) -> str:

@@ -20,18 +20,18 @@ from mcp.shared.exceptions import MCPError
 
 from wsh.mcp.hook import Context, WshServer
 from wsh.mcp.resource import ResourceShelf
+from wsh.wire.jsonobject import JsonObject
 
 SWITCH = "WSH_CONFORMANCE_FIXTURES"
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
-Json = dict[str, Any]
 Tool = Callable[[Context, types.CallToolRequestParams], Awaitable[Any]]
-TOOLS: dict[str, tuple[Json, Tool]] = {}
+TOOLS: dict[str, tuple[JsonObject, Tool]] = {}
 
 
-def _tool(name: str, **properties: Json) -> Callable[[Tool], Tool]:
+def _tool(name: str, **properties: JsonObject) -> Callable[[Tool], Tool]:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
 
     def register(run: Tool) -> Tool:
@@ -41,22 +41,22 @@ def _tool(name: str, **properties: Json) -> Callable[[Tool], Tool]:
     return register
 
 
-def _text(text: str, **more: Any) -> Json:
+def _text(text: str, **more: Any) -> JsonObject:
     return {"content": [{"type": "text", "text": text}], **more}
 
 
-def _resource(uri: str, mime: str, text: str) -> Json:
+def _resource(uri: str, mime: str, text: str) -> JsonObject:
     return {"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}}
 
 
-def _fixed(name: str, result: Json) -> None:
-    async def run(ctx: Context, params: types.CallToolRequestParams) -> Json:
+def _fixed(name: str, result: JsonObject) -> None:
+    async def run(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
         return result
 
     _tool(name)(run)
 
 
-_IMAGE: Json = {"type": "image", "data": PNG, "mimeType": "image/png"}
+_IMAGE: JsonObject = {"type": "image", "data": PNG, "mimeType": "image/png"}
 _fixed("test_simple_text", _text("This is a simple text response for testing."))
 _fixed("test_image_content", {"content": [_IMAGE]})
 _fixed("test_audio_content", {"content": [{"type": "audio", "data": WAV, "mimeType": "audio/wav"}]})
@@ -78,7 +78,7 @@ _fixed("test_error_handling", _text("This tool intentionally returns an error fo
 
 
 @_tool("test_tool_with_logging")
-async def _with_logging(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _with_logging(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     for number, line in enumerate(("Tool execution started", "Tool processing data", "Tool execution completed")):
         if number:
             await asyncio.sleep(0.05)
@@ -87,7 +87,7 @@ async def _with_logging(ctx: Context, params: types.CallToolRequestParams) -> Js
 
 
 @_tool("test_logging_tool")
-async def _logging(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _logging(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     await _log(ctx, "logged only if the request asked for it")
     return _text("done")
 
@@ -99,7 +99,7 @@ async def _log(ctx: Context, line: str) -> None:
 
 
 @_tool("test_tool_with_progress")
-async def _with_progress(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _with_progress(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     token = (ctx.meta or {}).get("progress_token")
     for number in (0, 50, 100):
         if number:
@@ -124,30 +124,30 @@ def _need(ctx: Context, capability: str) -> None:
 
 
 @_tool("test_sampling", prompt={"type": "string"})
-async def _sampling(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _sampling(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     prompt = (params.arguments or {}).get("prompt", "")
     answer = await _ask(ctx, types.CreateMessageRequest, _sampling_params(prompt, 100), types.CreateMessageResult)
     content = answer["content"]
     return _text(f"LLM response: {content.get('text') if isinstance(content, dict) else content}")
 
 
-async def _elicit(ctx: Context, message: str, properties: Json, required: list[str]) -> Json:
+async def _elicit(ctx: Context, message: str, properties: JsonObject, required: list[str]) -> JsonObject:
     schema = {"type": "object", "properties": properties, "required": required}
     return await _ask(ctx, types.ElicitRequest, {"message": message, "requestedSchema": schema}, types.ElicitResult)
 
 
-async def _ask(ctx: Context, request: Any, params: Json, result: Any) -> Json:
+async def _ask(ctx: Context, request: Any, params: JsonObject, result: Any) -> JsonObject:
     asked = request.model_validate({"method": request.model_fields["method"].default, "params": params})
     from mcp.shared.message import ServerMessageMetadata
 
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     answer = await ctx.session.send_request(asked, result, metadata=related)
-    dumped: Json = answer.model_dump(by_alias=True, exclude_none=True)
+    dumped: JsonObject = answer.model_dump(by_alias=True, exclude_none=True)
     return dumped
 
 
 @_tool("test_elicitation", message={"type": "string"})
-async def _elicitation(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _elicitation(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     properties = {
         "username": {"type": "string", "description": "User's response"},
         "email": {"type": "string", "description": "User's email address"},
@@ -157,8 +157,8 @@ async def _elicitation(ctx: Context, params: types.CallToolRequestParams) -> Jso
 
 
 @_tool("test_elicitation_sep1034_defaults")
-async def _defaults(ctx: Context, params: types.CallToolRequestParams) -> Json:
-    properties: Json = {
+async def _defaults(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
+    properties: JsonObject = {
         "name": {"type": "string", "default": "John Doe"},
         "age": {"type": "integer", "default": 30},
         "score": {"type": "number", "default": 95.5},
@@ -170,12 +170,12 @@ async def _defaults(ctx: Context, params: types.CallToolRequestParams) -> Json:
 
 
 @_tool("test_elicitation_sep1330_enums")
-async def _enums(ctx: Context, params: types.CallToolRequestParams) -> Json:
+async def _enums(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
     plain = ["option1", "option2", "option3"]
     titled = [
         {"const": f"value{n}", "title": f"{word} Option"} for n, word in enumerate(("First", "Second", "Third"), 1)
     ]
-    properties: Json = {
+    properties: JsonObject = {
         "untitledSingle": {"type": "string", "enum": plain},
         "titledSingle": {"type": "string", "oneOf": titled},
         "legacyEnum": {
@@ -193,35 +193,35 @@ async def _enums(ctx: Context, params: types.CallToolRequestParams) -> Json:
 # what modern servers ask by an unfinished result
 
 
-def _sampling_params(text: str, tokens: int) -> Json:
+def _sampling_params(text: str, tokens: int) -> JsonObject:
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": tokens}
 
 
-def _question(message: str, **properties: Json) -> Json:
+def _question(message: str, **properties: JsonObject) -> JsonObject:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     return {"method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}}
 
 
 _NAME = _question("What is your name?", name={"type": "string"})
-_ROOTS: Json = {"method": "roots/list", "params": {}}
+_ROOTS: JsonObject = {"method": "roots/list", "params": {}}
 
 
-def _sample(text: str, tokens: int = 100) -> Json:
+def _sample(text: str, tokens: int = 100) -> JsonObject:
     return {"method": "sampling/createMessage", "params": _sampling_params(text, tokens)}
 
 
-def _unfinished(requests: Json, state: str | None = None) -> types.InputRequiredResult:
+def _unfinished(requests: JsonObject, state: str | None = None) -> types.InputRequiredResult:
     return types.InputRequiredResult.model_validate(
         {"resultType": "input_required", "inputRequests": requests, "requestState": state}
     )
 
 
-def _answers(ctx: Context) -> Json:
+def _answers(ctx: Context) -> JsonObject:
     given = (ctx.params or {}).get("inputResponses")
     return given if isinstance(given, dict) else {}
 
 
-def _accepted(answers: Json, key: str, field: str) -> Any:
+def _accepted(answers: JsonObject, key: str, field: str) -> Any:
     answer = answers.get(key)
     if not isinstance(answer, dict) or answer.get("action") != "accept" or not isinstance(answer.get("content"), dict):
         return None
@@ -290,7 +290,7 @@ async def _ir_rounds(ctx: Context, params: types.CallToolRequestParams) -> Any:
 @_tool("test_input_required_result_capabilities")
 async def _ir_capabilities(ctx: Context, params: types.CallToolRequestParams) -> Any:
     known = ctx.session.client_capabilities
-    wanted: Json = {}
+    wanted: JsonObject = {}
     if known is not None and known.sampling is not None:
         wanted["greeting"] = _sample("Generate a greeting", 50)
     if known is not None and known.elicitation is not None:
@@ -306,12 +306,12 @@ async def _missing(ctx: Context, params: types.CallToolRequestParams) -> Any:
 
 # resources and prompts
 
-_RESOURCES: tuple[Json, ...] = (
+_RESOURCES: tuple[JsonObject, ...] = (
     {"uri": "test://static-text", "name": "static-text", "description": "A text.", "mimeType": "text/plain"},
     {"uri": "test://static-binary", "name": "static-binary", "description": "A picture.", "mimeType": "image/png"},
     {"uri": "test://watched-resource", "name": "watched", "description": "To watch.", "mimeType": "text/plain"},
 )
-_TEMPLATE: Json = {
+_TEMPLATE: JsonObject = {
     "uriTemplate": "test://template/{id}/data",
     "name": "template",
     "description": "A template.",
@@ -319,7 +319,7 @@ _TEMPLATE: Json = {
 }
 
 
-def _read(uri: str) -> Json | None:
+def _read(uri: str) -> JsonObject | None:
     if uri in ("test://static-text", "test://watched-resource"):
         return {"uri": uri, "mimeType": "text/plain", "text": "This is the content of the static text resource."}
     if uri == "test://static-binary":
@@ -331,11 +331,11 @@ def _read(uri: str) -> Json | None:
     return None
 
 
-def _argument(name: str) -> Json:
+def _argument(name: str) -> JsonObject:
     return {"name": name, "description": f"The {name}.", "required": True}
 
 
-_PROMPTS: dict[str, list[Json]] = {
+_PROMPTS: dict[str, list[JsonObject]] = {
     "test_simple_prompt": [],
     "test_prompt_with_arguments": [_argument("arg1"), _argument("arg2")],
     "test_prompt_with_embedded_resource": [_argument("resourceUri")],
@@ -344,11 +344,11 @@ _PROMPTS: dict[str, list[Json]] = {
 }
 
 
-def _message(content: Json) -> Json:
+def _message(content: JsonObject) -> JsonObject:
     return {"role": "user", "content": content}
 
 
-def _said(text: str) -> Json:
+def _said(text: str) -> JsonObject:
     return _message({"type": "text", "text": text})
 
 
@@ -384,14 +384,14 @@ def install(server: WshServer, shelf: ResourceShelf) -> None:
         assert entry is not None
         return await entry.handler(ctx, params)
 
-    async def publish(event: ServerEvent) -> Json:
+    async def publish(event: ServerEvent) -> JsonObject:
         await shelf.bus.publish(event)
         return _text("published")
 
-    async def change_tools(ctx: Context, params: Any) -> Json:
+    async def change_tools(ctx: Context, params: Any) -> JsonObject:
         return await publish(ToolsListChanged())
 
-    async def change_prompts(ctx: Context, params: Any) -> Json:
+    async def change_prompts(ctx: Context, params: Any) -> JsonObject:
         return await publish(PromptsListChanged())
 
     tools = TOOLS | {

@@ -11,13 +11,14 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wsh.session.event import CommandFinished, CommandStarted, LineTold, PromptShown
 from wsh.session.line import Editor, ShellLine
 from wsh.session.mark import Mark, MarkScanner
 from wsh.session.output import Capture, render_now
 from wsh.session.shell import ShellName
+from wsh.wire.jsonobject import JsonObject
 
 CommandState: TypeAlias = Literal["running", "finished", "lost"]
 Phase: TypeAlias = Literal["starting", "prompting", "prompt", "running"]
@@ -59,7 +60,7 @@ class Command:
     def output_bytes(self) -> int | None:
         return None if self.end is None else self.end - self.start
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         """As every door tells it."""
         return {
             "id": self.id,
@@ -422,7 +423,7 @@ class CommandLog:
 
     # over a restart
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """What a successor needs; the newest output itself is in the journal."""
         return {
             "scanner": self._scanner.state(),
@@ -439,7 +440,7 @@ class CommandLog:
             "commands": [asdict(command) for command in self],
         }
 
-    def recall(self, facts: dict[str, Any]) -> None:
+    def recall(self, facts: JsonObject) -> None:
         self._scanner.restore(facts.get("scanner") or {})
         self.phase = facts.get("phase", "starting")
         self.prompts = int(facts.get("prompts", 0))

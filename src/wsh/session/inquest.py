@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.process import Child
 from wsh.process.ring import Ring
@@ -28,6 +28,7 @@ from wsh.session.trial import Fate, attempt_aside
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.note import Work
 from wsh.wire.crash import LOOP_DEATHS, SET_ASIDE
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.session.registry import SessionRegistry
@@ -51,7 +52,7 @@ class Inquest:
         self,
         registry: SessionRegistry,
         folder: SessionFolder,
-        meta: dict[str, Any],
+        meta: JsonObject,
         child: Child | None,
         limits: TerminalLimits,
     ) -> None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wsh.session.event import Actor
+from wsh.wire.jsonobject import JsonObject
 
 Editor: TypeAlias = Literal["", "emacs", "vi"]
 """How an integrated shell edits its line; empty if it does not, or if it has no private keys."""
@@ -69,8 +70,8 @@ class LineInfo:
     at: float | None = None
     """When its author typed last, in seconds since the epoch."""
 
-    def to_wire(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"text": self.text, "continuation": self.continued, "typed_by": None, "typed_at": None}
+    def to_wire(self) -> JsonObject:
+        told: JsonObject = {"text": self.text, "continuation": self.continued, "typed_by": None, "typed_at": None}
         if self.author is not None:
             told["typed_by"] = {"kind": self.author.kind, "id": self.author.id}
         if self.at is not None:

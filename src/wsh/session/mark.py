@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from wsh.session.shell import ShellName
+from wsh.wire.jsonobject import JsonObject
 
 MarkKind: TypeAlias = Literal["A", "B", "C", "D", "L", "P", "R"]
 
@@ -100,7 +101,7 @@ class MarkScanner:
         """How many of the newest bytes may be the beginning of a mark."""
         return len(self._carry)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> JsonObject:
         return {
             "number": self._number,
             "prompting": self._prompting,
@@ -108,7 +109,7 @@ class MarkScanner:
             "carry": self._carry.decode("latin-1"),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         self._number = int(state.get("number", -1))
         self._prompting = bool(state.get("prompting"))
         self._reading = bool(state.get("reading"))

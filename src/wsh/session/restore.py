@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.process import Child
 from wsh.session.event import Actor
@@ -22,6 +22,7 @@ from wsh.session.store import SessionFolder
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.note import Work
 from wsh.wire.error import SnapshotCorrupt
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.name import make_session_name
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ async def restore_all(registry: SessionRegistry) -> list[str]:
     return said
 
 
-async def _restore(registry: SessionRegistry, meta: dict[str, Any], child: Child | None, said: list[str]) -> None:
+async def _restore(registry: SessionRegistry, meta: JsonObject, child: Child | None, said: list[str]) -> None:
     from wsh.session.registry import terminal_limits
 
     try:
@@ -73,7 +74,7 @@ async def _restore(registry: SessionRegistry, meta: dict[str, Any], child: Child
 
 
 async def _rebuild(
-    registry: SessionRegistry, meta: dict[str, Any], child: Child | None, limits: TerminalLimits, said: list[str]
+    registry: SessionRegistry, meta: JsonObject, child: Child | None, limits: TerminalLimits, said: list[str]
 ) -> Session:
     from wsh.session.registry import input_limits, make_log
 
@@ -136,11 +137,11 @@ async def _rebuild(
 async def _load_terminal(
     registry: SessionRegistry,
     folder: SessionFolder,
-    meta: dict[str, Any],
+    meta: JsonObject,
     limits: TerminalLimits,
     plan: Plan,
     said: list[str],
-) -> tuple[Terminal, int, dict[str, Any]]:
+) -> tuple[Terminal, int, JsonObject]:
     snapshots, damaged = await asyncio.to_thread(folder.read_snapshots)
     if plan.set_aside:
         facts = snapshots[0].facts if snapshots else {}
@@ -166,7 +167,7 @@ def _write_down(session: Session) -> None:
         log.warning("session %s cannot be written to disk: %s", session.name, problem)
 
 
-def _complete(meta: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
+def _complete(meta: JsonObject, folder: SessionFolder) -> JsonObject:
     """The keeper's word on a session, with the folder's where the keeper had not been told yet."""
     whole = {"command": "", "argv": [], "cwd": "/", "rows": 24, "cols": 80, "created": time.time(), "running": True}
     return whole | (folder.read_meta() or {}) | meta

@@ -12,7 +12,7 @@ import asyncio
 import re
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
 from wsh.session import event as ev
@@ -23,6 +23,7 @@ from wsh.session.state import describe_process, shell_name, wants_input
 from wsh.session.turn import LineMoved, LineTurn, count_unread
 from wsh.session.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited, SessionNotFound, WaitTimeout
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -56,14 +57,14 @@ class RunOutcome:
     """Programs that the session has in the background now."""
     input_generation: int = 0
     """The generation from before the input: events that the run itself caused come after it."""
-    cleared_line: dict[str, Any] | None = None
+    cleared_line: JsonObject | None = None
     """What stood on the line and was cleared, and whether it was put back."""
     note: str | None = None
     """Said once in a session: this shell does not tell, and what to do about it."""
 
-    def to_wire(self, session: str) -> dict[str, Any]:
+    def to_wire(self, session: str) -> JsonObject:
         """As every door tells it, without the screen; what is not known is left out."""
-        told: dict[str, Any] = {
+        told: JsonObject = {
             "finished_by": self.finished_by,
             "generation": self.generation,
             "exit_code": self.exit_code,

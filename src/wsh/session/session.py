@@ -37,6 +37,7 @@ from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
 from wsh.terminal.note import Work
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.name import check_size, check_tag
 
 log = logging.getLogger(__name__)
@@ -218,7 +219,7 @@ class Session:
             return None
         return f"wsh left out {self.gaps.size} bytes that its terminal engine cannot parse"
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """What the keeper and the folder remember of it, enough to restore it."""
         return {
             "sid": self.sid,
@@ -246,7 +247,7 @@ class Session:
             "inner_nonces": list(self._inner_nonces),
         }
 
-    def recall(self, facts: dict[str, Any], meta: dict[str, Any]) -> None:
+    def recall(self, facts: JsonObject, meta: JsonObject) -> None:
         """Take back what a snapshot and a description say, in a restore."""
         self.lost_bytes = int(facts.get("lost_bytes", 0))
         self._inner_nonces = [str(nonce) for nonce in meta.get("inner_nonces") or ()]
@@ -816,8 +817,8 @@ class Session:
             self._handle.close()
             self._handle = None
 
-    def _facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"lost_bytes": self.lost_bytes}
+    def _facts(self) -> JsonObject:
+        facts: JsonObject = {"lost_bytes": self.lost_bytes}
         if self._root is not None:
             facts["commands"] = self._root.facts()
         return facts

@@ -9,9 +9,10 @@ from __future__ import annotations
 import termios
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -52,7 +53,7 @@ class SessionState:
     agent_defaults: Mapping[str, str] = field(default_factory=dict)
     """Variables set for an agent's sake; empty for a person's session."""
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JsonObject:
         """As every door tells it."""
         return {
             "running": self.running,
@@ -69,7 +70,7 @@ class SessionState:
         }
 
 
-def describe_process(process: ProcessInfo) -> dict[str, Any]:
+def describe_process(process: ProcessInfo) -> JsonObject:
     def clean(text: str) -> str:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

@@ -16,8 +16,8 @@ import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import write_private
 
 _MAGIC = b"WSHSNAP1"
@@ -30,7 +30,7 @@ class Snapshot:
     """The state of a session when it had parsed exactly `offset` bytes."""
 
     offset: int
-    facts: dict[str, Any]
+    facts: JsonObject
     engine: bytes
 
 
@@ -56,7 +56,7 @@ class SessionFolder:
             self._removed = True
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def write_meta(self, meta: dict[str, Any]) -> None:
+    def write_meta(self, meta: JsonObject) -> None:
         self._write("meta.json", json.dumps(meta, ensure_ascii=False).encode("utf-8", "surrogateescape"))
 
     def _write(self, name: str, data: bytes) -> None:
@@ -65,7 +65,7 @@ class SessionFolder:
                 raise FileNotFoundError(errno.ENOENT, "the session was killed", str(self.path))
             write_private(self.path / name, data)
 
-    def read_meta(self) -> dict[str, Any] | None:
+    def read_meta(self) -> JsonObject | None:
         """The description, or None if there is none that can be read."""
         try:
             meta = json.loads((self.path / "meta.json").read_bytes())

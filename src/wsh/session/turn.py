@@ -14,7 +14,7 @@ import struct
 import termios
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.process import Child
 from wsh.session import event as ev
@@ -23,6 +23,7 @@ from wsh.session.event import Actor, SessionEvent
 from wsh.session.line import ASK, ASK_REST, PUT_BACK, TAKE, LineInfo, Modes, ShellLine
 from wsh.session.state import shell_name
 from wsh.wire.error import LineInUse, SessionExited
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -203,7 +204,7 @@ class LineTurn:
                 session.line.restore(told.text, self.cleared.author, self.cleared.at or time.time(), modes)
         return True
 
-    def describe(self) -> dict[str, Any] | None:
+    def describe(self) -> JsonObject | None:
         """What became of a line that was cleared."""
         if self.cleared is None:
             return None

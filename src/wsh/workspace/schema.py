@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.search import MATCHES, MODES
 from wsh.workspace.symbol import KINDS
 
@@ -14,7 +15,7 @@ DEFAULT_MAX_BYTES = 64 * 1024
 MAX_MAX_BYTES = 4 * 1024 * 1024
 MAX_TIMEOUT_MS = 86_400_000
 
-Schema = dict[str, Any]
+Schema: TypeAlias = JsonObject
 
 
 def _text(description: str, **more: Any) -> Schema:

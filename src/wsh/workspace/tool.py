@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from wsh.wire.error import DescriptorsExhausted, DiskFull
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.shortage import find_shortage
 from wsh.wire.sound import find_unsound
 from wsh.wire.tool import Annotations, CallContext, ToolFailure, ToolOutcome, ToolSpec
@@ -23,7 +24,7 @@ from wsh.workspace.surroundings import ToolContext
 
 log = logging.getLogger(__name__)
 
-Arguments = dict[str, Any]
+Arguments = JsonObject
 READS = frozenset({"check_status"})
 
 

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 from wsh.operation.context import Rooms
 from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.session.session import Session
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import Model
 from wsh.wire.tool import Annotations, CallContext, Family, ToolOutcome, ToolSpec
 
-Arguments: TypeAlias = dict[str, Any]
+Arguments: TypeAlias = JsonObject
 """Checked against the tool's schema; a value that is left out is not there."""
 
 

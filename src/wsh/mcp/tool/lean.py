@@ -24,6 +24,7 @@ from wsh.operation.wait import WaitParams, await_state
 from wsh.session.session import Session
 from wsh.wire.command import RunRequest
 from wsh.wire.error import CommandNotFound, InvalidRequest, SessionNotFound, WaitTimeout
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.model import AnyJson
 from wsh.wire.session import SessionCreate, SessionPatch
 from wsh.wire.tool import Annotations, ToolFailure, ToolOutcome
@@ -378,7 +379,7 @@ def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
 
 async def _ask(call: ToolCall) -> ToolOutcome:
     a = call.arguments
-    request: dict[str, Any] = {
+    request: JsonObject = {
         "action": "execute",
         "invocation": {"mode": "interactive", "intent": "execute_command"},
         "execution": {"command": a["command"]},

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from wsh.wire.element import NAMES
+from wsh.wire.jsonobject import JsonObject
 
-Schema = dict[str, Any]
+Schema: TypeAlias = JsonObject
 
 MAX_WAIT_MS = 86_400_000
 
