@@ -6,7 +6,6 @@ import asyncio
 import os
 import tempfile
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import uvloop
@@ -15,6 +14,7 @@ from bench.row import Row, at_most, at_most_ratio, median
 from wsh.contract.assemble import make_contract
 from wsh.contract.execute_command import ExecuteCommand
 from wsh.headless import HeadlessRunner
+from wsh.operation.context import ignore_progress
 from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore
 from wsh.process import Keeper, KeeperOptions
@@ -23,7 +23,6 @@ from wsh.wire.caller import Caller
 from wsh.wire.caller import Caller as WireCaller
 from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
-from wsh.wire.tool import Family, Stream
 
 ROUNDS = 300
 TRUE = {
@@ -34,17 +33,6 @@ TRUE = {
 
 
 CALLER = WireCaller("agent", "bench", "unix", cwd="/", environ={"ALLOWED_COMMANDS": "true"})
-
-
-@dataclass
-class _Call:
-    deadline: float
-    caller: WireCaller = CALLER
-    timeout_ms: int = 10_000
-    toolsets: tuple[Family, ...] = ("exec",)
-
-    def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
-        return None
 
 
 def run() -> list[Row]:
@@ -79,8 +67,7 @@ async def _measure() -> list[Row]:
             assert answer.ok, answer.payload
 
         async def by_execute_command() -> None:
-            call = _Call(asyncio.get_running_loop().time() + 10)
-            await execute.run({"command": "true"}, call)
+            await execute.run("true", None, CALLER, 10_000, ignore_progress)
 
         async def by_list() -> None:
             await contract.handle({"action": "list"}, caller)

@@ -177,12 +177,16 @@ def render_client() -> str:
         "",
         "from collections.abc import Mapping",
         "from dataclasses import dataclass, field, fields",
-        "from typing import Any, TypeVar",
+        "from typing import TypeAlias, TypeVar",
+        "",
+        "from wsh.wire.jsonobject import JsonObject",
         "",
         'Answer = TypeVar("Answer")',
+        "Line: TypeAlias = str | list[JsonObject]",
+        '"""A text, or spans with their styles."""',
         "",
         "",
-        "def from_wire(model: type[Answer], wire: Mapping[str, Any]) -> Answer:",
+        "def from_wire(model: type[Answer], wire: Mapping[str, object]) -> Answer:",
         '    """A `model` of the fields it knows; a newer server may send more."""',
         "    known = {f.name for f in fields(model)}  # type: ignore[arg-type]  # every model here is a dataclass",
         "    return model(**{key: value for key, value in wire.items() if key in known})",
@@ -201,7 +205,7 @@ def render_client() -> str:
         lines.append("")
     lines += [
         "",
-        "def _plain(line: Any) -> str:",
+        "def _plain(line: Line) -> str:",
         '    return line if isinstance(line, str) else "".join(str(span.get("text", "")) for span in line)',
     ]
     return "\n".join(lines) + "\n"
@@ -233,7 +237,7 @@ def _python_fields(schema: Schema, schemas: dict[str, Schema]) -> list[str]:
 def _python(schema: Schema, schemas: dict[str, Schema]) -> str:
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
-        return CLIENT.get(name) or ("str" if "enum" in schemas[name] else "dict[str, Any]")
+        return CLIENT.get(name) or ("str" if "enum" in schemas[name] else "JsonObject")
     if "anyOf" in schema:
         kinds = [_python(part, schemas) for part in schema["anyOf"]]
         return "Any" if "Any" in kinds else " | ".join(dict.fromkeys(kinds))
@@ -249,9 +253,11 @@ def _python(schema: Schema, schemas: dict[str, Schema]) -> str:
         case "null":
             return "None"
         case "array":
-            return f"list[{'Any' if 'anyOf' in schema.get('items', {}) else _python(schema.get('items', {}), schemas)}]"
+            return (
+                f"list[{'Line' if 'anyOf' in schema.get('items', {}) else _python(schema.get('items', {}), schemas)}]"
+            )
         case "object":
-            return "dict[str, Any]"
+            return "JsonObject"
     return "Any"
 
 

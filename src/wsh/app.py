@@ -32,6 +32,7 @@ from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
+    from wsh.contract.execute_command import ExecuteCommand
     from wsh.http.gateway import Access, Gateway
     from wsh.http.lifetime import Holding, Lifetime
     from wsh.mcp.call import CallDesk
@@ -241,6 +242,7 @@ class App:
             registry,
             self.late.contract,
             self.late.workspace,
+            self.late.execute,
             Tally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
         )
         self.gateway.rooms = self.rooms
@@ -323,6 +325,7 @@ class LateRooms:
 
         self.contract: Late[Contract] = Late()
         self.workspace: Late[WorkspaceService] = Late()
+        self.execute: Late[ExecuteCommand] = Late()
         self.mcp: Late[McpEndpoint] = Late()
         self._app = app
         self._imports: asyncio.Future[None] | None = None
@@ -343,7 +346,7 @@ class LateRooms:
         self._stopping.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
-        for late in (self.contract, self.workspace, self.mcp):
+        for late in (self.contract, self.workspace, self.execute, self.mcp):
             late.close()
 
     async def _run(self) -> None:
@@ -380,7 +383,7 @@ class LateRooms:
         elif self._problem is None:
             log.warning("the late rooms could not be opened: %s", shortage.message)
         self._problem = shortage or InternalError("A part of the server could not be opened.")
-        for late in (self.contract, self.workspace, self.mcp):
+        for late in (self.contract, self.workspace, self.execute, self.mcp):
             late.fail(self._problem)
 
     def list_warnings(self) -> list[str]:
@@ -393,10 +396,8 @@ class LateRooms:
         return found
 
     async def _serve(self) -> None:
-        from wsh.contract.alias import parse_stage
         from wsh.contract.assemble import make_contract
         from wsh.contract.execute_command import ExecuteCommand
-        from wsh.contract.tool import make_tools
         from wsh.headless import HeadlessRunner
         from wsh.mcp.endpoint import open_door
         from wsh.policy.audit import Audit
@@ -404,7 +405,6 @@ class LateRooms:
         from wsh.session.output import render_printed
         from wsh.workspace.feed import SessionTranscripts
         from wsh.workspace.service import WorkspaceService
-        from wsh.workspace.tool import list_tools
 
         app, settings, places = self._app, self._app.settings, self._app.places
         async with contextlib.AsyncExitStack() as closing:
@@ -441,13 +441,13 @@ class LateRooms:
             workspace.use_transcripts(transcripts)
             workspace.start_watching()
             await transcripts.start()
-            tools = [*make_tools(contract, parse_stage(os.environ)), execute.make_tool(), *list_tools(workspace)]
-            endpoint = open_door(app.rooms, tools)
+            endpoint = open_door(app.rooms)
             around.desk = endpoint.door.desk
             app.rooms.list_guests = endpoint.door.list_guests
             await closing.enter_async_context(endpoint.run())
             self.contract.set(contract)
             self.workspace.set(workspace)
+            self.execute.set(execute)
             self.mcp.set(endpoint)
             self._problem = None
             await self._stopping.wait()

@@ -15,9 +15,11 @@ import pytest
 import yaml
 
 from tests.support.contract.world import with_keeper
+from tests.support.operation.rooms import make_rooms
 from tests.support.waiting import until
-from wsh.contract.execute_command import DESCRIPTION, ENOENT_HINT, ExecuteCommand
+from wsh.contract.execute_command import ENOENT_HINT, ExecuteCommand
 from wsh.headless import HeadlessRunner
+from wsh.mcp.tool.execute import DESCRIPTION, declare_execute
 from wsh.policy.audit import Audit
 from wsh.process import Run
 from wsh.wire.caller import Caller
@@ -56,7 +58,7 @@ class World:
         )
         context.deadline = asyncio.get_running_loop().time() + context.timeout_ms / 1000
         arguments: dict[str, Any] = {"command": command} | ({"cwd": cwd} if cwd is not None else {})
-        return await self.service.run(arguments, context)
+        return await declare_execute(20_000).bind(make_rooms(execute=self.service)).run(arguments, context)
 
     async def succeed(self, command: str, cwd: str | None = None, **environ: str) -> dict[str, Any]:
         outcome = await self.call(command, cwd, **environ)

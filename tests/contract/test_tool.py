@@ -15,25 +15,27 @@ from tests.contract.test_alias import LEGACY
 from tests.contract.test_validate import ACCEPTED
 from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, with_keeper
+from tests.support.operation.rooms import make_rooms
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import STAGES, Stage
-from wsh.contract.tool import SCHEMA_VERSION, make_tools
 from wsh.http.contract_status import STATUS, show_contract
 from wsh.mcp.call import CallDesk
 from wsh.mcp.caller import McpClient
 from wsh.mcp.registry import Registry
+from wsh.mcp.tool.contract import SCHEMA_VERSION, list_contract_tools
 from wsh.wire.caller import Caller
 from wsh.wire.place import Places
 from wsh.wire.tool import ToolOutcome, ToolSpec
 
 
 def tools(world: World, stage: Stage = "compat") -> dict[str, ToolSpec]:
-    return {spec.name: spec for spec in make_tools(world.contract, stage)}
+    rooms = make_rooms(contract=world.contract)
+    return {tool.name: tool.bind(rooms) for tool in list_contract_tools(stage)}
 
 
 async def call(world: World, name: str, arguments: dict[str, Any], request_id: object = 1) -> ToolOutcome:
     """Through the MCP door's own call desk."""
-    registry = Registry(make_tools(world.contract))
+    registry = Registry(tools(world).values())
     tool = registry.find_tool(name)
     assert tool is not None
     caller = Caller("agent", "tester", "token", connection="owner-1", client="test client")

@@ -11,7 +11,7 @@ import pytest
 
 from wsh import skills
 from wsh.mcp.registry import Registry
-from wsh.mcp.tool.all import make_terminal_tools
+from wsh.mcp.tool.all import TOOLS
 from wsh.operation.context import Rooms
 
 NAMES = [
@@ -36,7 +36,7 @@ def list_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 def list_published() -> set[str]:
     """The tools that the guides teach. Those of the lean set carry their own texts, and clients of it get no guides."""
-    return {spec.name for spec in make_terminal_tools(cast(Rooms, None)) if spec.family != "lean"}
+    return {tool.name for tool in TOOLS if tool.family != "lean"}
 
 
 def test_there_are_nine_guides_in_a_fixed_order() -> None:
@@ -46,7 +46,7 @@ def test_there_are_nine_guides_in_a_fixed_order() -> None:
 
 @pytest.mark.parametrize("guide", skills.GUIDES, ids=lambda guide: guide.name)
 def test_every_call_in_a_guide_fits_its_tool(guide: skills.Guide) -> None:
-    registry = Registry(make_terminal_tools(cast(Rooms, None)))
+    registry = Registry(tool.bind(cast(Rooms, None)) for tool in TOOLS)
     calls = list_calls(skills.read_guide(guide))
     assert len(calls) >= 4, "a guide teaches by examples"
     for name, arguments in calls:

@@ -16,9 +16,10 @@ from tests.support.operation.door import Door, HttpDoor, Json, McpDoor, Refusal,
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.http.method import METHODS
-from wsh.mcp.tool.all import TOOLS
+from wsh.mcp.tool.all import list_tools
 from wsh.operation.catalog import list_operations
 from wsh.wire.place import find_places
+from wsh.wire.setting import load
 
 OPERATIONS = list_operations()
 _numbers = itertools.count(1)
@@ -97,13 +98,19 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("answer_approval", lambda seen: {"id": "none", "digest": "x", "decision": "decline"}),
     ("call_terminal", lambda seen: {"request": {"action": "list"}}),
     ("call_workspace", lambda seen: {"tool": "check_status", "arguments": {}}),
+    ("execute_command", lambda seen: {"command": "true"}),
     ("export_index", lambda seen: {"workspace": seen["folder"], "file": f"{seen['folder']}/none.tar"}),
     ("import_index", lambda seen: {"workspace": seen["folder"], "file": f"{seen['folder']}/none.tar"}),
     ("detach_session", _nothing),
     ("kill_session", _nothing),
 ]
-REFUSED = {"answer_approval": {"forbidden"}, "export_index": {"conflict", "not_found"}, "import_index": {"not_found"}}
-"""What needs more than this scenario has: a waiting request, an index. Their own tests have that."""
+REFUSED = {
+    "answer_approval": {"forbidden"},
+    "execute_command": {"FORBIDDEN"},
+    "export_index": {"conflict", "not_found"},
+    "import_index": {"not_found"},
+}
+"""What needs more than this scenario has: a waiting request, a list of allowed programs, an index. Their own tests have that."""
 APART = {"stop_server"}
 
 
@@ -161,7 +168,12 @@ def speaking_mcp(server: RunningServer) -> Iterator[McpDoor]:
 def test_every_operation_of_http(server: RunningServer, tmp_path: Path) -> None:
     with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
         taken = _run([HttpDoor(server), WebSocketDoor(client), mcp], _new(tmp_path))
-    assert [name for name, door in taken.items() if door != "HTTP"] == ["await_state", "batch_update", "ask_keys"]
+    assert [name for name, door in taken.items() if door != "HTTP"] == [
+        "await_state",
+        "batch_update",
+        "ask_keys",
+        "execute_command",
+    ]
 
 
 def test_every_operation_of_the_websocket(server: RunningServer, tmp_path: Path) -> None:
@@ -174,7 +186,9 @@ def test_every_operation_of_the_websocket(server: RunningServer, tmp_path: Path)
 def test_every_operation_of_mcp(server: RunningServer, tmp_path: Path) -> None:
     with speaking_mcp(server) as mcp, talk(server, "/ws/json") as client:
         taken = _run([mcp, HttpDoor(server), WebSocketDoor(client)], _new(tmp_path))
-    called = {operation.name for tool in TOOLS if tool.family == "terminal" for operation in tool.calls}
+    called = {
+        operation.name for tool in list_tools(load(None, {}), {}) if tool.family != "lean" for operation in tool.calls
+    }
     assert {name for name, door in taken.items() if door == "MCP"} == called
 
 

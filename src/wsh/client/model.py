@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from wsh.wire.jsonobject import JsonObject
 
 Answer = TypeVar("Answer")
+Line: TypeAlias = str | list[JsonObject]
+"""A text, or spans with their styles."""
 
 
-def from_wire(model: type[Answer], wire: Mapping[str, Any]) -> Answer:
+def from_wire(model: type[Answer], wire: Mapping[str, object]) -> Answer:
     """A `model` of the fields it knows; a newer server may send more."""
     known = {f.name for f in fields(model)}  # type: ignore[arg-type]  # every model here is a dataclass
     return model(**{key: value for key, value in wire.items() if key in known})
@@ -42,7 +44,7 @@ class Screen:
     epoch: int = 0
     first_line_index: int = 0
     total_lines: int = 0
-    lines: list[Any] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     cols: int = 0
     rows: int = 0
     alternate_active: bool = False
@@ -57,7 +59,7 @@ class Screen:
 @dataclass(frozen=True)
 class Scrollback:
     epoch: int = 0
-    lines: list[Any] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     total: int = 0
     total_lines: int = 0
     offset: int = 0
@@ -98,5 +100,5 @@ class RunOutcome:
     cleared_line: JsonObject | None = None
 
 
-def _plain(line: Any) -> str:
+def _plain(line: Line) -> str:
     return line if isinstance(line, str) else "".join(str(span.get("text", "")) for span in line)

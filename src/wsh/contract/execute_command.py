@@ -1,4 +1,4 @@
-"""`execute_command`: one program, no shell, behind a gate of names and folders; the answer is YAML.
+"""`execute_command`: one program, no shell, behind a gate of names and folders.
 
 The gate's variables come from the caller's connection. Stands on a `Runner` that the composition root plugs in, so
 that this room starts no process itself.
@@ -13,17 +13,16 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Sequence
 from typing import Literal
 
 from wsh.contract.gate import Trail
 from wsh.contract.runner import OnOutput, Runner, Started
 from wsh.contract.shield import finish
-from wsh.contract.yaml_text import to_yaml
 from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
 from wsh.wire.buffer import OutputBuffer
+from wsh.wire.caller import Caller
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.tool import (
@@ -32,11 +31,8 @@ from wsh.wire.tool import (
     INVALID_REQUEST,
     NOT_FOUND,
     TOOL_TIMEOUT,
-    Annotations,
-    CallContext,
+    Progress,
     ToolFailure,
-    ToolOutcome,
-    ToolSpec,
 )
 
 log = logging.getLogger("wsh.contract")
@@ -46,16 +42,6 @@ ENOENT_HINT = (
     "Note: This tool does not support interactive commands. "
     "Ensure the command is non-interactive and the executable exists."
 )
-DESCRIPTION = (
-    "Run one program to its end and return its exit code, stdout and stderr as YAML. This tool is ONLY for "
-    "non-interactive commands. Interactive commands (editors, pagers, REPLs, prompts for passwords or "
-    "confirmation) are "
-    "not supported: stdin is closed and there is no terminal. No shell is involved, so pipes, redirections, variables, "
-    "globs and command lists are refused; quotes make literal arguments. Only programs that the operator lists in "
-    "ALLOWED_COMMANDS run, and only in folders within ALLOWED_CWD_ROOTS if that is set. A non-zero exit code is a "
-    "result, not an error."
-)
-MAX_TIMEOUT_MS = 24 * 3600 * 1000
 _CODES: dict[str, str] = {
     "invalid": INVALID_REQUEST,
     "forbidden": FORBIDDEN,
@@ -94,70 +80,14 @@ class ExecuteCommand:
         self.result_bytes = result_bytes
         self.home = home
 
-    def make_tool(self) -> ToolSpec:
-        return ToolSpec(
-            name=NAME,
-            title="Run a non-interactive command",
-            description=DESCRIPTION,
-            input_schema={
-                "type": "object",
-                "properties": {
-                    "command": {
-                        "type": "string",
-                        "minLength": 1,
-                        "description": "The program and its arguments, separated by blanks; quotes and "
-                        "backslashes work.",
-                    },
-                    "cwd": {
-                        "type": "string",
-                        "minLength": 1,
-                        "description": "Working directory; a relative one starts from the caller's own.",
-                    },
-                    "timeout_ms": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": MAX_TIMEOUT_MS,
-                        "description": "Deadline, after which the program and all it started are ended; "
-                        f"{self.timeout_ms} if left out.",
-                    },
-                    "timeoutMs": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": MAX_TIMEOUT_MS,
-                        "description": "Another spelling of timeout_ms.",
-                    },
-                },
-                "required": ["command"],
-                "additionalProperties": False,
-            },
-            output_schema={
-                "type": "object",
-                "properties": {
-                    "exit_code": {"type": ["integer", "null"]},
-                    "stdout": {"type": "string"},
-                    "stderr": {"type": "string"},
-                    "signal": {"type": "string", "description": "The signal that ended it, if one did."},
-                    "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
-                    "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
-                    "rest": {"type": "string", "description": "How to read what did not fit."},
-                },
-                "required": ["exit_code", "stdout", "stderr"],
-            },
-            family="exec",
-            run=self.run,
-            default_timeout_ms=self.timeout_ms,
-            timeout_argument="timeout_ms",
-            timeout_spelling="timeoutMs",
-            schema_version=3,
-            self_timed=True,
-            slack_ms=15_000,
-            annotations=Annotations(destructive=True, open_world=True),
-        )
-
-    async def run(self, arguments: JsonObject, ctx: CallContext) -> ToolOutcome:
+    async def run(
+        self, command: str, cwd: str | None, caller: Caller, timeout_ms: int | None, progress: Progress
+    ) -> JsonObject:
+        """The exit code and the newest output. Raises ToolFailure, after what was started has ended."""
         trace_id = f"exec-{secrets.token_hex(8)}"
-        command, cwd = arguments["command"], arguments.get("cwd")
-        argv, folder = self._decide(command, cwd, ctx, trace_id)
+        timeout_ms = self.timeout_ms if timeout_ms is None else timeout_ms
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        argv, folder = self._decide(command, cwd, caller, trace_id)
         began = time.monotonic()
         output = {"stdout": OutputBuffer(self.max_output_bytes), "stderr": OutputBuffer(self.max_output_bytes)}
 
@@ -166,13 +96,13 @@ class ExecuteCommand:
         def take(stream: Literal["stdout", "stderr"], data: bytes) -> None:
             output[stream].append(data)
             opening.hear(stream, data)
-            ctx.progress(data[-400:].decode("utf-8", "replace"), stream=stream)
+            progress(data[-400:].decode("utf-8", "replace"), stream=stream)
 
         ended = "failed"
         started: Started | None = None
         try:
             started = await self._start(argv, folder, take)
-            left_ms = max(1.0, (ctx.deadline - asyncio.get_running_loop().time()) * 1000)
+            left_ms = max(1.0, (deadline - asyncio.get_running_loop().time()) * 1000)
             over = await _wait_or_notice(started, left_ms, opening.wants_terminal)
             if over is None:
                 ended = "interactive"
@@ -180,7 +110,7 @@ class ExecuteCommand:
                 raise ToolFailure(
                     CAPABILITY_MISSING,
                     f"{argv[0]!r} wants a terminal, and there is none; it was ended. {ENOENT_HINT}",
-                    hint=f"{ENOENT_HINT} {_say_where(ctx.toolsets)}",
+                    hint=ENOENT_HINT,
                     stdout=_tail(output["stdout"]),
                     stderr=_tail(output["stderr"]),
                 )
@@ -189,15 +119,14 @@ class ExecuteCommand:
                 await started.kill()
                 raise ToolFailure(
                     TOOL_TIMEOUT,
-                    f"{argv[0]!r} did not finish within {ctx.timeout_ms} ms and was ended with all it had started.",
+                    f"{argv[0]!r} did not finish within {timeout_ms} ms and was ended with all it had started.",
                     hint="Allow more time with timeout_ms, or ask for less.",
-                    timeoutMs=ctx.timeout_ms,
+                    timeoutMs=timeout_ms,
                     stdout=_tail(output["stdout"]),
                     stderr=_tail(output["stderr"]),
                 )
             ended = "exited"
-            rest = _say_rest(ctx.toolsets)
-            return _outcome(started, output["stdout"], output["stderr"], self.result_bytes, rest)
+            return _describe(started, output["stdout"], output["stderr"], self.result_bytes)
         except asyncio.CancelledError:
             ended = "cancelled"
             raise
@@ -206,8 +135,8 @@ class ExecuteCommand:
                 await finish(started.aclose())
             self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
 
-    def _decide(self, command: str, cwd: str | None, ctx: CallContext, trace_id: str) -> tuple[tuple[str, ...], str]:
-        gate = ExecGate.from_environment(ctx.caller.environ)
+    def _decide(self, command: str, cwd: str | None, caller: Caller, trace_id: str) -> tuple[tuple[str, ...], str]:
+        gate = ExecGate.from_environment(caller.environ)
         argv: tuple[str, ...] | None = None
         folder: str | None = None
         found: tuple[RiskReason, ...] = ()
@@ -216,7 +145,7 @@ class ExecuteCommand:
             argv = split_command(command)
             # The name first: a caller that may run nothing learns nothing about folders.
             check_program(gate, argv, None, self.home)
-            folder = resolve_cwd(gate, cwd, ctx.caller.cwd)
+            folder = resolve_cwd(gate, cwd, caller.cwd)
             found = check_program(gate, argv, folder, self.home)
         except GateRefusal as problem:
             refusal = problem
@@ -231,10 +160,10 @@ class ExecuteCommand:
             argv=(argv,) if argv else (),
             risk_reasons=found,
         )
-        request = Request(actor=ctx.caller.id, argv=argv, command=None if argv else command, cwd=folder or cwd)
+        request = Request(actor=caller.id, argv=argv, command=None if argv else command, cwd=folder or cwd)
         # A decision that leaves no trail is no decision: if this fails, nothing runs.
         entry = describe_decision(
-            request, verdict, trace_id=trace_id, tool=NAME, role=ctx.caller.role, client=ctx.caller.client
+            request, verdict, trace_id=trace_id, tool=NAME, role=caller.role, client=caller.client
         )
         self.trail.append(entry)
         if refusal is not None:
@@ -310,26 +239,6 @@ async def _wait_or_notice(started: Started, left_ms: float, noticed: asyncio.Eve
         await asyncio.gather(ending, hearing, return_exceptions=True)
 
 
-def _say_where(toolsets: Sequence[str]) -> str:
-    """Where an interactive program runs, with the tools that this client has."""
-    if "lean" in toolsets:
-        return "Run it with run, and drive it with type."
-    if "terminal" in toolsets:
-        return "Run it in a session: wsh_run_command, then wsh_send_input."
-    if "contract" in toolsets:
-        return "Ask for it with memory_terminal_interactive, mode interactive."
-    return "Ask the person to run it in a terminal."
-
-
-def _say_rest(toolsets: Sequence[str]) -> str:
-    """How the whole of a long output is read, with the tools that this client has."""
-    if "lean" in toolsets:
-        return "Run it with run; look reads its whole output by range and search."
-    if "terminal" in toolsets:
-        return "Run it in a session with wsh_run_command; wsh_get_scrollback and the resource of its command_id read all of it."
-    return "Ask the program for less at a time, or have it write into a file and read parts of that."
-
-
 def _newest(kept: OutputBuffer, most: int) -> str:
     """The newest of it, with at most so many bytes as JSON; what is older is dropped, and no character is cut."""
     most_json = most
@@ -350,24 +259,17 @@ def _tail(kept: OutputBuffer) -> str | None:
     return kept.read(max(kept.start, kept.end - _FAILURE_OUTPUT_BYTES)).data.decode("utf-8", "replace") or None
 
 
-def _outcome(started: Started, stdout: OutputBuffer, stderr: OutputBuffer, most: int, rest: str) -> ToolOutcome:
+def _describe(started: Started, stdout: OutputBuffer, stderr: OutputBuffer, most: int) -> JsonObject:
     said = _newest(stderr, most // 4)
     printed = _newest(stdout, most - len(said.encode()))
-    signal = started.result.signal
-    fields: dict[str, str | int | None] = {
-        "exit_code": started.result.exit_code,
-        "stdout": printed,
-        "stderr": said,
-    }
-    if signal is not None:
-        fields["signal"] = signal
+    fields: JsonObject = {"exit_code": started.result.exit_code, "stdout": printed, "stderr": said}
+    if started.result.signal is not None:
+        fields["signal"] = started.result.signal
     if stdout.start:
         fields["stdout_dropped_bytes"] = stdout.start
     if stderr.start:
         fields["stderr_dropped_bytes"] = stderr.start
-    if stdout.start or stderr.start:
-        fields["rest"] = rest
-    return ToolOutcome(fields, text=to_yaml(fields))
+    return fields
 
 
 def _not_startable(program: str, cwd: str) -> ToolFailure:
@@ -392,8 +294,3 @@ async def _abandon(starting: asyncio.Future[Started]) -> None:
     except Exception:
         return
     await started.aclose()
-
-
-def server_home() -> str | None:
-    """The home folder whose loss could not be undone."""
-    return os.environ.get("HOME")

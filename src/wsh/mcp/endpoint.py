@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -28,11 +28,10 @@ from wsh.mcp.resource import ResourceShelf
 from wsh.mcp.server import CALLER_KEY, MODERN_VERSION, Door, Guest, build_server
 from wsh.mcp.source import SessionSource
 from wsh.mcp.stdio import StdioLink, serve_link
-from wsh.mcp.tool.all import make_terminal_tools
+from wsh.mcp.tool.all import list_tools
 from wsh.operation.context import Rooms
 from wsh.wire import jsonrpc
 from wsh.wire.caller import Caller
-from wsh.wire.tool import ToolSpec
 
 log = logging.getLogger(__name__)
 
@@ -161,12 +160,12 @@ def identify(scope: Scope) -> Caller:
     return caller
 
 
-def open_door(rooms: Rooms, more: Iterable[ToolSpec] = ()) -> McpEndpoint:
-    """The whole MCP door over these rooms, with the tools that other rooms declare. Enter its `run` to serve."""
+def open_door(rooms: Rooms) -> McpEndpoint:
+    """The whole MCP door over these rooms. Enter its `run` to serve."""
     settings = rooms.settings
     toolsets = parse_toolsets(settings.get_list("mcp.toolsets"))
     door = Door(
-        Registry([*make_terminal_tools(rooms), *more]),
+        Registry(tool.bind(rooms) for tool in list_tools(settings, os.environ)),
         CallDesk(
             queue_size=settings.get_int("mcp.queue_size"),
             progress_per_second=settings.get_float("mcp.progress_per_second"),

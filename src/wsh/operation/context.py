@@ -19,17 +19,12 @@ from wsh.visual.stages import Stages
 from wsh.wire.caller import GOVERNING, Caller
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
-from wsh.wire.tool import Stream
+from wsh.wire.tool import Progress, Stream
 
 if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
+    from wsh.contract.execute_command import ExecuteCommand
     from wsh.workspace.service import WorkspaceService
-
-
-class Progress(Protocol):
-    """Tells the caller how it goes, where the door can."""
-
-    def __call__(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None: ...
 
 
 def ignore_progress(message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
@@ -75,6 +70,7 @@ class Rooms:
     registry: SessionRegistry
     contract: Late[Contract]
     workspace: Late[WorkspaceService]
+    execute: Late[ExecuteCommand]
     waits: Tally
     marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list

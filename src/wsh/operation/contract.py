@@ -1,9 +1,10 @@
-"""The terminal contract, for callers without MCP."""
+"""The terminal contract."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
+from wsh.contract.alias import CANONICAL_TOOL, Tool
 from wsh.operation.context import Context
 from wsh.operation.operation import operation
 from wsh.wire.model import AnyJson, Model
@@ -12,6 +13,8 @@ from wsh.wire.model import AnyJson, Model
 class ContractParams(Model):
     request: AnyJson
     """Whatever it is; the contract judges it."""
+    tool: Tool = CANONICAL_TOOL
+    """The name under which it was asked: the older ones take the older payloads."""
 
 
 @operation(manner="waits")
@@ -20,4 +23,4 @@ async def call_terminal(
 ) -> Annotated[object, "The contract's answer; a failure has its own PM_TERM payload."]:
     """One request of the terminal contract."""
     contract = await context.rooms.contract.get()
-    return await contract.handle(params.request.root, context.governed)
+    return await contract.handle(params.request.root, context.governed, params.tool)

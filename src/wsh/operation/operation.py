@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from wsh.operation.context import Context, OnSession, Progress, Rooms, ignore_progress
+from wsh.operation.context import Context, OnSession, Rooms, ignore_progress
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
 from wsh.wire.model import Model
+from wsh.wire.tool import Progress
 
 Json: TypeAlias = dict[str, object]
 """A result that is JSON already."""

@@ -1,8 +1,8 @@
-"""The workspace tools for callers without MCP, and the index moved between machines."""
+"""The workspace tools, and the index moved between machines."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field
 
@@ -26,6 +26,8 @@ class ToolArguments(Model):
 
 class ToolParams(ToolArguments):
     tool: str
+    checked: bool = False
+    """The door has checked the arguments against the tool's schema, and keeps the deadline."""
 
 
 @operation(
@@ -35,10 +37,16 @@ class ToolParams(ToolArguments):
 async def call_workspace(context: Context, params: ToolParams) -> Annotated[Json, "What the tool found."]:
     """One of the workspace tools: search, show_file, index_build, index_status, check_status, workspace_status."""
     from wsh.workspace.surroundings import ToolContext
-    from wsh.workspace.tool import call_tool
+    from wsh.workspace.tool import call_tool, perform
+
+    def tell(message: str, phase: str) -> None:
+        context.progress(message, phase=phase)
 
     service = await context.rooms.workspace.get()
-    return await call_tool(service, params.tool, params.arguments.root, ToolContext(context.governed.cwd))
+    around = ToolContext(context.governed.cwd, tell, context.governed.environ)
+    if params.checked:
+        return await perform(service, params.tool, cast(Json, params.arguments.root), around)
+    return await call_tool(service, params.tool, params.arguments.root, around)
 
 
 @operation(who="owner", manner="waits", errors=_ERRORS)

@@ -110,6 +110,12 @@ class ToolOutcome:
     is_error: bool = False
 
 
+class Progress(Protocol):
+    """Tells the caller how it goes, where the door can."""
+
+    def __call__(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None: ...
+
+
 class CallContext(Protocol):
     """What a call knows about its caller, and the two things it may ask of the door."""
 

@@ -1,7 +1,6 @@
-"""The six workspace tools as one registration: schemas, descriptions, annotations and what runs them.
+"""The six workspace tools by name: `perform` runs one whose arguments a door has checked.
 
-Doors mount `list_tools(service)`. Where there is no door (commands, tests, HTTP routes), `call_tool` does what the
-contract asks of one: check the arguments, keep the deadline, one failure with a public code.
+`call_tool` does all that is asked of a door as well: check the arguments, keep the deadline, one failure with a public code.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Any
 
 from wsh.wire.error import DescriptorsExhausted, DiskFull
 from wsh.wire.jsonobject import JsonObject
+from wsh.wire.setting import Settings
 from wsh.wire.shortage import find_shortage
 from wsh.wire.sound import find_unsound
-from wsh.wire.tool import Annotations, CallContext, ToolFailure, ToolOutcome, ToolSpec
+from wsh.wire.tool import ToolFailure
 from wsh.workspace import schema
 from wsh.workspace.error import InvalidArguments, ToolError, ToolTimeout
 from wsh.workspace.service import WorkspaceService
@@ -25,44 +25,12 @@ from wsh.workspace.surroundings import ToolContext
 log = logging.getLogger(__name__)
 
 Arguments = JsonObject
-READS = frozenset({"check_status"})
 
 
-def list_tools(service: WorkspaceService) -> list[ToolSpec]:
-    """The six tools over one service."""
-    build_ms = service.settings.get_int("index.timeout_ms")
-    search_ms = service.settings.get_int("index.search_timeout_ms")
-    timeouts = {"index_build": build_ms, "search": search_ms}
-    found = []
-    for name, entry in schema.TOOLS.items():
-        timeout_ms = timeouts.get(name, schema.DEFAULT_TIMEOUT_MS)
-        found.append(
-            ToolSpec(
-                name=name,
-                title=entry.title,
-                description=entry.description,
-                input_schema=entry.input_schema(timeout_ms),
-                output_schema=entry.output,
-                family="workspace",
-                run=_runner(service, name),
-                schema_version=schema.VERSION,
-                default_timeout_ms=timeout_ms,
-                timeout_argument="timeoutMs",
-                timeout_spelling="timeout_ms",
-                reads=name in READS,
-                annotations=Annotations(read_only=entry.read_only, idempotent=True),
-            )
-        )
-    return found
-
-
-def _runner(service: WorkspaceService, name: str) -> Any:
-    async def run(arguments: Arguments, call: CallContext) -> ToolOutcome:
-        caller = call.caller
-        context = ToolContext(caller.cwd, lambda message, phase: call.progress(message, phase=phase), caller.environ)
-        return ToolOutcome(await perform(service, name, arguments, context))
-
-    return run
+def find_timeout_ms(settings: Settings, name: str) -> int:
+    """How long a call may take that does not say it."""
+    setting = {"index_build": "index.timeout_ms", "search": "index.search_timeout_ms"}.get(name)
+    return schema.DEFAULT_TIMEOUT_MS if setting is None else settings.get_int(setting)
 
 
 async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> Arguments:
@@ -107,13 +75,14 @@ async def _perform(service: WorkspaceService, name: str, a: Arguments, context: 
 
 async def call_tool(service: WorkspaceService, name: str, arguments: object, context: ToolContext) -> Arguments:
     """Check, run, and keep the deadline. Raises ToolError; cancellation passes through, after the work has stopped."""
-    tool = next((tool for tool in list_tools(service) if tool.name == name), None)
-    if tool is None:
+    if name not in schema.TOOLS:
         raise InvalidArguments(f"There is no tool {name[:80]!r}.", hint=f"There are {', '.join(schema.TOOLS)}.")
-    checked = check(name, dict(tool.input_schema), arguments)
+    checked = check(name, arguments)
     if "timeoutMs" in checked and "timeout_ms" in checked:
         raise InvalidArguments("timeoutMs and timeout_ms are one argument.", hint="Give one of them.")
-    timeout_ms = int(checked.pop("timeout_ms", None) or checked.get("timeoutMs", tool.default_timeout_ms))
+    timeout_ms = int(
+        checked.pop("timeout_ms", None) or checked.get("timeoutMs", find_timeout_ms(service.settings, name))
+    )
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             return await perform(service, name, checked, context)
@@ -133,7 +102,7 @@ def _validator(name: str) -> Any:
     return Draft202012Validator(schema.TOOLS[name].input_schema(1))
 
 
-def check(name: str, input_schema: Arguments, arguments: object) -> Arguments:
+def check(name: str, arguments: object) -> Arguments:
     """The arguments, if they fit the schema; InvalidArguments says which does not and why."""
     if not isinstance(arguments, dict):
         raise InvalidArguments("Arguments must be a JSON object.")
@@ -147,7 +116,7 @@ def check(name: str, input_schema: Arguments, arguments: object) -> Arguments:
     for problem in problems:
         where = ".".join(str(part) for part in problem.absolute_path)
         if problem.validator == "additionalProperties":
-            known = input_schema["properties"]
+            known = schema.TOOLS[name].input_schema(1)["properties"]
             extra = sorted(str(key) for key in arguments if key not in known)
             raise InvalidArguments(
                 f"{name} has no argument {', '.join(extra)[:200]}.",

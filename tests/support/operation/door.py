@@ -142,6 +142,9 @@ SPELLINGS: dict[str, Spelling] = {
     "get_screen_mode": lambda params: ("wsh_screen_mode", {}),
     "enter_alt_screen": lambda params: ("wsh_screen_mode", {"action": "enter_alt"}),
     "exit_alt_screen": lambda params: ("wsh_screen_mode", {"action": "exit_alt"}),
+    "call_terminal": lambda params: ("memory_terminal_interactive", params["request"]),
+    "call_workspace": lambda params: (params["tool"], params["arguments"]),
+    "execute_command": lambda params: ("execute_command", params),
 }
 """Which tool, with which arguments, is a call of each operation that MCP shows."""
 
@@ -161,7 +164,9 @@ class McpDoor:
         if operation.on_session:
             arguments = {"session": session, **arguments}
         answer = self._host.request("tools/call", {"name": tool, "arguments": arguments})
-        assert "result" in answer and not answer["result"].get("isError"), answer
+        assert "result" in answer, answer
+        if answer["result"].get("isError"):
+            raise Refusal(answer["result"]["structuredContent"]["code"])
         found = answer["result"]["structuredContent"]
         jsonschema.validate(found, self._tools[tool]["outputSchema"])
         return found

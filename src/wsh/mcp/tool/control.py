@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.declare import TerminalTool, ToolCall
+from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.mcp.tool.show import report_exit
 from wsh.operation.capture import AskKeys, ask_keys
 from wsh.operation.mode import enter_alt_screen, exit_alt_screen, get_screen_mode
@@ -26,7 +26,7 @@ async def _screen_mode(call: ToolCall) -> ToolOutcome:
 
 
 TOOLS = (
-    TerminalTool(
+    OperationTool(
         name="wsh_input_mode",
         title="Capture a person's keys",
         description=(
@@ -76,7 +76,7 @@ TOOLS = (
         default_timeout_ms=310_000,
         annotations=Annotations(idempotent=False),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_screen_mode",
         title="Get or change the screen mode",
         description=(

@@ -1,4 +1,4 @@
-"""How a terminal tool is declared: what agents read of it, and how its arguments spell calls of operations."""
+"""How a tool is declared: what agents read of it, and how its arguments spell calls of operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class TerminalTool:
+class OperationTool:
     name: str
     title: str
     description: str
@@ -52,9 +52,15 @@ class TerminalTool:
     schema_version: int = 1
     default_timeout_ms: int = 30_000
     timeout_argument: str | None = None
+    timeout_spelling: str | None = None
+    self_timed: bool | None = None
+    """Left out: where its arguments have a timeout."""
+    slack_ms: int = 5000
+    checks_itself: bool = False
     reads: bool = False
     annotations: Annotations = field(default_factory=Annotations)
     family: Family = "terminal"
+    offered: Callable[[Mapping[str, str]], bool] | None = None
 
     def bind(self, rooms: Rooms) -> ToolSpec:
         async def run(arguments: Arguments, context: CallContext) -> ToolOutcome:
@@ -71,7 +77,11 @@ class TerminalTool:
             schema_version=self.schema_version,
             default_timeout_ms=self.default_timeout_ms,
             timeout_argument=self.timeout_argument,
-            self_timed=self.timeout_argument is not None,
+            timeout_spelling=self.timeout_spelling,
+            self_timed=self.timeout_argument is not None if self.self_timed is None else self.self_timed,
+            slack_ms=self.slack_ms,
+            checks_itself=self.checks_itself,
             reads=self.reads,
             annotations=self.annotations,
+            offered=self.offered,
         )

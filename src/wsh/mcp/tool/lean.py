@@ -11,7 +11,7 @@ from typing import Any
 
 from wsh.mcp.budget import Row, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.declare import TerminalTool, ToolCall
+from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen
 from wsh.mcp.tool.show import reported_output
 from wsh.operation.command import CommandParams, OutputParams, get_command, get_command_output
@@ -418,7 +418,7 @@ _TOKENS = s.number("Most tokens to return.", 100, 50_000, BUDGET)
 _TIMEOUT = {"type": "integer", "minimum": 1, "maximum": s.MAX_WAIT_MS, "default": 60_000}
 
 TOOLS = (
-    TerminalTool(
+    OperationTool(
         name="run",
         title="Run a command",
         description=(
@@ -443,7 +443,7 @@ TOOLS = (
         annotations=Annotations(destructive=True, open_world=True),
         family="lean",
     ),
-    TerminalTool(
+    OperationTool(
         name="type",
         title="Type",
         description=(
@@ -465,7 +465,7 @@ TOOLS = (
         annotations=Annotations(destructive=True, open_world=True),
         family="lean",
     ),
-    TerminalTool(
+    OperationTool(
         name="look",
         title="Look",
         description=(
@@ -489,7 +489,7 @@ TOOLS = (
         annotations=Annotations(read_only=True, idempotent=True),
         family="lean",
     ),
-    TerminalTool(
+    OperationTool(
         name="wait",
         title="Wait",
         description=(
@@ -513,7 +513,7 @@ TOOLS = (
         annotations=Annotations(read_only=True),
         family="lean",
     ),
-    TerminalTool(
+    OperationTool(
         name="sessions",
         title="Sessions",
         description=(
@@ -536,7 +536,7 @@ TOOLS = (
         annotations=Annotations(destructive=True),
         family="lean",
     ),
-    TerminalTool(
+    OperationTool(
         name="ask",
         title="Ask a person",
         description=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wsh.mcp.registry import to_json
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.declare import TerminalTool, ToolCall
+from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.mcp.tool.show import show_session, show_state
 from wsh.operation.session import (
     ListParams,
@@ -74,7 +74,7 @@ async def _manage(call: ToolCall) -> ToolOutcome:
 
 
 TOOLS = (
-    TerminalTool(
+    OperationTool(
         name="wsh_create_session",
         title="Create a terminal session",
         description=(
@@ -120,7 +120,7 @@ TOOLS = (
         calls=(create_session,),
         annotations=Annotations(open_world=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_list_sessions",
         title="List terminal sessions",
         description=(
@@ -143,7 +143,7 @@ TOOLS = (
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_manage_session",
         title="Kill, rename or detach a session",
         description=(

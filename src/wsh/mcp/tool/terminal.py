@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.declare import Arguments, TerminalTool, ToolCall
+from wsh.mcp.tool.declare import Arguments, OperationTool, ToolCall
 from wsh.mcp.tool.show import report_exit, reported_output, show_state
 from wsh.operation.input import InputParams, send_input
 from wsh.operation.run import run_command
@@ -100,7 +100,7 @@ def _spell_run(told: JsonObject) -> dict[str, object]:
 
 
 TOOLS = (
-    TerminalTool(
+    OperationTool(
         name="wsh_send_input",
         title="Type into a session",
         description=(
@@ -133,7 +133,7 @@ TOOLS = (
         default_timeout_ms=60_000,
         annotations=Annotations(destructive=True, open_world=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_get_screen",
         title="Read the screen",
         description=(
@@ -147,7 +147,7 @@ TOOLS = (
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_get_scrollback",
         title="Read past output",
         description=(
@@ -177,7 +177,7 @@ TOOLS = (
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_await_quiesce",
         title="Wait for a session",
         description=(
@@ -226,7 +226,7 @@ TOOLS = (
         timeout_argument="max_wait_ms",
         annotations=Annotations(read_only=True, idempotent=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_run_command",
         title="Run a command and read the screen",
         description=(

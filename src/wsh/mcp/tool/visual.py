@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from wsh.mcp.registry import to_json
 from wsh.mcp.tool import schema as s
-from wsh.mcp.tool.declare import Arguments, TerminalTool, ToolCall
+from wsh.mcp.tool.declare import Arguments, OperationTool, ToolCall
 from wsh.operation.element import OVERLAY, PANEL, ElementOperations, ElementParams, PatchOverlay, PatchPanel
 from wsh.wire.element import Overlay, OverlayCreate, Panel, PanelCreate
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest
@@ -108,7 +108,7 @@ def _explain(problem: ValidationError, invalid: type[InvalidRequest]) -> Invalid
 
 
 TOOLS = (
-    TerminalTool(
+    OperationTool(
         name="wsh_overlay",
         title="Draw an overlay",
         description=(
@@ -135,7 +135,7 @@ TOOLS = (
         calls=(OVERLAY.list, OVERLAY.create, OVERLAY.patch),
         schema_version=2,
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_remove_overlay",
         title="Remove overlays",
         description=(
@@ -148,7 +148,7 @@ TOOLS = (
         calls=(OVERLAY.remove, OVERLAY.clear),
         annotations=Annotations(destructive=True),
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_panel",
         title="Draw a panel",
         description=(
@@ -175,7 +175,7 @@ TOOLS = (
         calls=(PANEL.list, PANEL.create, PANEL.patch),
         schema_version=2,
     ),
-    TerminalTool(
+    OperationTool(
         name="wsh_remove_panel",
         title="Remove panels",
         description=(

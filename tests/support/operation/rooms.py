@@ -1,0 +1,20 @@
+"""Only as many rooms as a call needs, for tests of one operation without a server."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+from wsh.operation.context import Rooms
+from wsh.operation.late import Late
+from wsh.operation.tally import Tally
+
+
+def make_rooms(**late: object) -> Rooms:
+    """Rooms in which these are open already. Asks for a running loop."""
+    rooms = SimpleNamespace(waits=Tally("waits", 1024, "server.max_waits"))
+    for name, thing in late.items():
+        held: Late[object] = Late()
+        held.set(thing)
+        setattr(rooms, name, held)
+    return cast(Rooms, rooms)
