@@ -8,12 +8,10 @@ __all__ = ["__version__", "connect"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported: every command would pay for it
-    from typing import Any
-
     from wsh.client.client import connect
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Late, so that importing one room does not import the client.
     if name == "connect":
         from wsh.client.client import connect

@@ -18,7 +18,7 @@ import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
 from wsh.migration import bring_up_to_date
@@ -202,7 +202,7 @@ class App:
         )
         # Handlers that need more than the server's facts wait for `ready`, and then find the rooms in place.
         self.gateway: Gateway = Gateway(
-            self.table, _Opening(self.facts), authority, make_access(doors, settings, prefix)
+            self.table, cast("Rooms", _Opening(self.facts)), authority, make_access(doors, settings, prefix)
         )
         self.late = LateRooms(self)
         self.gateway.mounts.append(Mount("/mcp", _serve_late(self.late.mcp)))

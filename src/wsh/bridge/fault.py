@@ -44,6 +44,6 @@ class Malformed(BridgeFault):
 class PeerError(BridgeFault):
     """The other end answered with an error frame; `code` is that frame's."""
 
-    def __init__(self, code: str, message: str, **details: Any) -> None:
+    def __init__(self, code: str, message: str, **details: object) -> None:
         super().__init__(message, **details)
         self.code = code

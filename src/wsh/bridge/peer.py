@@ -10,7 +10,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.bridge.desktop import Pending
 from wsh.bridge.docket import Docket
@@ -161,7 +161,7 @@ class Peer:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.stream.aclose()
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = self.loop.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

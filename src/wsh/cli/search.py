@@ -11,8 +11,6 @@ from wsh.cli.request import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from wsh.wire.jsonobject import JsonObject
 
 
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     Option("--timeout-ms", kind=int, help="Deadline."),
     json_option,
 )
-def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: Any) -> int:
+def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: object) -> int:
     """Search code, prose and everything that terminals printed.
 
     All words must occur; OR, NOT or a leading -, "phrases", (brackets) and prefix* are understood. Put -- before a query

@@ -58,8 +58,8 @@ class Server:
         method: str,
         path: str,
         *,
-        query: Mapping[str, Any] | None = None,
-        json_body: Any = None,
+        query: Mapping[str, object] | None = None,
+        json_body: object = None,
         body: bytes | None = None,
         raw: bool = False,
     ) -> Any:
@@ -240,7 +240,7 @@ class Session:
         return dict(await self._server.call("GET", self.path("/state")))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 

@@ -23,7 +23,6 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
 
 from wsh.client.launch import ServerRecord, ensure_server, read_record
 from wsh.wire import jsonrpc
@@ -57,7 +56,7 @@ class Refused(Exception):
 class _Unready(ServerGone):
     """The server is there and cannot speak MCP now; `code` of its error says why."""
 
-    def __init__(self, error: Mapping[str, Any]) -> None:
+    def __init__(self, error: Mapping[str, object]) -> None:
         WshError.__init__(self, str(error.get("message")), hint=str(error.get("hint") or ""))
         self.public_code = _PUBLIC_CODES.get(str(error.get("code")), "INTERNAL")
 
@@ -78,7 +77,7 @@ class Upstream:
     async def open(
         cls,
         places: Places,
-        greeting: Mapping[str, Any],
+        greeting: Mapping[str, object],
         *,
         start: bool,
         wait_s: float,
@@ -97,7 +96,7 @@ class Upstream:
 
     @classmethod
     async def _open_once(
-        cls, places: Places, greeting: Mapping[str, Any], start: bool, wait_s: float, last: ServerRecord | None
+        cls, places: Places, greeting: Mapping[str, object], start: bool, wait_s: float, last: ServerRecord | None
     ) -> Upstream:
         upstream = cls(*await _connect(places, start, wait_s, last))
         writer = upstream._writer
@@ -539,7 +538,7 @@ class Wire:
                     raise BrokenPipeError(str(problem)) from None
 
     @staticmethod
-    async def _wait_until(add: Callable[..., Any], remove: Callable[[int], Any], fd: int) -> None:
+    async def _wait_until(add: Callable[..., object], remove: Callable[[int], object], fd: int) -> None:
         # Registered for one wait alone: a callback that stays would fire on every turn of the loop.
         ready = asyncio.Event()
         add(fd, ready.set)

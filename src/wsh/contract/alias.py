@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wsh.contract.fault import ContractFault, FieldHint, bad_field, invalid_payload
 from wsh.contract.model import ACTIONS, Action, Intent, Mode
@@ -147,7 +147,7 @@ def parse_stage(environ: Mapping[str, str]) -> Stage:
     return "strict"
 
 
-def resolve(raw: Mapping[str, Any], tool: Tool, stage: Stage) -> tuple[Resolution, ContractFault | None]:
+def resolve(raw: Mapping[str, object], tool: Tool, stage: Stage) -> tuple[Resolution, ContractFault | None]:
     """What the action means. The fault, if any, is what to answer; the resolution says as much as could be known."""
     action = raw.get("action")
     resolution = Resolution(None, stage=stage, tool=tool, given=action if isinstance(action, str) else None)
@@ -173,7 +173,7 @@ def resolve(raw: Mapping[str, Any], tool: Tool, stage: Stage) -> tuple[Resolutio
     return _resolve_compat(raw, resolution)
 
 
-def _resolve_compat(raw: Mapping[str, Any], resolution: Resolution) -> tuple[Resolution, ContractFault | None]:
+def _resolve_compat(raw: Mapping[str, object], resolution: Resolution) -> tuple[Resolution, ContractFault | None]:
     """`compat.legacy_action`: a bridge says what it translated. It must map to the action that was sent."""
     compat = raw.get("compat")
     legacy = compat.get("legacy_action") if isinstance(compat, Mapping) else None
@@ -197,7 +197,7 @@ def _resolve_compat(raw: Mapping[str, Any], resolution: Resolution) -> tuple[Res
     return resolution, None
 
 
-def to_canonical(raw: Mapping[str, Any], resolution: Resolution) -> JsonObject:
+def to_canonical(raw: Mapping[str, object], resolution: Resolution) -> JsonObject:
     """The canonical request that a raw one means. Raises ContractFault; never changes `raw`."""
     canonical = {key: value for key, value in raw.items() if key not in FLAT_FIELDS}
     canonical["action"] = resolution.canonical_action
@@ -214,7 +214,7 @@ def to_canonical(raw: Mapping[str, Any], resolution: Resolution) -> JsonObject:
     return canonical
 
 
-def _place(canonical: JsonObject, key: str, value: Any) -> None:
+def _place(canonical: JsonObject, key: str, value: object) -> None:
     part, name = FLAT_FIELDS[key]
     holder = canonical.get(part)
     if holder is None:

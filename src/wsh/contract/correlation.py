@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -34,7 +33,7 @@ def make_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
-def correlate(raw: Mapping[str, Any], new_id: Callable[[str], str] = make_id) -> Correlated:
+def correlate(raw: Mapping[str, object], new_id: Callable[[str], str] = make_id) -> Correlated:
     given = raw.get("correlation")
     part = given if isinstance(given, Mapping) else {}
     return Correlated(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from wsh.contract.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
 from wsh.contract.correlation import correlate, make_id
@@ -52,7 +51,7 @@ class Contract:
         self.new_id = new_id
 
     async def handle(self, raw: object, caller: Caller, tool: Tool = CANONICAL_TOOL) -> Answer:
-        document: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+        document: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
         correlated = correlate(document, self.new_id)
         resolution, fault = resolve(document, tool, parse_stage(caller.environ))
         envelope = Envelope(correlated, resolution, _given_mode(document))
@@ -110,7 +109,7 @@ class Contract:
         await self.interactive.pool.aclose()
 
 
-def _given_mode(document: Mapping[str, Any]) -> Mode | None:
+def _given_mode(document: Mapping[str, object]) -> Mode | None:
     """The mode that a request names, so that a refusal can say it as well."""
     invocation = document.get("invocation")
     given = invocation.get("mode") if isinstance(invocation, Mapping) else None

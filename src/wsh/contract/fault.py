@@ -41,7 +41,7 @@ class FieldHint:
         return wire | {"hint": self.hint} if self.hint else wire
 
 
-def invalid_payload(hints: Sequence[FieldHint], **details: Any) -> ContractFault:
+def invalid_payload(hints: Sequence[FieldHint], **details: object) -> ContractFault:
     first = hints[0]
     where = first.field or "the request"
     more = f" (and {len(hints) - 1} more)" if len(hints) > 1 else ""
@@ -53,5 +53,5 @@ def invalid_payload(hints: Sequence[FieldHint], **details: Any) -> ContractFault
     )
 
 
-def bad_field(field: str, problem: str, hint: str | None = None, **details: Any) -> ContractFault:
+def bad_field(field: str, problem: str, hint: str | None = None, **details: object) -> ContractFault:
     return invalid_payload([FieldHint(field, problem, hint)], **details)

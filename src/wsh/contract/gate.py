@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from wsh.contract.correlation import Correlated
 from wsh.contract.fault import ContractFault
@@ -25,7 +25,7 @@ class PolicySource(Protocol):
 class Trail(Protocol):
     """The audit. Raises OSError when an entry cannot be written."""
 
-    def append(self, entry: Mapping[str, Any]) -> object: ...
+    def append(self, entry: Mapping[str, object]) -> object: ...
 
 
 class Gate:
@@ -68,7 +68,7 @@ class Gate:
         """How long a person has to answer: what the policy says, and never longer than the setting."""
         return min(self.source.current(caller.environ).approval_ms or longest_ms, longest_ms)
 
-    def record(self, entry: Mapping[str, Any]) -> None:
+    def record(self, entry: Mapping[str, object]) -> None:
         """What happened afterwards. A trail that cannot be written is told in the log; it undoes nothing."""
         try:
             self.trail.append(entry)

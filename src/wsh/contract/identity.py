@@ -164,7 +164,7 @@ def _matches(identity: Identity, target: Target) -> bool:
     return by_session and by_terminal
 
 
-def not_found(target: Target, **details: Any) -> ContractFault:
+def not_found(target: Target, **details: object) -> ContractFault:
     named = {key: value for key, value in target.model_dump(exclude={"cursor"}).items() if value is not None}
     words = " and ".join(f"{key} {value!r}" for key, value in named.items())
     return ContractFault("PM_TERM_NOT_FOUND", f"There is nothing of yours with {words}.", target=named, **details)

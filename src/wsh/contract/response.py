@@ -115,7 +115,7 @@ def _explain(entry: Entry, details: Mapping[str, Any], mode: Mode | None) -> str
     return entry.user_message
 
 
-def _advise_headless(said: str, verdict: Mapping[str, Any] | None) -> JsonObject:
+def _advise_headless(said: str, verdict: Mapping[str, object] | None) -> JsonObject:
     """Headless mode is recommended where the policy would allow the same request there; else it is said why not."""
     if verdict is None:
         why = "Headless mode has no terminals to open or to type into"

@@ -7,7 +7,6 @@ checks is fixed, so that the same kind of mistake always gets the same code: act
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -29,7 +28,7 @@ _TYPE_NAMES = {
 }
 
 
-def validate(document: Mapping[str, Any], resolution: Resolution) -> Request:
+def validate(document: Mapping[str, object], resolution: Resolution) -> Request:
     """The request in `document`. Raises ContractFault with every field that is wrong, up to twenty."""
     _check_mode(document)
     try:
@@ -43,7 +42,7 @@ def validate(document: Mapping[str, Any], resolution: Resolution) -> Request:
     return request
 
 
-def _check_mode(document: Mapping[str, Any]) -> None:
+def _check_mode(document: Mapping[str, object]) -> None:
     """A mode that is text but none of ours has its own code."""
     invocation = document.get("invocation")
     mode = invocation.get("mode") if isinstance(invocation, Mapping) else None

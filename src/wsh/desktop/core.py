@@ -170,7 +170,7 @@ class Core:
             task = asyncio.create_task(self.face.run())
         await task
 
-    def _begin(self, work: Callable[[], Awaitable[Any] | None]) -> None:
+    def _begin(self, work: Callable[[], Awaitable[object] | None]) -> None:
         """Do `work`; what it raises is told as a notice."""
 
         try:
@@ -183,7 +183,7 @@ class Core:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _finish(self, made: Awaitable[Any]) -> None:
+    async def _finish(self, made: Awaitable[object]) -> None:
         try:
             await made
         except Exception as problem:
@@ -228,14 +228,14 @@ class Core:
         if not self.face.move(environ if isinstance(environ, dict) else {}):
             self._tell(("raise",))
 
-    def _hear(self, verb: str, arguments: tuple[Any, ...]) -> None:
+    def _hear(self, verb: str, arguments: tuple[object, ...]) -> None:
         work = self._verbs.get(verb)
         if work is None:
             log.error("the window asked for %r, which there is not", verb)
         else:
             self._begin(lambda: work(*arguments))
 
-    def _list_verbs(self) -> Mapping[str, Callable[..., Awaitable[Any] | None]]:
+    def _list_verbs(self) -> Mapping[str, Callable[..., Awaitable[object] | None]]:
         front, rules = self.front, self.rulebook
         return {
             "watch": front.watch,

@@ -403,7 +403,7 @@ def _old_row(id: str, entry: Mapping[str, Any]) -> HistoryRow:
     )
 
 
-def _moment(entry: Mapping[str, Any]) -> float:
+def _moment(entry: Mapping[str, object]) -> float:
     try:
         return datetime.fromisoformat(str(entry.get("ts", ""))).timestamp()
     except ValueError:

@@ -33,7 +33,7 @@ class Front:
         socket: Path,
         tell: Callable[[object], None],
         find: Callable[[str | None], Session | None],
-        begin: Callable[[Callable[[], Awaitable[Any] | None]], None],
+        begin: Callable[[Callable[[], Awaitable[object] | None]], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = socket

@@ -61,7 +61,7 @@ class WindowLink:
             except OSError:
                 self.closed = True
 
-    def receive(self) -> list[Any]:
+    def receive(self) -> list[object]:
         """What has arrived. `closed` says that nothing more will."""
         try:
             data = self._end.recv(_AT_ONCE, socket.MSG_DONTWAIT)

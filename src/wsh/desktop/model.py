@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import QAbstractListModel, QByteArray, QModelIndex, QPersistentModelIndex, Qt
 
@@ -27,17 +27,17 @@ class ListModel(QAbstractListModel, Generic[Row]):
     def roleNames(self) -> dict[int, QByteArray]:
         return {Qt.ItemDataRole.UserRole + n: QByteArray(name.encode()) for n, name in enumerate(self._fields)}
 
-    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         at = role - Qt.ItemDataRole.UserRole
         if not index.isValid() or not 0 <= at < len(self._fields):
             return None
         value = getattr(self.rows[index.row()], self._fields[at])
         return list(value) if isinstance(value, tuple) else value
 
-    def _name(self, row: Row) -> Any:
+    def _name(self, row: Row) -> object:
         return getattr(row, self._key)
 
-    def find(self, name: Any) -> int:
+    def find(self, name: object) -> int:
         return next((n for n, row in enumerate(self.rows) if self._name(row) == name), -1)
 
     def put(self, row: Row, *, first: bool = False) -> None:
@@ -52,7 +52,7 @@ class ListModel(QAbstractListModel, Generic[Row]):
         self.rows.insert(at, row)
         self.endInsertRows()
 
-    def take(self, name: Any) -> Row | None:
+    def take(self, name: object) -> Row | None:
         at = self.find(name)
         if at < 0:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from wsh.desktop.remote import PREFIX, RemoteSessions, read_mood
 from wsh.desktop.scene import Notice, SessionRow
@@ -25,7 +24,7 @@ class Roster:
         registry: SessionRegistry,
         remote: RemoteSessions,
         tell: Callable[[object], None],
-        begin: Callable[[Callable[[], Awaitable[Any] | None]], None],
+        begin: Callable[[Callable[[], Awaitable[object] | None]], None],
         on_output: Callable[[str], None],
         count_pending: Callable[[], Mapping[str, int]],
     ) -> None:

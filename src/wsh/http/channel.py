@@ -12,7 +12,6 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -267,7 +266,7 @@ class Channel:
 
         self._stops.append(forget_all)
 
-    def _tell_lifecycle(self, event: str, name: str, params: JsonObject, **facts: Any) -> None:
+    def _tell_lifecycle(self, event: str, name: str, params: JsonObject, **facts: object) -> None:
         """Flat, and once more as `params`, where pages and recipes of the public API look for it."""
         self._write({"event": event, "session": name, "name": name, **facts, "params": params})
 
@@ -291,7 +290,7 @@ def _parse(raw: str | bytes) -> dict[str, object]:
     return request
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> object:
     raise ValueError(name)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from pydantic import BaseModel, ValidationError
@@ -23,11 +23,14 @@ from wsh.http.serve import Peer
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, OwnerOnly, ShuttingDown, TooLarge
 
+if TYPE_CHECKING:
+    from wsh.operation.context import Rooms
+
 log = logging.getLogger("wsh.http")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Send: TypeAlias = Callable[[MutableMapping[str, object]], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -70,7 +73,7 @@ class Access:
 @dataclass
 class Gateway:
     table: Table
-    rooms: Any
+    rooms: Rooms
     authority: Authority
     access: Access
     mounts: list[Mount] = field(default_factory=list)
@@ -90,7 +93,7 @@ class Gateway:
         extra: list[tuple[bytes, bytes]] = []
         started = False
 
-        async def watched_send(message: MutableMapping[str, Any]) -> None:
+        async def watched_send(message: MutableMapping[str, object]) -> None:
             nonlocal started
             started = True
             await send(message)
@@ -152,7 +155,7 @@ class Gateway:
         except (failure.RouteNotFound, failure.MethodNotAllowed, InvalidRequest):
             return None
 
-    async def _read_body(self, route: Route, receive: Receive, headers: Mapping[str, str]) -> Any:
+    async def _read_body(self, route: Route, receive: Receive, headers: Mapping[str, str]) -> BaseModel | bytes | None:
         limit = self.access.max_body_bytes
         raw = await read_body(receive, headers, limit, self.access.body_idle_s, self.access.body_s)
         if route.body is bytes:
@@ -378,7 +381,7 @@ def read_headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-def read_query(model: type[BaseModel] | None, raw: bytes) -> Any:
+def read_query(model: type[BaseModel] | None, raw: bytes) -> BaseModel | None:
     if not raw and model is None:
         return None
     try:
@@ -463,7 +466,7 @@ async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[st
     return message
 
 
-async def _unless_gone(work: Awaitable[Any], receive: Receive) -> Any:
+async def _unless_gone(work: Awaitable[object], receive: Receive) -> object:
     """The result of `work`; cancelled as soon as the client hangs up."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_wait_until_gone(receive))

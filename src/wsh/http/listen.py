@@ -13,7 +13,6 @@ import socket
 import ssl
 import stat
 from dataclasses import dataclass, field
-from typing import Any
 
 from wsh.http.activation import take_inherited
 from wsh.wire.lock import drop_lock, take_lock
@@ -55,7 +54,7 @@ class Doors:
         shown = "127.0.0.1" if self.host in {*_LOOPBACK, "0.0.0.0", "::", ""} else self.host
         return f"{self.scheme}://{_bracketed(shown)}:{self.port}"
 
-    def write_runtime_info(self, **facts: Any) -> None:
+    def write_runtime_info(self, **facts: object) -> None:
         info = {
             "url": self.url,
             "pid": os.getpid(),

@@ -51,7 +51,8 @@ def offer(
     async def serve(call: Call) -> Answer:
         given = call.query if queried else call.body
         if part is not None:
-            given = part.model_construct(**{raw or whole or "": given})
+            given = part.model_construct(None, **{raw or whole or "": given})
+        assert given is None or isinstance(given, Model)
         params = _join(operation, given, {name: call.path[name] for name in named})
         made = OperationCall(operation, params, call.caller, call.path.get(SESSION))
         result = await made.make(call.rooms)

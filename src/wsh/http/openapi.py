@@ -53,7 +53,7 @@ def make_document(routes: Iterable[Route], server_url: str = "/") -> JsonObject:
     }
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _models(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]

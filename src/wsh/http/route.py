@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wsh.operation.context import Rooms
     from wsh.operation.operation import Operation
 
+Given = TypeVar("Given", bound=BaseModel)
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "WEBSOCKET"]
 
 
@@ -49,17 +50,27 @@ class Call:
     rooms: Rooms
     caller: Caller
     path: Mapping[str, str]
-    query: Any
-    body: Any
+    query: BaseModel | None
+    body: BaseModel | bytes | None
     headers: Mapping[str, str]
-    scope: Mapping[str, Any]
+    scope: Mapping[str, object]
 
     @property
     def session_name(self) -> str:
         return self.path["name"]
 
+    def read_query(self, model: type[Given]) -> Given:
+        """The query, as the route declares it."""
+        assert isinstance(self.query, model)
+        return self.query
 
-Handler: TypeAlias = Callable[..., Awaitable[Any]]
+    def read_body(self, model: type[Given]) -> Given:
+        """The body, as the route declares it."""
+        assert isinstance(self.body, model)
+        return self.body
+
+
+Handler: TypeAlias = Callable[..., Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Route:
     group: str
     query: type[BaseModel] | None = None
     body: type[BaseModel] | type[bytes] | None = None
-    answer: Any = None
+    answer: object = None
     status: int = 200
     errors: tuple[str, ...] = ()
     owner_only: bool = False
@@ -159,7 +170,7 @@ class Table:
         return route, dict(zip(names, values, strict=True))
 
 
-def to_answer(value: Any, status: int) -> Answer:
+def to_answer(value: object, status: int) -> Answer:
     """What a handler returned, as bytes."""
     if isinstance(value, Answer):
         return value
@@ -172,7 +183,7 @@ def to_answer(value: Any, status: int) -> Answer:
     return Answer(dump_json(value), status)
 
 
-def dump_json(value: Any) -> bytes:
+def dump_json(value: object) -> bytes:
     """JSON, whatever the text: a lone surrogate from a file name or a program becomes U+FFFD."""
     try:
         return to_json(value)

@@ -30,7 +30,7 @@ from wsh.wire.owner import find_peer_fault, own_limit
 
 log = logging.getLogger("wsh.http")
 
-ASGIApp = Callable[..., Any]
+ASGIApp = Callable[..., object]
 Door = Literal["tcp", "unix"]
 
 

@@ -106,7 +106,7 @@ async def open_link(call: Call) -> Answer:
     home = f"{facts.base_prefix}/{facts.home}"
     if call.scope["method"] == "HEAD":
         return Answer(b"", 303, headers=(("location", home),))
-    if facts.authority.links.redeem(call.query.code) is None:
+    if facts.authority.links.redeem(call.read_query(LinkQuery).code) is None:
         raise facts.authority.brake.note_failure("link")
     value, key = facts.authority.sign_in()
     cookie = (
@@ -117,7 +117,7 @@ async def open_link(call: Call) -> Answer:
 
 
 async def make_page_secret(call: Call) -> PageSecret:
-    return PageSecret(secret=facts_of(call).authority.trade_key(call.body.key, call.headers))
+    return PageSecret(secret=facts_of(call).authority.trade_key(call.read_body(KeyBody).key, call.headers))
 
 
 async def get_openapi_json(call: Call) -> bytes:

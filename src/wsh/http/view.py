@@ -93,7 +93,7 @@ class _Connection:
 
 async def serve_view(call: Call, websocket: WebSocket) -> None:
     session = call.rooms.registry.get_session(call.session_name)
-    asked: ViewQuery = call.query
+    asked = call.read_query(ViewQuery)
     viewers = call.rooms.stages.viewers_of(session)
     connection = _Connection(websocket)
     viewer: Viewer | None = None

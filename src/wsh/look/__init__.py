@@ -12,7 +12,9 @@ from typing import Any, cast
 
 
 def load() -> dict[str, Any]:
-    return cast("dict[str, Any]", json.loads((resources.files("wsh.look") / "tokens.json").read_text(encoding="utf-8")))
+    return cast(
+        "dict[str, object]", json.loads((resources.files("wsh.look") / "tokens.json").read_text(encoding="utf-8"))
+    )
 
 
 def css() -> str:

@@ -92,7 +92,7 @@ class CallDesk:
         arguments: dict[str, object],
         client: McpClient,
         request_id: object,
-        meta: Mapping[str, Any],
+        meta: Mapping[str, object],
         emit: Emit,
     ) -> ToolOutcome:
         """Run one call to its only answer. Raises `RpcFailure` where that is a JSON-RPC error."""

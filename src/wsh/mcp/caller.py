@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from wsh.mcp.registry import parse_toolsets
 from wsh.wire.caller import GOVERNING, Caller
@@ -47,7 +46,7 @@ class Surroundings:
         return cls("server", os.getcwd(), pick_environ(os.environ), toolsets)
 
     @classmethod
-    def parse(cls, raw: Any, server: Surroundings) -> Surroundings:
+    def parse(cls, raw: object, server: Surroundings) -> Surroundings:
         """From the first line of a stdio connection. ValueError says what is wrong with it."""
         if not isinstance(raw, dict):
             raise ValueError("the greeting is not an object")

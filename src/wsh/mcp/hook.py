@@ -34,10 +34,10 @@ log = logging.getLogger(__name__)
 # of this code. MCP wants no answer at all; the stream ends just as well without one.
 CANCEL_ANSWER = re.compile(rb'data: ?\{"jsonrpc":"2\.0","id":[^{}]{1,200},"error":\{"code":-32800,')
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
+Context: TypeAlias = ServerRequestContext[object, object]
 
 
-class WshServer(Server[Any]):
+class WshServer(Server[object]):
     """The SDK's server, advertising list-changed notifications on HTTP too (its session manager passes no options)."""
 
     def create_initialization_options(
@@ -158,7 +158,7 @@ async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
 class CancelParams(types.NotificationParams):
     """`$/cancelRequest`: the id as any JSON value, compared in canonical form."""
 
-    id: Any = None
+    id: object = None
 
 
 __all__ = [

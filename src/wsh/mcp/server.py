@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, cast
+from typing import Literal, Protocol, cast
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
@@ -161,7 +161,7 @@ def to_result(outcome: ToolOutcome) -> types.CallToolResult:
 def build_server(door: Door) -> WshServer:
     registry, desk = door.registry, door.desk
 
-    async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
+    async def list_tools(ctx: Context, params: object) -> types.ListToolsResult:
         client = door.find_client(ctx)
         tools = registry.list_tools(client.toolsets, client.caller.environ)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.definition) for tool in tools])
@@ -187,7 +187,7 @@ def build_server(door: Door) -> WshServer:
             # Before the answer: many clients close when they have it, and choke on what comes after.
             await door.resources.tell_caller(ctx)
 
-    async def list_prompts(ctx: Context, params: Any) -> types.ListPromptsResult:
+    async def list_prompts(ctx: Context, params: object) -> types.ListPromptsResult:
         # The guides speak of the terminal tools.
         has_tools = "terminal" in door.find_client(ctx).toolsets
         return types.ListPromptsResult(prompts=door.prompts.list_prompts() if has_tools else [])
@@ -195,10 +195,10 @@ def build_server(door: Door) -> WshServer:
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return door.prompts.get_prompt(params.name, params.arguments)
 
-    async def list_resources(ctx: Context, params: Any) -> types.ListResourcesResult:
+    async def list_resources(ctx: Context, params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=door.resources.list_resources())
 
-    async def list_templates(ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(ctx: Context, params: object) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=door.resources.list_templates())
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:

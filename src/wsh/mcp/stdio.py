@@ -13,7 +13,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
 import mcp_types as types
@@ -196,7 +196,7 @@ async def read_greeting(lines: AsyncIterator[bytes | None], home: Surroundings) 
     if line is None or len(line) > MAX_CONNECTION_BYTES:
         raise Refusal("The connection sent no greeting.")
     try:
-        greeting: Any = json.loads(line)
+        greeting: object = json.loads(line)
         return Surroundings.parse(greeting.get("wsh") if isinstance(greeting, dict) else None, home)
     except ValueError as problem:
         raise Refusal(f"The greeting cannot be used: {problem}.") from None

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from wsh.policy.request import Request
 from wsh.policy.verdict import Verdict
@@ -76,7 +75,7 @@ class Audit:
     def _anchor(self) -> Path:
         return self.path.with_name(self.path.name + ".head")
 
-    def append(self, entry: Mapping[str, Any]) -> JsonObject:
+    def append(self, entry: Mapping[str, object]) -> JsonObject:
         """Write one entry; returns it with its sequence number, time and hashes. Raises OSError if it cannot."""
         with self._locked():
             fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -239,7 +238,7 @@ class Audit:
             sequence, digest = anchor.sequence, anchor.hash
         return _Head(info.st_ino, info.st_size, sequence, digest, torn, anchor.first, anchor.before_first)
 
-    def _make(self, entry: Mapping[str, Any], head: _Head) -> tuple[bytes, JsonObject]:
+    def _make(self, entry: Mapping[str, object], head: _Head) -> tuple[bytes, JsonObject]:
         record: JsonObject = {
             "seq": head.sequence + 1,
             "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -272,11 +271,11 @@ class Audit:
         return _Anchor(int(match[1]), match[2], int(match[3]), match[4]) if match else _Anchor(-1, "")
 
 
-def _place(record: Mapping[str, Any]) -> tuple[Any, Any]:
+def _place(record: Mapping[str, object]) -> tuple[object, object]:
     return record.get("seq"), record.get("prev")
 
 
-def _hash(record: Mapping[str, Any]) -> str:
+def _hash(record: Mapping[str, object]) -> str:
     content = {key: value for key, value in record.items() if key != "hash"}
     return hashlib.sha256(
         json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
@@ -348,7 +347,7 @@ def hide_argv_values(argv: Sequence[str]) -> list[str]:
 
 
 def describe_decision(
-    request: Request, verdict: Verdict, *, trace_id: str | None, tool: str, policy_digest: str = "", **more: Any
+    request: Request, verdict: Verdict, *, trace_id: str | None, tool: str, policy_digest: str = "", **more: object
 ) -> JsonObject:
     """The entry of one decision. `more` adds facts such as an identity or an approval."""
     entry: JsonObject = {
@@ -386,7 +385,7 @@ def describe_result(
     cwd: str | None,
     exit_code: int | None,
     duration_ms: int,
-    **more: Any,
+    **more: object,
 ) -> JsonObject:
     """The entry of one end: how a command that was decided on ended."""
     entry = {
@@ -402,7 +401,7 @@ def describe_result(
     return entry
 
 
-def _trim(key: str, value: Any) -> Any:
+def _trim(key: str, value: object) -> object:
     """What may stand in the log: no values of variables, and no entry that is huge.
 
     Whoever appends need not think of it. Long lists are cut; the digest still tells them apart.

@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
-from typing import Any
 
 import tree_sitter_toml
 from tree_sitter import Language, Node, Parser
@@ -119,7 +118,7 @@ class _Builder:
                 break
         self.problems.append((line, what))
 
-    def _get(self, section: str, key: str) -> Any:
+    def _get(self, section: str, key: str) -> object:
         table = self.document.get(section)
         return table.get(key) if isinstance(table, dict) else None
 
@@ -129,7 +128,7 @@ class _Builder:
             return list(enumerate(default))
         return self._text_list((section, key), value, f"[{section}] {key}")
 
-    def _text_list(self, path: Path, value: Any, name: str) -> list[tuple[int, str]]:
+    def _text_list(self, path: Path, value: object, name: str) -> list[tuple[int, str]]:
         if not isinstance(value, list):
             self.wrong(path, f"{name} must be a list of texts")
             return []
@@ -175,7 +174,7 @@ class _Builder:
             return []
         return [rule for index, table in enumerate(tables) for rule in self._rule(index, table)]
 
-    def _rule(self, index: int, table: Any) -> list[Rule]:
+    def _rule(self, index: int, table: object) -> list[Rule]:
         here: Path = ("rule", index)
         known = "effect command modes cwd workspace caller_surface expires comment match not_match".split()
         if not isinstance(table, dict):
@@ -219,7 +218,7 @@ class _Builder:
         self._check_rule_examples(here, table, rule)
         return [rule]
 
-    def _modes(self, path: Path, value: Any) -> frozenset[Mode]:
+    def _modes(self, path: Path, value: object) -> frozenset[Mode]:
         if value is None:
             return BOTH
         names = [mode.value for mode in Mode]
@@ -228,7 +227,7 @@ class _Builder:
             return BOTH
         return frozenset(Mode(item) for item in value)
 
-    def _expiry(self, path: Path, value: Any) -> float | None:
+    def _expiry(self, path: Path, value: object) -> float | None:
         if value is None:
             return None
         if isinstance(value, datetime):

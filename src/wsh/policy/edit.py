@@ -97,7 +97,7 @@ def remove_rules(text: str, command: str, source: str = "policy.toml") -> tuple[
     return _checked(tomlkit.dumps(document), source), removed
 
 
-def set_value(text: str, section: str, key: str, value: Any, source: str = "policy.toml") -> str:
+def set_value(text: str, section: str, key: str, value: object, source: str = "policy.toml") -> str:
     """`text` with [section] key = value; None removes the key. Raises PolicyError."""
     document = _load(text, source)
     if section not in document:
@@ -146,7 +146,7 @@ def _checked(text: str, source: str) -> str:
     return text
 
 
-def _same(pattern: Any, wanted: tuple[tuple[str, ...], bool]) -> bool:
+def _same(pattern: object, wanted: tuple[tuple[str, ...], bool]) -> bool:
     return isinstance(pattern, str) and parse_pattern(pattern) == wanted
 
 

@@ -472,7 +472,7 @@ def _raise_descriptor_limit() -> None:
             pass
 
 
-async def finish(work: Coroutine[Any, Any, None]) -> None:
+async def finish(work: Coroutine[object, object, None]) -> None:
     """Await `work` to its end even if we are cancelled meanwhile; then raise that cancellation."""
     task = asyncio.ensure_future(work)
     cancelled = False

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from wsh.wire.setting import KIB, MIB
 
@@ -40,7 +40,7 @@ class SpawnSpec:
     journal: JournalSpec | None = None
     extra_fds: Mapping[int, str] = field(default_factory=dict)  # number to content that can be read there once
     dies_with_server: bool = False
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

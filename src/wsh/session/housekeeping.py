@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wsh.session.store import Snapshot
 from wsh.wire.error import WshError
@@ -225,7 +225,7 @@ class Housekeeping:
                     await self._save(session)
                 await self._registry.release_ended(session)
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
         task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)

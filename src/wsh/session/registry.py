@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
 from wsh.session.command import CommandLog
@@ -313,7 +313,7 @@ class SessionRegistry:
 
         child.exited.add_done_callback(ended)
 
-    def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, Ring
 from wsh.session import event as ev
@@ -435,7 +435,7 @@ class Session:
         except InputClosed:
             pass
 
-    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+    def _background(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.ensure_future(_forgiving(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -523,7 +523,7 @@ class Session:
         self.run_waits = (actor, command) if actor is not None else None
         self.listeners.tell(ev.RunWaits(actor, command))
 
-    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_task(self, work: Coroutine[object, object, None]) -> None:
         """Work of the session's own that outlives the call that began it; it ends with the session."""
         task = asyncio.ensure_future(_forgiving(work))
         self._lasting.add(task)
@@ -842,7 +842,7 @@ class Session:
             self.terminal.close()
 
 
-async def _forgiving(work: Coroutine[Any, Any, None]) -> None:
+async def _forgiving(work: Coroutine[object, object, None]) -> None:
     """Background work whose failure is the end of the keeper or of the child, which others report."""
     try:
         await work

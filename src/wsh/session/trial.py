@@ -39,7 +39,7 @@ class Fate:
         return self.how == "lived"
 
 
-def attempt(work: Callable[[], Any], limit_s: float) -> Fate:
+def attempt(work: Callable[[], object], limit_s: float) -> Fate:
     """Do `work` in a child and wait for it; `limit_s` of processor time, in whole seconds."""
     pid, fd = _start(work, limit_s)
     said = bytearray()
@@ -52,7 +52,7 @@ def attempt(work: Callable[[], Any], limit_s: float) -> Fate:
     return _read_fate(status, said)
 
 
-async def attempt_aside(work: Callable[[], Any], limit_s: float, patience_s: float) -> Fate:
+async def attempt_aside(work: Callable[[], object], limit_s: float, patience_s: float) -> Fate:
     """The same while the loop goes on; a child that takes longer than `patience_s` by the clock is ended."""
     pid, fd = _start(work, limit_s)
     try:
@@ -81,7 +81,7 @@ def _read_all(fd: int) -> bytearray:
     return said
 
 
-def _start(work: Callable[[], Any], limit_s: float) -> tuple[int, int]:
+def _start(work: Callable[[], object], limit_s: float) -> tuple[int, int]:
     read, write = os.pipe()
     parent = os.getpid()
     try:
@@ -98,7 +98,7 @@ def _start(work: Callable[[], Any], limit_s: float) -> tuple[int, int]:
     return pid, read
 
 
-def _run_child(work: Callable[[], Any], fd: int, limit_s: float, parent: int) -> None:
+def _run_child(work: Callable[[], object], fd: int, limit_s: float, parent: int) -> None:
     """Only in the child; does not return."""
     code = _FAILED
     try:

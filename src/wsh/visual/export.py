@@ -96,7 +96,7 @@ def export(
         return text.encode("utf-8", "replace")
     terminal = screen_at(recording, at_s)
     with terminal:
-        styled_rows: list[Any] = list(terminal.styled_rows())
+        styled_rows: list[object] = list(terminal.styled_rows())
         return draw_still(styled_rows, terminal.cols, format, title, theme)
 
 
@@ -138,7 +138,7 @@ def screen_at(recording: Recording, at_s: float | None) -> Terminal:
 
 def _all_lines(recording: Recording) -> list[Any]:
     renderer = LineRenderer(recording.rows, recording.cols, styled=True)
-    lines: list[Any] = []
+    lines: list[object] = []
     for moment in recording.moments():
         if isinstance(moment, Printed):
             lines += renderer.feed(moment.data)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from wsh.session.event import (
     Bell,
@@ -219,7 +219,7 @@ class Feed:
         """`line` for each line that is new or other than it was, also those that scrolled by."""
         first_old, first_new = old["first_line_index"], new["first_line_index"]
         before = dict(enumerate(old["lines"], first_old))
-        now: dict[int, Any] = {}
+        now: dict[int, object] = {}
         skipped = 0
         if first_new > first_old:
             begin = max(first_old, first_new - LINES_PER_TICK)
@@ -228,7 +228,7 @@ class Feed:
             scrolled = self.session.terminal.lines_between(begin, first_new, styled)
             now |= zip(range(first_new - len(scrolled), first_new), scrolled, strict=True)
         now |= enumerate(new["lines"], first_new)
-        blank: tuple[Any, ...] = ("", [])
+        blank: tuple[object, ...] = ("", [])
         changed = {n for n, line in now.items() if line != before.get(n, None if n < new["total_lines"] else line)}
         changed -= {n for n in changed if n not in before and n >= new["total_lines"] and now[n] in blank}
         if held is not None and held in now:
@@ -239,7 +239,7 @@ class Feed:
         return self._line_events(new, changed, lines=now)
 
     def _line_events(
-        self, screen: JsonObject, numbers: set[int], *, lines: dict[int, Any] | None = None, settled: bool = False
+        self, screen: JsonObject, numbers: set[int], *, lines: dict[int, object] | None = None, settled: bool = False
     ) -> list[Event]:
         """The line under the cursor is still being written: `chars` hears of it now, `lines` when it has settled."""
         if lines is None:

@@ -24,7 +24,7 @@ _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _UNWANTED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def parse_color(value: Any) -> Any:
+def parse_color(value: object) -> object:
     """A name or `#rrggbb` as the colour it means; anything else is left for the models to judge."""
     if not isinstance(value, str):
         return value
@@ -73,7 +73,7 @@ _COLOR_SCHEMA = {
 }
 
 
-def unwrap_background(value: Any) -> Any:
+def unwrap_background(value: object) -> object:
     """`{"bg": colour}`, as the public API has it, is that colour."""
     return value["bg"] if isinstance(value, dict) and set(value) == {"bg"} else value
 

@@ -39,7 +39,7 @@ class WshError(Exception):
 class InternalError(WshError):
     """Something unexpected; its text is in the log, never on the wire."""
 
-    def __init__(self, message: str = "An internal error occurred.", **facts: Any) -> None:
+    def __init__(self, message: str = "An internal error occurred.", **facts: object) -> None:
         super().__init__(message, hint="Look into the server's log; the fault is ours.", **facts)
 
 
@@ -359,7 +359,7 @@ class LineInUse(StateConflict):
         )
 
     @property
-    def typed_by(self) -> Mapping[str, Any] | None:
+    def typed_by(self) -> Mapping[str, object] | None:
         author = self.facts.get("typed_by")
         return author if isinstance(author, Mapping) else None
 
@@ -399,7 +399,7 @@ class WaitTimeout(WshError):
     code = "idle_timeout"
     blame: ClassVar[Blame] = "state"
 
-    def __init__(self, message: str, *, timeout_ms: int, hint: str | None = None, **facts: Any) -> None:
+    def __init__(self, message: str, *, timeout_ms: int, hint: str | None = None, **facts: object) -> None:
         super().__init__(
             message,
             hint=hint or "Wait again with a larger deadline, or read the screen as it is.",
@@ -605,7 +605,7 @@ def list_error_classes() -> list[type[WshError]]:
     return _tree(WshError)
 
 
-def from_wire(wire: Mapping[str, Any]) -> WshError:
+def from_wire(wire: Mapping[str, object]) -> WshError:
     """The exception that another process put on the wire; an unknown code becomes a plain `WshError`."""
     code = str(wire.get("code", "internal_error"))
     chosen: type[WshError] = WshError

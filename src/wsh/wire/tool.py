@@ -71,7 +71,7 @@ class ToolFailure(Exception):
     `details` are further keys of the payload, such as `stderr`, `stdout` or `timeoutMs`.
     """
 
-    def __init__(self, code: str, message: str, *, hint: str | None = None, **details: Any) -> None:
+    def __init__(self, code: str, message: str, *, hint: str | None = None, **details: object) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -170,7 +170,7 @@ class ToolSpec:
     title: str
     description: str
     input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
+    output_schema: Mapping[str, object] | None
     family: Family
     run: Run
     schema_version: int = 1

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import zstandard
 
@@ -316,7 +316,7 @@ def _check_database(path: Path, text_name: str, root: str, text_size: int) -> No
         connection.close()
 
 
-def _expected_schema() -> set[tuple[Any, ...]]:
+def _expected_schema() -> set[tuple[object, ...]]:
     with tempfile.TemporaryDirectory() as scratch:
         connection = store.create(Path(scratch) / "empty.db", "", "")
         try:

@@ -40,7 +40,7 @@ def prepare(root: str, path: str, max_bytes: int, known_sha256: str | None, *, p
     if text.sha256 == known_sha256:
         return (*head, None, text.sha256, text.encoding, 0, b"", "", None)
     data = text.data
-    chunks: list[tuple[Any, ...]] = []
+    chunks: list[tuple[object, ...]] = []
     seen: dict[int, int] = {}
     key = path_key(path)
     for c in cut(data, lang, parse=parse):

@@ -5,7 +5,7 @@ The codes are a closed table (`wire.tool`); a fact that callers may want goes in
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from wsh.wire import tool
 from wsh.wire.jsonobject import JsonObject
@@ -17,7 +17,7 @@ class ToolError(ToolFailure):
 
     CODE: ClassVar[str] = tool.INTERNAL
 
-    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, **details: object) -> None:
         super().__init__(self.CODE, message, hint=hint, **details)
 
 

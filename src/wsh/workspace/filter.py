@@ -10,7 +10,6 @@ import re
 import sqlite3
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from wsh.workspace.error import InvalidArguments
 
@@ -28,10 +27,10 @@ class Filter:
     def narrows_chunks(self) -> bool:
         return bool(self.kinds) or self.name is not None
 
-    def file_condition(self) -> tuple[str, list[Any]]:
+    def file_condition(self) -> tuple[str, list[object]]:
         """A condition on `file f`; `install` must have been called on the connection for paths."""
         parts: list[str] = []
-        values: list[Any] = []
+        values: list[object] = []
         if len(self.sources) == 1:
             parts.append("f.source = ?")
             values.append(self.sources[0])
@@ -45,9 +44,9 @@ class Filter:
             parts.append("path_fits(f.path)")
         return " AND ".join(parts), values
 
-    def chunk_condition(self) -> tuple[str, list[Any]]:
+    def chunk_condition(self) -> tuple[str, list[object]]:
         parts: list[str] = []
-        values: list[Any] = []
+        values: list[object] = []
         if self.kinds:
             parts.append(f"c.kind IN ({','.join('?' * len(self.kinds))})")
             values += self.kinds
@@ -55,7 +54,7 @@ class Filter:
             parts.append("name_fits(c.name)")
         return " AND ".join(parts), values
 
-    def condition(self) -> tuple[str, list[Any]]:
+    def condition(self) -> tuple[str, list[object]]:
         found = [self.file_condition(), self.chunk_condition()]
         return " AND ".join(sql for sql, _ in found if sql), [v for _, values in found for v in values]
 

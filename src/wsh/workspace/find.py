@@ -85,7 +85,7 @@ class FileFinder:
                 found += self._spread(spread, {c.file for c in found}, asked)
         return found
 
-    def _word_rows(self, expression: str, limit: int) -> list[tuple[Any, ...]]:
+    def _word_rows(self, expression: str, limit: int) -> list[tuple[object, ...]]:
         condition, values = self._narrowing.condition()
         if not condition:
             sql = (
@@ -101,7 +101,7 @@ class FileFinder:
         )
         return self._connection.execute(sql, (expression, *values, limit)).fetchall()
 
-    def _defined_as(self, term: Term, expression: str) -> list[tuple[Any, ...]]:
+    def _defined_as(self, term: Term, expression: str) -> list[tuple[object, ...]]:
         """Definitions of exactly that name, which a common word's many other uses might push out of the block."""
         condition, values = self._narrowing.condition()
         sql = (
@@ -159,9 +159,9 @@ class FileFinder:
         found.sort(key=lambda c: c.order)
         return found
 
-    def _busiest_chunk(self, file_id: int, marks: list[Mark]) -> tuple[Any, ...] | None:
+    def _busiest_chunk(self, file_id: int, marks: list[Mark]) -> tuple[object, ...] | None:
         rows = self._chunk_rows(file_id)
-        best: tuple[int, tuple[Any, ...]] | None = None
+        best: tuple[int, tuple[object, ...]] | None = None
         for row in rows:
             if not self._narrowing.chunk_fits(row[3], row[4]):
                 continue

@@ -7,7 +7,7 @@ import json
 import signal
 from collections.abc import Coroutine, Iterable
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.child import kill_group, python_module
@@ -118,7 +118,7 @@ class Scanners:
             task.add_done_callback(self._tasks.discard)
 
 
-async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def _all(work: Iterable[Coroutine[object, object, T]]) -> list[T]:
     """All results; the first failure, or a cancellation, ends the others before it is passed on."""
     tasks = [asyncio.ensure_future(part) for part in work]
     try:

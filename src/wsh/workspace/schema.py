@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from wsh.wire.jsonobject import JsonObject
 from wsh.workspace.search import MATCHES, MODES
@@ -18,11 +18,11 @@ MAX_TIMEOUT_MS = 86_400_000
 Schema: TypeAlias = JsonObject
 
 
-def _text(description: str, **more: Any) -> Schema:
+def _text(description: str, **more: object) -> Schema:
     return {"type": "string", "description": description, **more}
 
 
-def _whole(description: str, minimum: int, maximum: int, **more: Any) -> Schema:
+def _whole(description: str, minimum: int, maximum: int, **more: object) -> Schema:
     return {"type": "integer", "minimum": minimum, "maximum": maximum, "description": description, **more}
 
 

@@ -14,7 +14,6 @@ import json
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.shortage import is_refused_write
@@ -105,7 +104,7 @@ def open_index(path: Path, *, write: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def set_meta(connection: sqlite3.Connection, **values: Any) -> None:
+def set_meta(connection: sqlite3.Connection, **values: object) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)",
         [(key, json.dumps(value)) for key, value in values.items()],

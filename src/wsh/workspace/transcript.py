@@ -93,9 +93,9 @@ class TranscriptFilter:
     since: float | None = None
     until: float | None = None
 
-    def condition(self) -> tuple[str, list[Any]]:
+    def condition(self) -> tuple[str, list[object]]:
         parts: list[str] = []
-        values: list[Any] = []
+        values: list[object] = []
         if self.sessions:
             parts.append(f"d.session IN ({','.join('?' * len(self.sessions))})")
             values += self.sessions
@@ -389,7 +389,7 @@ def scan_transcripts(
 @dataclass(frozen=True)
 class _Row:
     key: str
-    columns: tuple[Any, ...]
+    columns: tuple[object, ...]
     words: tuple[str, str, str, str]
     grams: str
 

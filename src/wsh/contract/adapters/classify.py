@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from wsh.bridge.fault import (
     BridgeFault,
     Dropped,
@@ -57,7 +55,7 @@ _BUSY = frozenset({"line_in_use", "session_taken"})
 """A person, or another line, has the terminal at the moment."""
 
 
-def classify(fault: BridgeFault, **details: Any) -> ContractFault:
+def classify(fault: BridgeFault, **details: object) -> ContractFault:
     """What the caller is told about `fault`."""
     if isinstance(fault, PeerError):
         code = BY_PEER_ERROR.get(fault.code, "PM_TERM_INTERNAL")

@@ -44,8 +44,8 @@ class OperationTool:
     name: str
     title: str
     description: str
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
+    input_schema: Mapping[str, object]
+    output_schema: Mapping[str, object] | None
     spell: Callable[[ToolCall], Awaitable[ToolOutcome]]
     calls: tuple[Operation, ...]
     """The operations that it spells."""

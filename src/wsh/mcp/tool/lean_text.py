@@ -91,14 +91,14 @@ def paint(line: Any) -> str:
     return "".join(_paint_span(span) for span in line)
 
 
-def _paint_span(span: Mapping[str, Any]) -> str:
+def _paint_span(span: Mapping[str, object]) -> str:
     looks = [name for name, value in span.items() if value is True]
     looks += [f"{side}={_name_color(span[side])}" for side in ("fg", "bg") if span.get(side) is not None]
     text = str(span["text"])
     return f"<{' '.join(looks)}>{text}</>" if looks and text.strip() else text
 
 
-def _name_color(color: Any) -> str:
+def _name_color(color: object) -> str:
     if isinstance(color, Mapping):
         color = color.get("rgb", color.get("indexed", color))
         if isinstance(color, Mapping):

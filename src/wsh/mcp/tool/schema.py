@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from wsh.wire.element import NAMES
 from wsh.wire.jsonobject import JsonObject
@@ -20,7 +20,7 @@ def result(required: list[str], **properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def text(description: str, **more: Any) -> Schema:
+def text(description: str, **more: object) -> Schema:
     return {"type": "string", "description": description, **more}
 
 

@@ -19,7 +19,6 @@ from wsh.process.keeper.stream import Pump
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from wsh.wire.jsonobject import JsonObject
 
@@ -33,7 +32,7 @@ _GRACE_MS = 2000
 class Refusal(Exception):
     """A request that cannot be met; goes back to the server as data."""
 
-    def __init__(self, code: str, **facts: Any) -> None:
+    def __init__(self, code: str, **facts: object) -> None:
         super().__init__(code)
         self.code = code
         self.facts = facts
@@ -205,7 +204,7 @@ class Keeper:
         stream.journal = Journal(stream, folder, int(asked["segment_bytes"]), int(asked["session_bytes"]))
         stream.journal.note(0, child.started_us, layout.KIND_SIZE, message["rows"], message["cols"])
 
-    def _spawned(self, connection: Connection, number: Any, child: Child, error_fd: int) -> None:
+    def _spawned(self, connection: Connection, number: object, child: Child, error_fd: int) -> None:
         self.loop.unwatch(error_fd)
         failure = spawn.read_outcome(error_fd)
         os.close(error_fd)
