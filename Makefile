@@ -43,6 +43,8 @@ check: setup-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/vulture
+	$(BIN)/codespell src docs tests bench scripts skills instructions container web/src *.md
 
 # Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
 # TESTARGS are more words for pytest.

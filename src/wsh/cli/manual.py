@@ -71,7 +71,7 @@ def _to_argument(argument: Argument) -> click.Argument:
     return click.Argument([argument.key], **facts)
 
 
-def complete_session(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of this user's sessions. Completing a word never starts a server."""
     from wsh.cli.request import call
 

@@ -19,8 +19,6 @@ AdapterOverride: TypeAlias = Literal["local", "bundled", "container_bridge", "au
 
 ACTIONS: tuple[Action, ...] = ("execute", "read_output", "terminate", "list")
 MODES: tuple[Mode, ...] = ("interactive", "headless")
-INTENTS: tuple[Intent, ...] = ("open_only", "execute_command")
-SURFACES: tuple[Surface, ...] = ("server", "extension", "dashboard", "chat_button")
 ADAPTER_OVERRIDES: tuple[AdapterOverride, ...] = ("local", "bundled", "container_bridge", "auto")
 
 DEFAULT_TIMEOUT_MS = 30_000

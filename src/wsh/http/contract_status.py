@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wsh.http.route import Answer, dump_json
 
@@ -27,7 +27,7 @@ OWN_STATUSES = (202, *sorted(set(STATUS.values())))
 
 def show_contract(result: object) -> Answer:
     """`accepted` is 202; a failure has its own payload."""
-    answer = cast("ContractAnswer", result)
+    answer: ContractAnswer = cast(Any, result)
     if answer.code is not None:
         return Answer(dump_json(answer.payload), STATUS[answer.code])
     return Answer(dump_json(answer.payload), 202 if answer.payload["status"] == "accepted" else 200)

@@ -32,10 +32,6 @@ def show(words: tuple[str, ...] | list[str]) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-def is_literal(word: str) -> bool:
-    return not _STAND_INS.search(word)
-
-
 def mark_unquoted(raw: str, at_start: bool) -> str:
     """The value of unquoted text as it stands in a script: backslashes removed, specials replaced by stand-ins."""
     if raw.isalnum():

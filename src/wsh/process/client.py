@@ -439,29 +439,6 @@ def _state_of(facts: JsonObject) -> ProcessState:
     )
 
 
-def _watch_process(pid: int) -> int:
-    """A descriptor that becomes readable when `pid` has ended, or -1 if it has."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return -1
-
-
-async def _until_readable(fd: int, timeout_s: float) -> None:
-    if fd < 0:
-        return
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        async with asyncio.timeout(timeout_s):
-            await ready.wait()
-    except TimeoutError:
-        log.warning("the keeper said it would end and did not within %.0f s", timeout_s)
-    finally:
-        loop.remove_reader(fd)
-
-
 def _raise_descriptor_limit() -> None:
     """Two descriptors per terminal: the soft limit of 1024 would end at 500 sessions."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -138,11 +138,6 @@ class Ring:
         return self._words[self._base + layout.JOURNAL_DROPPED]
 
     @property
-    def last_output_us(self) -> int:
-        """When the newest byte came, in microseconds since the epoch; 0 if none did."""
-        return self._words[self._base + layout.LAST_OUTPUT_US]
-
-    @property
     def note(self) -> tuple[memoryview, int]:
         """Words, and which of them begins a pair that a successor of this server finds as we left it when we died."""
         return self._words, self._base + layout.NOTE

@@ -106,13 +106,6 @@ class TakenOver:
 
 
 @dataclass(frozen=True)
-class JournalState:
-    """The journal stopped or went on: "ok", "disabled" or "full"."""
-
-    state: str
-
-
-@dataclass(frozen=True)
 class PromptShown:
     """The integrated shell has shown a prompt, or asks for the rest of a command, and reads a line."""
 
@@ -165,7 +158,6 @@ SessionEvent: TypeAlias = (
     | Notification
     | ScreenModeChanged
     | TakenOver
-    | JournalState
     | PromptShown
     | LineTold
     | RunWaits

@@ -44,7 +44,6 @@ class Housekeeping:
         self._writes: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._parsed = 0
         self._complained = False
 
     def start(self) -> None:
@@ -57,7 +56,6 @@ class Housekeeping:
             self._wake.set()
         since = session.generation - session.snapshot_offset
         if since >= self._snapshot_bytes and session not in self._busy and self._journaled:
-            self._parsed += since
             self._begin_snapshot(session)
 
     def describe(self, session: Session) -> None:

@@ -64,15 +64,6 @@ class Recording:
     def duration_s(self) -> float:
         return (max((r.time_us for r in self._records), default=0) / 1e6 - self.started) if self._records else 0.0
 
-    @property
-    def first_offset(self) -> int:
-        """The oldest byte that the journal still has."""
-        return self._journal.oldest
-
-    @property
-    def end_offset(self) -> int:
-        return self._journal.end
-
     def moments(self, since: int = 0) -> Iterator[Moment]:
         """Everything in order, from offset `since` on."""
         start = self.started

@@ -30,10 +30,6 @@ class Record:
         return self.kind == layout.KIND_SIZE
 
     @property
-    def is_output(self) -> bool:
-        return self.kind == layout.KIND_OUTPUT
-
-    @property
     def is_exit(self) -> bool:
         return self.kind == layout.KIND_EXIT
 

@@ -124,11 +124,6 @@ def point(tag: int, x: int, y: int) -> Native:
     return _point[0]
 
 
-def get_size(terminal: Native, key: int) -> int:
-    check(lib.ghostty_terminal_get(terminal, key, _size), "terminal_get")
-    return int(_size[0])
-
-
 def get_bool(terminal: Native, key: int) -> bool:
     check(lib.ghostty_terminal_get(terminal, key, _bool), "terminal_get")
     return bool(_bool[0])

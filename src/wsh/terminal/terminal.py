@@ -246,10 +246,6 @@ class Terminal:
         return self._sink.take(self.handle) if self._sink.events else []
 
     @property
-    def has_events(self) -> bool:
-        return bool(self._sink.events)
-
-    @property
     def title(self) -> str:
         return title_of(self.handle)
 
@@ -350,12 +346,6 @@ class Terminal:
         """Grows when a visible row has changed since the last look."""
         self._refresh()
         return self._version
-
-    @property
-    def row_versions(self) -> list[int]:
-        """For each row the version in which it last changed."""
-        self._refresh()
-        return self._row_versions
 
     def rows_since(self, version: int) -> RowChanges:
         """The rows that changed after `version`; 0 (or less) gives all. Each reader keeps its own version."""

@@ -67,7 +67,6 @@ class Feed:
         self._screen: JsonObject | None = None
         self._told_at = 0.0
         self._cost_s = 0.0
-        self._output_at = -1
         self._bells = 0
         self._title: str | None = None
         self._held: int | None = None
@@ -113,7 +112,6 @@ class Feed:
 
     def _on_session(self, event: SessionEvent) -> None:
         if isinstance(event, Output):
-            self._output_at = event.end
             self._schedule()
         elif isinstance(event, Bell):
             self._bells += 1

@@ -8,12 +8,6 @@ _MOUSE = {"x10": 9, "normal": 1000, "button": 1002, "any": 1003}
 _FORMAT = {"utf8": 1005, "sgr": 1006, "urxvt": 1015, "sgr_pixels": 1006}
 _SHAPES = {"block": 1, "underline": 3, "bar": 5, "block_hollow": 1}
 
-RESET = (
-    b"\x1b[?2004l\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l"
-    b"\x1b[?1004l\x1b[?5l\x1b[=0;1u\x1b[0 q\x1b[?25h\x1b[?7h\x1b[0m"
-)
-"""Leaves an emulator as a shell expects it."""
-
 
 def change_modes(old: Modes | None, new: Modes, cursor_visible: bool, old_visible: bool | None) -> bytes:
     """Bytes that bring a viewer from `old` (None: a fresh emulator) to `new`."""

@@ -70,9 +70,6 @@ class Program:
     subcommands: Mapping[str, Program] = field(default_factory=dict)
 
 
-HELP = ("--help", "--version", "-h")
-
-
 def danger(
     kind: Kind,
     what: str,
