@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bridge.mirror import SeenTerminal
 from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
 from tests.support.waiting import until
-from wsh.bridge.client import Mirror
 from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.fault import Dropped, PeerError
 from wsh.bridge.listener import ListenerOptions
@@ -21,7 +21,7 @@ def test_an_approved_command_runs_and_its_output_and_exit_arrive_in_order() -> N
     async def scenario() -> None:
         desktop = ScriptedDesktop()
         async with listening(desktop) as (_, endpoint), connected(endpoint) as client:
-            mirror = Mirror(10_000)
+            mirror = SeenTerminal(10_000)
             request = ask("sh", "-c", "echo hello; echo $A; exit 3", env={"A": "value"})
             decision = await client.submit(request, mirror)
             assert (decision.outcome, decision.by, decision.scope) == ("approved", "script", "once")
@@ -38,7 +38,7 @@ def test_output_streams_while_the_command_runs() -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop()
         async with listening(desktop) as (_, endpoint), connected(endpoint) as client:
-            mirror = Mirror(10_000)
+            mirror = SeenTerminal(10_000)
             request = ask("sh", "-c", "echo first; read line; echo got $line")
             await client.submit(request, mirror)
             await until(lambda: b"first" in mirror.buffer.read().data, "output of a running command")
@@ -256,7 +256,7 @@ def test_an_edited_command_runs_as_edited_and_the_caller_is_told() -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop(script=lambda pending: pending.approve(argv=["echo", "safer"]))
         async with listening(desktop) as (_, endpoint), connected(endpoint) as client:
-            mirror = Mirror(1000)
+            mirror = SeenTerminal(1000)
             decision = await client.submit(ask("echo", "risky"), mirror)
             assert decision.edited and decision.evidence is not None and decision.evidence.argv == ["echo", "safer"]
             await until(lambda: not mirror.running, "the exit")
@@ -283,7 +283,7 @@ def test_an_opened_terminal_takes_typed_lines_one_approval_each() -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop()
         async with listening(desktop) as (_, endpoint), connected(endpoint) as client:
-            mirror = Mirror(10_000)
+            mirror = SeenTerminal(10_000)
             opened = ask(kind="open", command="")
             assert (await client.submit(opened, mirror)).outcome == "approved"
             sent = ask("echo", "$((6*7))", kind="send", terminal_id=opened.terminal_id)
@@ -348,7 +348,7 @@ def test_terminate_ends_the_program_and_twice_is_the_same() -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop()
         async with listening(desktop) as (_, endpoint), connected(endpoint) as client:
-            mirror = Mirror(1000)
+            mirror = SeenTerminal(1000)
             request = ask("sleep", "1000")
             await client.submit(request, mirror)
             first = await client.terminate(request.terminal_id, "t")
@@ -387,7 +387,7 @@ def test_output_of_control_characters_fits_through_a_small_frame() -> None:
         desktop = ScriptedDesktop()
         async with listening(desktop, ListenerOptions(port=0, max_frame_bytes=4096)) as (_, endpoint):
             async with connected(endpoint) as client:
-                mirror = Mirror(100_000)
+                mirror = SeenTerminal(100_000)
                 await client.submit(ask("head", "-c", "50000", "/dev/zero"), mirror)
                 await until(lambda: not mirror.running, "the exit")
                 assert mirror.buffer.read().data == bytes(50_000)

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wsh.terminal import Terminal
-from wsh.visual.cell import BLANK, CellRow, clip, lay_spans
+from wsh.visual.cell import BLANK, CellRow, clip, lay_spans, put
+from wsh.visual.draw import draw_overlay, draw_panel
 from wsh.visual.painter import Painter, Shape
-from wsh.visual.picture import Picture, compose_cells
+from wsh.visual.picture import Picture
 from wsh.visual.stage import Stage
 from wsh.wire.element import OverlayCreate, PanelCreate
 
@@ -28,6 +29,24 @@ class Program:
     def resize(self, rows: int, cols: int) -> None:
         self.rows, self.cols = rows, cols
         self.terminal.resize(rows, cols)
+
+
+def compose_cells(terminal: Terminal, stage: Stage) -> list[CellRow]:
+    """The picture cell by cell, slowly and plainly: what every faster way must equal."""
+    layout = stage.layout
+    rows: list[CellRow] = [[BLANK] * stage.cols for _ in range(stage.rows)]
+    if not stage.has_canvas:
+        for index, line in enumerate(terminal.styled_rows()[: layout.pty_rows]):
+            put(rows[layout.first_row + index], 0, lay_spans(line))
+    for slot in (*layout.top, *layout.bottom):
+        for row, drawn in enumerate(draw_panel(slot.panel, stage.cols)[: slot.height]):
+            put(rows[slot.row + row], 0, drawn)
+    for overlay in sorted(stage.overlays.list(), key=lambda o: o.z):
+        if overlay.screen_mode == stage.mode:
+            for row, drawn in enumerate(draw_overlay(overlay)):
+                if overlay.y + row < stage.rows:
+                    put(rows[overlay.y + row], overlay.x, drawn)
+    return rows
 
 
 class Scene:

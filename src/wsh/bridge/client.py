@@ -47,7 +47,6 @@ from wsh.bridge.frame import (
     Withdraw,
 )
 from wsh.bridge.stream import FrameStream
-from wsh.wire.buffer import OutputBuffer
 
 log = logging.getLogger("wsh.bridge")
 
@@ -76,52 +75,6 @@ class Ear(Protocol):
     def take_exit(self, frame: Exit) -> None: ...
 
     def lose(self) -> None: ...
-
-
-class Mirror:
-    """What this server has seen of one terminal. Complete once `exited` is set by the exit frame."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.buffer = OutputBuffer(max_bytes)
-        self.running = True
-        self.is_lost = False
-        self.exit_code: int | None = None
-        self.terminated = False
-        self.survivors: list[int] = []
-        self.lines: list[Line] = []
-
-    def take_line(self, frame: Line) -> None:
-        self.lines.append(frame)
-        self.buffer.wake()
-
-    def take_output(self, frame: Output) -> None:
-        gap = frame.offset - self.buffer.end
-        data = frame.payload()
-        if gap > 0:
-            self.buffer.skip(gap)
-        elif gap < 0:
-            data = data[-gap:]
-        if data:
-            self.buffer.append(data)
-        if not frame.running:
-            self._end(frame.exit_code)
-
-    def take_exit(self, frame: Exit) -> None:
-        self.terminated = self.terminated or frame.terminated
-        self.survivors = list(frame.survivors)
-        self._end(frame.exit_code)
-
-    def _end(self, exit_code: int | None) -> None:
-        if self.running:
-            self.running = False
-            self.exit_code = exit_code
-        self.buffer.wake()
-
-    def lose(self) -> None:
-        """The connection is gone; what the terminal does now is not known."""
-        if self.running:
-            self.is_lost = True
-            self.buffer.wake()
 
 
 class BridgeClient:

@@ -124,21 +124,3 @@ def _trim(cells: CellRow) -> CellRow:
     while end and cells[end - 1] == BLANK:
         end -= 1
     return cells[:end]
-
-
-def compose_cells(terminal: Terminal, stage: Stage) -> list[CellRow]:
-    """The picture cell by cell, slowly and plainly: what every faster way must equal."""
-    layout = stage.layout
-    rows: list[CellRow] = [[BLANK] * stage.cols for _ in range(stage.rows)]
-    if not stage.has_canvas:
-        for index, line in enumerate(terminal.styled_rows()[: layout.pty_rows]):
-            put(rows[layout.first_row + index], 0, lay_spans(line))
-    for slot in (*layout.top, *layout.bottom):
-        for row, drawn in enumerate(draw_panel(slot.panel, stage.cols)[: slot.height]):
-            put(rows[slot.row + row], 0, drawn)
-    for overlay in sorted(stage.overlays.list(), key=lambda o: o.z):
-        if overlay.screen_mode == stage.mode:
-            for row, drawn in enumerate(draw_overlay(overlay)):
-                if overlay.y + row < stage.rows:
-                    put(rows[overlay.y + row], overlay.x, drawn)
-    return rows
