@@ -79,11 +79,28 @@ def main() -> None:
 
         sys.exit(complete())
     try:
-        sys.exit(_run(sys.argv[1:]))
+        status = _run(sys.argv[1:])
     except Exception as problem:
         from wsh.cli.output import report
 
-        sys.exit(report(problem))
+        status = report(problem)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        status = end.code
+    _leave(status)
+
+
+def _leave(status: int) -> None:
+    """End this process: at once where nothing is loaded that has something to do at an end, which saves a short command a tenth."""
+    if "threading" in sys.modules or "atexit" in sys.modules:
+        sys.exit(status)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(status)
+    os._exit(status)
 
 
 def _run(words: list[str]) -> int:

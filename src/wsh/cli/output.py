@@ -5,11 +5,11 @@ Exit statuses: 0 done, 1 failed, 2 wrong use, 3 no such thing, 4 a deadline pass
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
 from wsh.cli.declare import Failure, WrongUse, echo
+from wsh.wire.json_text import write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +44,14 @@ def report(problem: Exception) -> int:
     if isinstance(problem, Failure):
         return _say("failed", str(problem), FAILED)
     from wsh.wire.error import InvalidRequest, WshError
+
+    if isinstance(problem, WshError):
+        return report_error(problem)
     from wsh.wire.place import FolderUnusable
     from wsh.wire.setting import SettingError
 
     if isinstance(problem, SettingError | FolderUnusable):
-        problem = InvalidRequest(str(problem))
-    if isinstance(problem, WshError):
-        return report_error(problem)
+        return report_error(InvalidRequest(str(problem)))
     if isinstance(problem, OSError):
         # A full disk, a file where a folder should be, a missing right: the user's to mend, and a trace would not say how.
         named = problem.filename and problem.strerror
@@ -60,7 +61,7 @@ def report(problem: Exception) -> int:
 
 def report_error(error: WshError) -> int:
     if "--json" in sys.argv:
-        echo(json.dumps({"error": error.to_wire()}), err=True)
+        echo(write_json({"error": error.to_wire()}), err=True)
     else:
         code = error.to_wire().get("details", {}).get("tool_code")  # of the tools that have codes of their own
         echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
@@ -77,12 +78,17 @@ def _report_wrong_use(problem: WrongUse) -> int:
 
 def _say(code: str, message: str, status: int) -> int:
     as_json = "--json" in sys.argv
-    echo(json.dumps({"error": {"code": code, "message": message}}) if as_json else f"wsh: {message}", err=True)
+    echo(write_json({"error": {"code": code, "message": message}}) if as_json else f"wsh: {message}", err=True)
     return status
 
 
 def print_json(value: object) -> None:
-    echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    if not sys.stdout.isatty():
+        echo(write_json(value, ascii_only=False))
+        return
+    from json import dumps
+
+    echo(dumps(value, ensure_ascii=False, indent=2))
 
 
 def style(text: str, code: str, *, err: bool = False) -> str:

@@ -6,12 +6,12 @@ imported. What takes more than a second says so on a terminal's stderr.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket
 
+from wsh.wire.json_text import read_json, write_json
 from wsh.wire.runtime_path import server_socket
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def call(
     """
     headers = ""
     if json_body is not None:
-        body = json.dumps(json_body).encode()
+        body = write_json(json_body).encode()
         headers = "content-type: application/json\r\n"
     elif body is not None:
         headers = "content-type: application/octet-stream\r\n"
@@ -76,7 +76,7 @@ def call(
         raise _error(data, status)
     if raw:
         return data
-    return json.loads(data) if "json" in kind else data or None
+    return read_json(data) if "json" in kind else data or None
 
 
 def _connect(start: bool) -> Socket:
@@ -152,7 +152,7 @@ def _error(data: bytes, status: int) -> Exception:
     from wsh.wire.error import InternalError, from_wire
 
     try:
-        error = json.loads(data)["error"]
+        error = read_json(data)["error"]
         return from_wire(error if isinstance(error, dict) else {"code": str(error), "message": str(error)})
     except (ValueError, KeyError, TypeError):
         return InternalError(f"The server answered with status {status}.")

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-import json
 import os
 import sys
 
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import NO_SERVER, print_json
 from wsh.cli.request import call
+from wsh.wire.json_text import read_json
 from wsh.wire.runtime_path import server_name, server_socket
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
 
 
 @command("status", json_option)
@@ -22,7 +18,7 @@ def status(as_json: bool) -> None:
         _tell_of_none(socket, as_json)
     try:
         with open(socket.removesuffix(".sock") + ".json", "rb") as file:
-            known: dict[str, object] = json.load(file)
+            known: dict[str, object] = read_json(file.read())
     except (OSError, ValueError):
         known = {}
     try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ValidationError
 
-from wsh.wire.error import Blame, InternalError, InvalidFormat, InvalidRequest, WshError
+from wsh.wire.error import InternalError, InvalidFormat, InvalidRequest, WshError
 from wsh.wire.shortage import find_shortage
 from wsh.wire.tool import ToolFailure
+
+if TYPE_CHECKING:
+    from wsh.wire.error import Blame
 
 log = logging.getLogger("wsh.http")
 

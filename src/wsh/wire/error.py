@@ -7,12 +7,14 @@ server raised. Which HTTP status or JSON-RPC number a code gets is the doors' bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself is not imported: a command that is refused would pay for it
+    from collections.abc import Mapping
+    from typing import Any, ClassVar, Literal, TypeAlias
 
-from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.jsonobject import JsonObject
 
-Blame = Literal["caller", "child", "state", "busy", "policy", "system"]
+    Blame: TypeAlias = Literal["caller", "child", "state", "busy", "policy", "system"]
 
 
 class WshError(Exception):
@@ -361,7 +363,7 @@ class LineInUse(StateConflict):
     @property
     def typed_by(self) -> Mapping[str, object] | None:
         author = self.facts.get("typed_by")
-        return author if isinstance(author, Mapping) else None
+        return author if isinstance(author, dict) else None
 
 
 class InputCaptured(StateConflict):
@@ -615,7 +617,7 @@ def from_wire(wire: Mapping[str, object]) -> WshError:
             break
     error = chosen.__new__(chosen)
     details = wire.get("details")
-    facts = dict(details) if isinstance(details, Mapping) else {}
+    facts = dict(details) if isinstance(details, dict) else {}
     hint = wire.get("hint")
     WshError.__init__(error, str(wire.get("message", code)), hint=str(hint) if hint else None, **facts)
     if chosen is WshError:
