@@ -7,12 +7,12 @@ from wsh.cli.output import print_json, print_table
 @command("config", Option("--config", key="file", metavar="FILE", help="Another configuration file."), json_option)
 def config(file: str | None, as_json: bool) -> None:
     """Show every setting with its value and where that came from."""
-    from pathlib import Path
+    import os
 
-    from wsh.wire.place import find_places
+    from wsh.wire.runtime_path import config_folder
     from wsh.wire.setting import SETTINGS, load
 
-    settings = load(Path(file) if file else find_places().config_file)
+    settings = load(file or os.path.join(config_folder(os.environ), "config.toml"))
     if as_json:
         print_json(
             {

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-import json
+import os
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, command, json_option
 from wsh.cli.export import fetch
 from wsh.cli.output import print_json
 from wsh.client import tty
+from wsh.wire.json_text import read_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @command(
@@ -26,9 +29,9 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
     """
     if not 0 < speed < float("inf"):
         raise WrongUse("--speed must be more than 0.")
-    path = Path(what)
-    if path.is_file():
-        text = path.read_text(encoding="utf-8", errors="replace")
+    if os.path.isfile(what):
+        with open(what, encoding="utf-8", errors="replace") as file:
+            text = file.read()
     else:
         text = fetch(what, "asciicast-v2", None, "dark").decode()
     if as_json:
@@ -57,7 +60,7 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
     # Only a line feed ends a line: text may hold other characters that Python would take for one.
     lines = iter(text.split("\n"))
     try:
-        version = json.loads(next(lines))["version"]
+        version = read_json(next(lines))["version"]
         if version not in (2, 3):
             raise ValueError(version)
     except (StopIteration, ValueError, KeyError, TypeError):
@@ -67,7 +70,7 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            at, code, data = json.loads(line)
+            at, code, data = read_json(line)
             pending += at if version == 3 else at - before
         except (ValueError, TypeError):
             raise Failure(f"line {number} of the recording is damaged") from None

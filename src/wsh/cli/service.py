@@ -12,6 +12,10 @@ import sys
 from wsh.cli.declare import Failure, Option, echo, group, json_option
 from wsh.cli.output import print_json
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 WITHOUT_SYSTEMD = (
     "Without systemd: start `wsh server` from whatever starts your session (a line in ~/.profile, cron's @reboot, runit, s6), "
     "or do nothing: `wsh` and `wsh mcp` start a server of their own when none runs."
@@ -176,20 +180,32 @@ def _program() -> str:
 
 def _systemctl(*words: str) -> str | None:
     """Runs it; None if it worked, else what it said."""
-    from subprocess import run
-
-    try:
-        done = run(["systemctl", "--user", *words], capture_output=True, text=True, check=False)
-    except OSError:
+    done = _ask(words)
+    if done is None:
         return "systemctl is not on this machine"
-    return None if done.returncode == 0 else done.stderr.strip() or f"systemctl ended with {done.returncode}"
+    status, _, problem = done
+    return None if status == 0 else problem or f"systemctl ended with {status}"
 
 
 def _answer(*words: str) -> str | None:
-    from subprocess import run
+    done = _ask(words)
+    return (done[1] or None) if done is not None else None
 
+
+def _ask(words: Sequence[str]) -> tuple[int, str, str] | None:
+    """Status and what systemctl wrote to its two streams, each a few lines; None where it is not there. `subprocess` costs more than this."""
+    outs = os.pipe()
+    faults = os.pipe()
+    moves = [(os.POSIX_SPAWN_DUP2, outs[1], 1), (os.POSIX_SPAWN_DUP2, faults[1], 2)]
     try:
-        done = run(["systemctl", "--user", *words], capture_output=True, text=True, check=False)
+        pid = os.posix_spawnp("systemctl", ["systemctl", "--user", *words], os.environ, file_actions=moves)
     except OSError:
+        os.close(outs[0])
+        os.close(faults[0])
         return None
-    return done.stdout.strip() or None
+    finally:
+        os.close(outs[1])
+        os.close(faults[1])
+    with open(outs[0], errors="replace") as out, open(faults[0], errors="replace") as fault:
+        printed, said = out.read(), fault.read()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), printed.strip(), said.strip()

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 import time
 
 from wsh.cli.declare import Option, WrongUse, command, echo, json_option
 from wsh.cli.output import print_json, print_table
 from wsh.wire.error import Refused
 from wsh.wire.owner import find_own_fault
-from wsh.wire.place import find_places
+from wsh.wire.runtime_path import config_folder, server_socket
 from wsh.wire.token import PASSING_S, TokenFile
 
 
@@ -25,15 +26,14 @@ def token(new: str | None, agent: str | None, revoke: str | None, list_: bool, r
     Tokens are kept as digests: what was printed once cannot be printed again. The owner's tokens open everything. An agent's
     token cannot approve, change policy, make tokens or take sessions over. On the unix socket the owner needs no token.
     """
-    places = find_places()
-    fault = find_own_fault(places.socket)
+    fault = find_own_fault(server_socket(os.environ))
     if fault is not None:
         raise Refused(
             f"Tokens are for people, and this process {fault}.", hint="Run `wsh token` in a terminal of your own."
         )
     if sum(given is not None for given in (new, agent, revoke)) + list_ + rotate > 1:
         raise WrongUse("--new, --agent, --revoke, --list and --rotate exclude each other.")
-    tokens = TokenFile(places.tokens)
+    tokens = TokenFile(os.path.join(config_folder(os.environ), "tokens.json"))
     if list_:
         _show(tokens, as_json)
     elif revoke is not None:

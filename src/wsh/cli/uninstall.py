@@ -21,15 +21,17 @@ def uninstall(purge: bool, yes: bool, as_json: bool) -> None:
     The program itself is removed by whatever installed it, such as pip, pipx or uv.
     """
     from wsh.cli.service import unit_folder
-    from wsh.wire.place import find_places
+    from wsh.wire.runtime_path import config_folder, runtime_folder, server_name, state_folder
 
-    places = find_places()
+    runtime = runtime_folder(os.environ, server_name(os.environ))
     units = unit_folder()
-    found = [str(folder) for folder in (places.runtime, places.state, places.config) if folder.exists()]
+    found = [
+        folder for folder in (runtime, state_folder(os.environ), config_folder(os.environ)) if os.path.exists(folder)
+    ]
     if os.path.isdir(units):
         found += [os.path.join(units, file) for file in sorted(os.listdir(units)) if _is_unit_of_ours(units, file)]
     if purge and found:
-        _check_that_nothing_runs(str(places.runtime))
+        _check_that_nothing_runs(runtime)
         if not yes:
             _ask(found)
         _remove(found)

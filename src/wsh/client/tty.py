@@ -6,7 +6,6 @@ on in the emulator (alternate screen, mouse, paste and key modes) is switched of
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import select
@@ -14,8 +13,6 @@ import struct
 import sys
 import termios
 import tty
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 RESTORE = (
     b"\x1b[?2026l\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
@@ -39,38 +36,50 @@ def size(fd: int = 1) -> tuple[int, int]:
     return (rows or 24), (cols or 80)
 
 
-@dataclass
 class Held:
     """What is known of the terminal's screen when it is given back: the shell goes on below `used_rows`."""
 
-    used_rows: int | None = None
-    status: bool = False
-    """Whether its last row is a status line, which goes."""
+    def __init__(self) -> None:
+        self.used_rows: int | None = None
+        self.status = False
+        """Whether its last row is a status line, which goes."""
 
 
-@contextlib.contextmanager
-def raw_mode(fd: int = 0) -> Iterator[Held]:
+class raw_mode:
     """Keys come one by one and unechoed inside; afterwards the terminal is as it was."""
-    before = termios.tcgetattr(fd)
-    held = Held()
-    try:
-        tty.setraw(fd, termios.TCSADRAIN)
-        yield held
-    finally:
-        restore(before, fd, held)
+
+    def __init__(self, fd: int = 0) -> None:
+        self._fd = fd
+        self._held = Held()
+
+    def __enter__(self) -> Held:
+        self._before = termios.tcgetattr(self._fd)
+        try:
+            tty.setraw(self._fd, termios.TCSADRAIN)
+        except BaseException:
+            restore(self._before, self._fd, self._held)
+            raise
+        return self._held
+
+    def __exit__(self, *_: object) -> None:
+        restore(self._before, self._fd, self._held)
 
 
 def restore(before: list[object], fd: int = 0, held: Held | None = None) -> None:
     held = held or Held()
-    with contextlib.suppress(OSError, termios.error):
+    try:
         rows = size()[0]
         used = rows - held.status if held.used_rows is None else min(held.used_rows, rows)
         below = b"\x1b[%d;1H\r\n\x1b[J" % used if used else b"\x1b[H\x1b[J"
         # A terminal that takes nothing any more must not keep us from ending.
         if select.select([], [1], [], _PATIENCE_S)[1]:
             write_all(1, RESTORE + below)
-    with contextlib.suppress(OSError, termios.error):
+    except (OSError, termios.error):
+        pass
+    try:
         termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]
+    except (OSError, termios.error):
+        pass
 
 
 def write_all(fd: int, data: bytes) -> None:

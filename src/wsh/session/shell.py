@@ -9,19 +9,23 @@ scripts themselves are in `integration/`.
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, TypeAlias
 
-ShellName: TypeAlias = Literal["bash", "zsh", "fish"]
+from wsh.wire.frozen import frozen
 
-SCRIPTS = Path(__file__).parent / "integration"
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `wsh shell-integration` imports this, and is a short command
+    from collections.abc import Mapping, Sequence
+    from typing import Literal, TypeAlias
+
+    ShellName: TypeAlias = Literal["bash", "zsh", "fish"]
+else:
+    ShellName = str
+
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "integration")
 NONCE_FD = 9
 
 
-@dataclass(frozen=True)
+@frozen
 class Injection:
     """What to start instead, and the secret that its marks will carry."""
 
@@ -83,10 +87,10 @@ def _bash(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
         else:
             return None
     # Each pair of numbers gives one half of the nonce by xor: what the shell keeps in variables is not the nonce.
-    halves = [secrets.randbits(62), secrets.randbits(62)]
-    masks = [secrets.randbits(62), secrets.randbits(62)]
+    halves = [_random(), _random()]
+    masks = [_random(), _random()]
     numbers = [halves[0] ^ masks[0], masks[0], halves[1] ^ masks[1], masks[1]]
-    script = str(SCRIPTS / "bash.sh")
+    script = os.path.join(SCRIPTS, "bash.sh")
     changed = dict(env)
     if login:
         # `-l` ignores --rcfile; in POSIX mode the file that ENV names is read, and the script undoes both.
@@ -128,7 +132,7 @@ def _zsh(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
             return None
     nonce = _nonce()
     home = "+" + env["ZDOTDIR"] if "ZDOTDIR" in env else "-"
-    changed = dict(env) | {"ZDOTDIR": str(SCRIPTS / "zsh")}
+    changed = dict(env) | {"ZDOTDIR": os.path.join(SCRIPTS, "zsh")}
     return Injection("zsh", tuple(argv), changed, _fields(nonce, home), nonce)
 
 
@@ -138,14 +142,24 @@ def _fish(argv: Sequence[str], env: Mapping[str, str]) -> Injection | None:
         if not long and not (len(word) > 1 and word[0] == "-" and set(word[1:]) <= frozenset("ilNP")):
             return None
     nonce = _nonce()
-    script = str(SCRIPTS / "wsh.fish").replace("\\", "\\\\").replace("'", "\\'")
+    script = os.path.join(SCRIPTS, "wsh.fish").replace("\\", "\\\\").replace("'", "\\'")
     new = (*argv, "--init-command", f"source '{script}'")
     cut = len(nonce) // 3
     return Injection("fish", new, dict(env), f"{nonce[cut:]}\x1e{nonce[:cut]}", nonce)
 
 
 def _nonce() -> str:
-    return f"{secrets.randbits(62)}.{secrets.randbits(62)}"
+    return f"{_random()}.{_random()}"
+
+
+def _random() -> int:
+    """62 bits that nobody can guess."""
+    return int.from_bytes(os.urandom(8), "big") >> 2
+
+
+def _read_script(name: str) -> str:
+    with open(os.path.join(SCRIPTS, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def _fields(*values: object) -> str:
@@ -161,17 +175,17 @@ def write_by_hand(shell: ShellName) -> str:
     introduce = f"printf '\\033]133;I;wsh=%s.%s;shell={shell}\\007' {nonce.replace('.', ' ')} >/dev/tty"
     if shell == "bash":
         halves = [int(half) for half in nonce.split(".")]
-        masks = [secrets.randbits(62), secrets.randbits(62)]
+        masks = [_random(), _random()]
         numbers = [halves[0] ^ masks[0], masks[0], halves[1] ^ masks[1], masks[1]]
         fields = " ".join(str(number) for number in numbers)
-        body = (SCRIPTS / "bash.sh").read_text(encoding="utf-8")
+        body = _read_script("bash.sh")
         return f"unset __wsh\nexec 9< <(printf '%s\\0' {fields} rc - -)\n{body}{introduce}\n"
     if shell == "zsh":
-        body = (SCRIPTS / "zsh" / ".zshenv").read_text(encoding="utf-8")
+        body = _read_script("zsh/.zshenv")
         body = body[: body.rindex("\nif [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]")]
         home = "if [[ -n ${ZDOTDIR+x} ]]; then builtin printf '+%s\\0' \"$ZDOTDIR\"; else builtin printf '%s\\0' -; fi"
         return f"exec 9< <(builtin printf '%s\\0' {nonce}; {home})\n{body}\n{introduce}\n"
-    body = (SCRIPTS / "wsh.fish").read_text(encoding="utf-8")
+    body = _read_script("wsh.fish")
     cut = len(nonce) // 3
     read = "    read -z -d \\x1e __wsh_a __wsh_b </dev/fd/9\n"
     assert read in body

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from wsh.wire.token import Role
+if TYPE_CHECKING:
+    from wsh.wire.token import Role
 
 ActorKind: TypeAlias = Literal["agent", "person", "server"]
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")

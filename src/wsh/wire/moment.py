@@ -7,12 +7,11 @@ machine only the wall clock is left. Standard library only.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+
+from wsh.wire.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Moment:
     wall: float
     """Seconds since the epoch."""
@@ -28,13 +27,19 @@ class Moment:
         return now.wall - self.wall
 
 
+_boot: str | None = None
+
+
 def read_moment() -> Moment:
-    return Moment(time.time(), _read_boot(), time.clock_gettime(time.CLOCK_BOOTTIME))
+    global _boot
+    if _boot is None:
+        _boot = _read_boot()
+    return Moment(time.time(), _boot, time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
-@cache
 def _read_boot() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
     except OSError:
         return ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-
 from wsh.wire.error import InvalidSessionName, InvalidSize, InvalidTag
 
-_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]{0,63}")
-_TAG = re.compile(r"[A-Za-z0-9._:/-]{1,64}")
+_LONGEST = 64
+_OF_NAMES = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_OF_TAGS = _OF_NAMES | set(":/")
 
 _FIRST = (
     "amber ash birch blue bold brisk calm cedar clear coral dawn deep dry early ember fern fleet flint fresh frost "
@@ -24,15 +22,20 @@ _SECOND = (
 ).split()
 
 
+def is_name(text: str) -> bool:
+    """1 to 64 letters, digits, '-', '_' or '.', and no '-' in front."""
+    return 0 < len(text) <= _LONGEST and _OF_NAMES.issuperset(text) and text[0] != "-"
+
+
 def check_session_name(name: object) -> str:
     """A name is no path and no option: it stands in addresses, in folders and on command lines."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in {".", ".."}:
+    if not isinstance(name, str) or not is_name(name) or name in {".", ".."}:
         raise InvalidSessionName(name)
     return name
 
 
 def check_tag(tag: object) -> str:
-    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+    if not isinstance(tag, str) or not (0 < len(tag) <= _LONGEST and _OF_TAGS.issuperset(tag)):
         raise InvalidTag(tag)
     return tag
 
@@ -47,6 +50,8 @@ def check_size(rows: object, cols: object) -> tuple[int, int]:
 
 def make_session_name(taken: set[str]) -> str:
     """A short readable name that is not in `taken`."""
+    import secrets  # a command that only checks a name does not pay for it
+
     for _ in range(64):
         name = f"{secrets.choice(_FIRST)}-{secrets.choice(_SECOND)}"
         if name not in taken:

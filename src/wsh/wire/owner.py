@@ -10,17 +10,22 @@ from __future__ import annotations
 import os
 import resource
 import select
-import socket
 import struct
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
+from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET
+from _socket import socket as Socket
 
-MARK_BASE = 1 << 50
-SO_PEERPIDFD = 77
+from wsh.wire.frozen import frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `wsh token` imports this, and is a short command
+    from typing import TypeAlias
+
+    Folder: TypeAlias = str | os.PathLike[str]
 
 Limit: TypeAlias = tuple[int | None, int | None]
 """Soft and hard value of a resource limit; None is unlimited."""
+MARK_BASE = 1 << 50
+SO_PEERPIDFD = 77
 
 _PR_SET_DUMPABLE = 4
 _MOST_ANCESTORS = 256
@@ -29,7 +34,7 @@ _MARKED = ("Max realtime timeout", "Max file locks")
 _KEEPER = b"/process/keeper/main.py"
 
 
-@dataclass(frozen=True)
+@frozen
 class Ancestor:
     """A process as /proc showed it: who it is, who its parent is, and what it carries."""
 
@@ -62,7 +67,7 @@ def own_limit() -> Limit:
     return _finite(soft), _finite(hard)
 
 
-def why_not_owner(pid: int, own: Limit, proc: Path = Path("/proc")) -> str | None:
+def why_not_owner(pid: int, own: Limit, proc: Folder = "/proc") -> str | None:
     """Why process `pid` is not the owner's, as the rest of a sentence that begins with "it"; None if it is.
 
     `own` is the limit of the server that asks. The caller pins `pid` by a pidfd, see `find_peer_fault`.
@@ -71,14 +76,14 @@ def why_not_owner(pid: int, own: Limit, proc: Path = Path("/proc")) -> str | Non
         try:
             return _judge(pid, own, proc)
         except _Gone:
-            if not (proc / str(pid)).exists():
+            if not os.path.exists(f"{os.fspath(proc)}/{pid}"):
                 return "has ended"
         except _Hidden:
             break
     return "cannot be traced to its ancestors"
 
 
-def find_peer_fault(sock: socket.socket, own: Limit) -> str | None:
+def find_peer_fault(sock: Socket, own: Limit) -> str | None:
     """`why_not_owner` for the process that connected a unix socket, decided now and for good.
 
     The pidfd is taken before the look and asked after it, so what was seen belongs to that process and to no later one of
@@ -100,13 +105,13 @@ def find_peer_fault(sock: socket.socket, own: Limit) -> str | None:
         os.close(pidfd)
 
 
-def peer_pid(sock: socket.socket) -> int:
+def peer_pid(sock: Socket) -> int:
     """The process that connected, as the kernel noted it then."""
-    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    raw = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", raw)[0])
 
 
-def find_own_fault(server: Path | None) -> str | None:
+def find_own_fault(server: Folder | None) -> str | None:
     """`why_not_owner` for this very process, for commands that change files of the owner's without a server.
 
     The limit is compared with that of the server that listens on `server`, if one does, else with that of the program that
@@ -115,31 +120,33 @@ def find_own_fault(server: Path | None) -> str | None:
     reference = _server_limit(server) if server is not None else None
     if reference is None:
         try:
-            reference = _read(_read(os.getsid(0), Path("/proc")).parent, Path("/proc")).rttime
+            reference = _read(_read(os.getsid(0), "/proc").parent, "/proc").rttime
         except (_Gone, _Hidden, OSError):
             reference = (None, None)
     return why_not_owner(os.getpid(), reference)
 
 
-def _server_limit(path: Path) -> Limit | None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+def _server_limit(path: Folder) -> Limit | None:
+    sock = Socket(AF_UNIX, SOCK_STREAM)
+    try:
         sock.settimeout(2.0)
-        try:
-            sock.connect(str(path))
-            return _read(peer_pid(sock), Path("/proc")).rttime
-        except (OSError, _Gone, _Hidden):
-            return None
+        sock.connect(os.fspath(path))
+        return _read(peer_pid(sock), "/proc").rttime
+    except (OSError, _Gone, _Hidden):
+        return None
+    finally:
+        sock.close()
 
 
-def _open_peer(sock: socket.socket, pid: int) -> int:
+def _open_peer(sock: Socket, pid: int) -> int:
     try:
         # The kernel's own handle of the process that connected, from 6.5 on.
-        return sock.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD)
+        return sock.getsockopt(SOL_SOCKET, SO_PEERPIDFD)
     except OSError:
         return os.pidfd_open(pid)
 
 
-def _judge(pid: int, own: Limit, proc: Path) -> str | None:
+def _judge(pid: int, own: Limit, proc: Folder) -> str | None:
     line = [_read(pid, proc)]
     soft, hard = line[0].rttime
     if any(value is not None and value < MARK_BASE and value not in own for value in (soft, hard)):
@@ -167,12 +174,12 @@ def _judge(pid: int, own: Limit, proc: Path) -> str | None:
     return None
 
 
-def _read(pid: int, proc: Path) -> Ancestor:
-    folder = proc / str(pid)
+def _read(pid: int, proc: Folder) -> Ancestor:
+    folder = f"{os.fspath(proc)}/{pid}"
     try:
-        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        limits = (folder / "limits").read_text(errors="replace")
-        words = (folder / "cmdline").read_bytes().split(b"\0")
+        fields = _read_bytes(f"{folder}/stat").decode(errors="replace").rpartition(")")[2].split()
+        limits = _read_bytes(f"{folder}/limits").decode(errors="replace")
+        words = _read_bytes(f"{folder}/cmdline").split(b"\0")
         found = [_limit(limits, name) for name in _MARKED]
         return Ancestor(
             pid,
@@ -186,6 +193,11 @@ def _read(pid: int, proc: Path) -> Ancestor:
         raise _Gone from None
     except (OSError, ValueError, IndexError):
         raise _Hidden from None
+
+
+def _read_bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _limit(limits: str, name: str) -> Limit:

@@ -1,19 +1,20 @@
 """Where things live: runtime, state and configuration folders.
 
-Nothing is created on import; `ensure_private` makes a folder that only its owner can enter and refuses one that
-belongs to somebody else.
+Nothing is created on import; `ensure_private` (see `private_file`) makes a folder that only its owner can enter and refuses one that
+belongs to somebody else. Short commands ask `runtime_path` instead, which knows the same folders as texts.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wsh.wire.runtime_path import runtime_folder, server_name
+from wsh.wire.private_file import FolderUnusable, ensure_private, write_private
+from wsh.wire.runtime_path import config_folder, runtime_folder, server_name, state_folder
+
+__all__ = ["FolderUnusable", "Places", "ensure_private", "find_places", "read_boot_id", "write_private"]
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,11 @@ class Places:
 def find_places(environ: Mapping[str, str] | None = None, server: str | None = None) -> Places:
     """The folders that the XDG variables (or their defaults) give. `WSH_SERVER` names the server."""
     env = os.environ if environ is None else environ
-    home = Path(env.get("HOME") or Path.home())
     name = server or server_name(env)
     return Places(
         runtime=Path(runtime_folder(env, name)),
-        state=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "wsh",
-        config=Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "wsh",
+        state=Path(state_folder(env)),
+        config=Path(config_folder(env)),
         server=name,
     )
 
@@ -116,44 +116,3 @@ def read_boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-
-
-class FolderUnusable(PermissionError):
-    """A folder of ours cannot be had; the text says which and why."""
-
-
-def ensure_private(folder: Path) -> Path:
-    """Make `folder` with mode 0700, or check that it is ours and make it so. Raises FolderUnusable otherwise."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(0o700, exist_ok=True)
-        info = folder.lstat()
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise FileExistsError
-        if stat.S_IMODE(info.st_mode) != 0o700:
-            folder.chmod(0o700)
-    except FileExistsError as problem:
-        what = problem.filename or folder
-        raise FolderUnusable(f"{what} is not a folder of this user; remove it and try again") from None
-    except OSError as problem:
-        refused = FolderUnusable(f"the folder {folder} cannot be used: {problem.strerror}")
-        refused.errno = problem.errno
-        raise refused from None
-    return folder
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Replace `path` atomically with a file of mode 0600."""
-    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        try:
-            os.unlink(temporary)
-        except FileNotFoundError:
-            pass
-        raise

@@ -1,4 +1,4 @@
-"""Where the sockets are. Imports nothing of weight: a command asks this before it does anything else."""
+"""Where the sockets and folders are, as texts. Imports nothing of weight: a command asks this before it does anything else."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def runtime_folder(environ: Mapping[str, str], server: str) -> str:
     from hashlib import sha256
 
     return _temporary(f"wsh-{os.getuid()}-{sha256(os.fsencode(folder)).hexdigest()[:12]}")
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    return os.path.join(environ.get("XDG_STATE_HOME") or os.path.join(_home(environ), ".local", "state"), "wsh")
+
+
+def config_folder(environ: Mapping[str, str]) -> str:
+    return os.path.join(environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config"), "wsh")
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return environ.get("HOME") or os.path.expanduser("~")
 
 
 def server_socket(environ: Mapping[str, str]) -> str:

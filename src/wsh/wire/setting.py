@@ -8,11 +8,14 @@ came from, which is what `wsh config` shows. Standard library only.
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeAlias
+
+from wsh.wire.frozen import frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing and pathlib are not imported: `wsh config` would pay for them
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any, TypeAlias
 
 Value: TypeAlias = bool | int | float | str | list[str]
 
@@ -21,7 +24,7 @@ class SettingError(ValueError):
     """A setting that is not known or has a value that cannot be used. The message says where and what to do."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     key: str
     default: Value
@@ -219,12 +222,12 @@ SETTINGS: tuple[Setting, ...] = (
 BY_KEY: dict[str, Setting] = {s.key: s for s in SETTINGS}
 
 
-@dataclass(frozen=True)
 class Settings:
     """Effective values with their origins. Read with `settings["session.rows"]` or the typed getters."""
 
-    values: Mapping[str, Value] = field(default_factory=lambda: {s.key: s.default for s in SETTINGS})
-    origins: Mapping[str, str] = field(default_factory=lambda: {s.key: "default" for s in SETTINGS})
+    def __init__(self, values: Mapping[str, Value] | None = None, origins: Mapping[str, str] | None = None) -> None:
+        self.values = values if values is not None else {s.key: s.default for s in SETTINGS}
+        self.origins = origins if origins is not None else {s.key: "default" for s in SETTINGS}
 
     def __getitem__(self, key: str) -> Value:
         return self.values[key]
@@ -309,16 +312,23 @@ def _kind_name(kind: type) -> str:
     }[kind]
 
 
-def read_file(path: Path) -> dict[str, Value]:
+def read_file(path: str | Path) -> dict[str, Value]:
     """The settings in a TOML file, by dotted key. A missing file has none; an unknown key is an error."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
         raise SettingError(f"{path}: {problem}") from None
     except OSError as problem:
         raise SettingError(f"{path} cannot be read: {problem.strerror}") from None
+    import tomllib  # only where there is a file
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise SettingError(f"{path}: {problem}") from None
     found: dict[str, Value] = {}
     for group, entries in document.items():
         if not isinstance(entries, dict):
@@ -332,7 +342,7 @@ def read_file(path: Path) -> dict[str, Value]:
 
 
 def load(
-    config_file: Path | None = None,
+    config_file: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> Settings:

@@ -6,24 +6,26 @@ A token is seen once, when it is made. Standard library only. What a role may do
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import hmac
-import json
 import os
-import re
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Literal, TypeAlias
+import sys
+from _operator import _compare_digest as compare_digest
 
 from wsh.wire.error import InvalidRequest, NotFound
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.frozen import frozen
+from wsh.wire.json_text import read_json, write_json
 from wsh.wire.moment import Moment, read_moment
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.name import is_name
+from wsh.wire.private_file import ensure_private, write_private
 
-Role: TypeAlias = Literal["owner", "agent"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `wsh token` imports this, and is a short command
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any, Literal, TypeAlias
+
+    from wsh.wire.jsonobject import JsonObject
+
+    Role: TypeAlias = Literal["owner", "agent"]
 
 PASSING_S = 86_400.0
 """How long a token lives that was made without a name."""
@@ -31,11 +33,10 @@ MOST_PASSING = 64
 MOST_SIGN_INS = 64
 SIGN_IN_S = 30 * 86_400.0
 
-_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]{0,63}")
 _MINIMUM = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class StoredToken:
     """A token as it is remembered. One without a name passes by itself at `expires`.
 
@@ -53,7 +54,7 @@ class StoredToken:
         return self.expires is None or _lives(Moment(self.created, self.boot, self.up), self.expires, now)
 
 
-@dataclass(frozen=True)
+@frozen
 class SignIn:
     """One browser: the digests of its cookie and of the secret that the page keeps in its own storage."""
 
@@ -73,7 +74,7 @@ def _lives(made: Moment, expires: float, now: Moment) -> bool:
     return abs(made.age(now)) < expires - made.wall
 
 
-@dataclass(frozen=True)
+@frozen
 class Holder:
     """Whose token it was."""
 
@@ -81,7 +82,7 @@ class Holder:
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class _Content:
     """What the file says."""
 
@@ -90,8 +91,25 @@ class _Content:
     sign_ins: tuple[SignIn, ...] = ()
 
 
+def make_secret() -> str:
+    """256 bits as 43 characters that may stand in an address."""
+    from binascii import b2a_base64
+
+    return b2a_base64(os.urandom(32), newline=False).decode().translate({43: "-", 47: "_", 61: None})
+
+
 def digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+    return str(_sha256(token.encode("utf-8", "surrogateescape")).hexdigest())
+
+
+def _sha256(data: bytes) -> Any:
+    try:
+        # The interpreter's own: hashlib would load all of OpenSSL for it.
+        return __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
+    except ImportError:
+        from hashlib import sha256
+
+        return sha256(data)
 
 
 def check_owner_token(token: str) -> str:
@@ -107,9 +125,9 @@ def check_owner_token(token: str) -> str:
 class TokenFile:
     """The secrets of one user. Reads again when the file changed, so that a new token works at once."""
 
-    def __init__(self, path: Path, owner: str | None = None, clock: Callable[[], Moment] = read_moment) -> None:
+    def __init__(self, path: str | Path, owner: str | None = None, clock: Callable[[], Moment] = read_moment) -> None:
         """`owner` is one more owner's token, for this process alone, and is not written anywhere."""
-        self.path = path
+        self.path = os.fspath(path)
         self._given = digest(check_owner_token(owner)) if owner is not None else None
         self._clock = clock
         self._content = _Content()
@@ -129,30 +147,32 @@ class TokenFile:
     def add_agent(self, name: str) -> str:
         """A new token for the agent `name`, replacing the one it had. This is the only time that it is seen."""
         _check_name(name, "an agent")
-        token = secrets.token_urlsafe(32)
+        token = make_secret()
         with self._changing() as content:
             others = tuple(agent for agent in content.agents if agent.name != name)
-            self._write(replace(content, agents=(*others, StoredToken(name, digest(token), self._clock().wall))))
+            new = StoredToken(name, digest(token), self._clock().wall)
+            self._write(_Content(content.owners, (*others, new), content.sign_ins))
         return token
 
     def add_owner(self, name: str) -> str:
         """A new owner's token called `name`, replacing the one of that name. This is the only time that it is seen."""
         _check_name(name, "a token")
-        token = secrets.token_urlsafe(32)
+        token = make_secret()
         with self._changing() as content:
             others = tuple(owner for owner in content.owners if owner.name != name)
-            self._write(replace(content, owners=(*others, StoredToken(name, digest(token), self._clock().wall))))
+            new = StoredToken(name, digest(token), self._clock().wall)
+            self._write(_Content((*others, new), content.agents, content.sign_ins))
         return token
 
     def lend_owner(self) -> str:
         """A new owner's token for a day. Only so many exist: the oldest goes first."""
-        token = secrets.token_urlsafe(32)
+        token = make_secret()
         now = self._clock()
         with self._changing() as content:
             named = tuple(owner for owner in content.owners if owner.name)
             passing = [owner for owner in content.owners if not owner.name and owner.is_valid(now)]
             new = StoredToken("", digest(token), now.wall, now.wall + PASSING_S, now.boot, now.up)
-            self._write(replace(content, owners=(*named, *passing[-MOST_PASSING + 1 :], new)))
+            self._write(_Content((*named, *passing[-MOST_PASSING + 1 :], new), content.agents, content.sign_ins))
         return token
 
     def remove(self, name: str) -> None:
@@ -162,11 +182,11 @@ class TokenFile:
             owners = tuple(owner for owner in content.owners if owner.name != name)
             if not name or len(agents) + len(owners) == len(content.agents) + len(content.owners):
                 raise NotFound(f"There is no token called {name!r}.", hint="`wsh token --list` shows them.")
-            self._write(replace(content, agents=agents, owners=owners))
+            self._write(_Content(owners, agents, content.sign_ins))
 
     def rotate_owner(self) -> str:
         """A new owner's token called "owner"; every other one, and every sign-in, ends at once."""
-        token = secrets.token_urlsafe(32)
+        token = make_secret()
         with self._changing() as content:
             only = StoredToken("owner", digest(token), self._clock().wall)
             self._write(_Content((only,), content.agents, ()))
@@ -178,13 +198,13 @@ class TokenFile:
         given = digest(token)
         now = self._clock()
         found: Holder | None = None
-        if self._given is not None and hmac.compare_digest(given, self._given):
+        if self._given is not None and compare_digest(given, self._given):
             found = Holder("owner", "owner")
         for owner in self._content.owners:
-            if hmac.compare_digest(given, owner.sha256) and owner.is_valid(now):
+            if compare_digest(given, owner.sha256) and owner.is_valid(now):
                 found = Holder("owner", "owner")
         for agent in self._content.agents:
-            if hmac.compare_digest(given, agent.sha256) and found is None:
+            if compare_digest(given, agent.sha256) and found is None:
                 found = Holder("agent", agent.name)
         return found
 
@@ -192,12 +212,12 @@ class TokenFile:
 
     def add_sign_in(self) -> tuple[str, str]:
         """A new browser: its cookie, and the secret for the page's own storage. Each is worth nothing without the other."""
-        cookie, secret = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        cookie, secret = make_secret(), make_secret()
         now = self._clock()
         with self._changing() as content:
             old = [each for each in content.sign_ins if each.is_valid(now)]
             new = SignIn(digest(cookie), digest(secret), now.wall, now.wall + SIGN_IN_S, now.boot, now.up)
-            self._write(replace(content, sign_ins=(*old[-MOST_SIGN_INS + 1 :], new)))
+            self._write(_Content(content.owners, content.agents, (*old[-MOST_SIGN_INS + 1 :], new)))
         return cookie, secret
 
     def has_cookie(self, cookie: str) -> bool:
@@ -207,7 +227,7 @@ class TokenFile:
     def has_sign_in(self, cookie: str, secret: str) -> bool:
         """Whether cookie and secret were given to one browser together."""
         found = self._find_sign_in(cookie)
-        return hmac.compare_digest(digest(secret), found.secret if found is not None else "") and found is not None
+        return compare_digest(digest(secret), found.secret if found is not None else "") and found is not None
 
     def _find_sign_in(self, cookie: str) -> SignIn | None:
         self._refresh()
@@ -215,7 +235,7 @@ class TokenFile:
         now = self._clock()
         found: SignIn | None = None
         for each in self._content.sign_ins:
-            if hmac.compare_digest(given, each.cookie) and each.is_valid(now):
+            if compare_digest(given, each.cookie) and each.is_valid(now):
                 found = each
         return found
 
@@ -224,8 +244,11 @@ class TokenFile:
     def upgrade(self) -> None:
         """Rewrite a file of an earlier version, which had the owner's token in plain text. The token goes on working."""
         self._refresh()
-        if self._seen is None or b'"version": 1' not in self.path.read_bytes():
+        if self._seen is None:
             return
+        with open(self.path, "rb") as source:
+            if b'"version": 1' not in source.read():
+                return
         with self._changing() as content:
             self._write(content)
 
@@ -238,6 +261,11 @@ class TokenFile:
         if (info.st_ino, info.st_mtime_ns, info.st_size) != self._seen:
             self._read()
 
+    def read(self) -> _Content:
+        """What the file says now."""
+        self._read()
+        return self._content
+
     def _read(self) -> None:
         try:
             with open(self.path, "rb") as source:
@@ -249,7 +277,7 @@ class TokenFile:
         if info.st_mode & 0o077:
             os.chmod(self.path, 0o600)
         try:
-            self._content = _parse(json.loads(raw))
+            self._content = _parse(read_json(raw))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidRequest(
                 f"{self.path} is not a file of tokens.", hint="Remove it; every token has to be made anew then."
@@ -257,27 +285,40 @@ class TokenFile:
         self._seen = (info.st_ino, info.st_mtime_ns, info.st_size)
 
     def _write(self, content: _Content) -> None:
-        document = {"version": 2, **asdict(content)}
-        write_private(self.path, json.dumps(document, indent=1).encode() + b"\n")
+        document = {"version": 2, **{kind: list(map(vars, held)) for kind, held in vars(content).items()}}
+        write_private(self.path, write_json(document).encode() + b"\n")
         info = os.stat(self.path)
         self._content = content
         self._seen = (info.st_ino, info.st_mtime_ns, info.st_size)
 
-    @contextmanager
-    def _changing(self) -> Iterator[_Content]:
-        """What the file says, while nobody else changes it."""
-        ensure_private(self.path.parent)
-        fd = os.open(self.path.parent / f".{self.path.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _changing(self) -> _Change:
+        return _Change(self)
+
+
+class _Change:
+    """While it is entered, nobody else changes the file; gives what the file says."""
+
+    def __init__(self, tokens: TokenFile) -> None:
+        self._tokens = tokens
+        self._lock = -1
+
+    def __enter__(self) -> _Content:
+        folder, name = os.path.split(self._tokens.path)
+        ensure_private(folder)
+        self._lock = os.open(os.path.join(folder, f".{name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            self._read()
-            yield self._content
-        finally:
-            os.close(fd)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            return self._tokens.read()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
 
 
 def _check_name(name: str, what: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise InvalidRequest(
             f"{name[:80]!r} is not a name for {what}.",
             hint="Use 1 to 64 letters, digits, '-', '_' or '.', and no '-' in front.",

@@ -1,0 +1,59 @@
+"""Folders and files that only their owner can read. Imports nothing of weight: short commands write such files too."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TypeVar
+
+    Folder = TypeVar("Folder", str, os.PathLike[str], Path)
+
+
+class FolderUnusable(PermissionError):
+    """A folder of ours cannot be had; the text says which and why."""
+
+
+def ensure_private(folder: Folder) -> Folder:
+    """Make `folder` with mode 0700, or check that it is ours and make it so. Raises FolderUnusable otherwise."""
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(os.fspath(folder))), exist_ok=True)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
+        info = os.lstat(folder)
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise FileExistsError
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            os.chmod(folder, 0o700)
+    except FileExistsError as problem:
+        what = problem.filename or folder
+        raise FolderUnusable(f"{what} is not a folder of this user; remove it and try again") from None
+    except OSError as problem:
+        refused = FolderUnusable(f"the folder {folder} cannot be used: {problem.strerror}")
+        refused.errno = problem.errno
+        raise refused from None
+    return folder
+
+
+def write_private(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace `path` atomically with a file of mode 0600."""
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
+        raise
