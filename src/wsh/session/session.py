@@ -313,8 +313,8 @@ class Session:
             if data:
                 self._risky = terminal.is_risky(data)
             elif self._handle is not None:
-                spans = ring.spans(size)
-                self._risky = any(terminal.is_risky_range(self._handle, at, length) for at, length in spans)
+                for at, length in ring.spans(size):
+                    self._risky |= terminal.is_risky_range(self._handle, at, length)
         return self._risky
 
     def _try_first(self, start: int, data: bytes) -> None:

@@ -11,17 +11,18 @@ class SharedBuffer:
     The memory cannot be closed or resized before this is closed.
     """
 
-    __slots__ = ("length", "pointer")
+    __slots__ = ("address", "length", "pointer")
 
     def __init__(self, memory: Native) -> None:
         self.pointer: Native = ffi.from_buffer("uint8_t[]", memory)
+        self.address = int(ffi.cast("size_t", self.pointer))
         self.length = len(self.pointer)
 
     def close(self) -> None:
         if self.pointer is not None:
             ffi.release(self.pointer)
             self.pointer = None
-            self.length = 0
+            self.address = self.length = 0
 
 
 def buffer_of(memory: Native) -> SharedBuffer:

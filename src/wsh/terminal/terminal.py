@@ -19,7 +19,7 @@ from wsh.terminal.mode import read_modes
 from wsh.terminal.native import NULL, EngineError, Native, check, ffi, lib
 from wsh.terminal.note import Note, Work, noted
 from wsh.terminal.number import LineNumbers
-from wsh.terminal.risk import is_risky
+from wsh.terminal.risk import RiskSearch
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import Cursor, Line, Match, Modes, RowChanges, Screen, ScrollbackPage, StyledLine
 from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
@@ -50,6 +50,7 @@ class Terminal:
         "_heavy",
         "_numbers",
         "_plain",
+        "_risks",
         "_row_versions",
         "_rows",
         "_sink",
@@ -96,6 +97,7 @@ class Terminal:
         self._step = step_bytes(limits)
         self._heavy = False
         self._decoded = decoded
+        self._risks = RiskSearch()
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, limits.continuation_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE_MAX_BYTES, limits.clipboard_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_APC_MAX_BYTES, 64 * 1024)
@@ -145,12 +147,12 @@ class Terminal:
             self._write(buffer.pointer + start, length)
 
     def is_risky(self, data: bytes) -> bool:
-        """Whether `data` is of a kind that the library is known to die of: see `risk`."""
-        return is_risky(ffi.from_buffer("uint8_t[]", data), len(data), self.rows * self.cols)
+        """Whether `data`, which is fed next, is of a kind that the library is known to die of: see `risk`."""
+        return self._risks.look(data, self.rows * self.cols)
 
     def is_risky_range(self, buffer: SharedBuffer, start: int, length: int) -> bool:
         """The same for bytes in shared memory."""
-        return is_risky(buffer.pointer + start, length, self.rows * self.cols)
+        return self._risks.look_at(buffer.address + start, length, self.rows * self.cols)
 
     @property
     def has_margins(self) -> bool:
