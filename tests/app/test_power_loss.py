@@ -73,6 +73,7 @@ def starts_clean(places: Places, copied: Path, monkeypatch: pytest.MonkeyPatch) 
             made = server.request("POST", "/sessions", {"name": "after", "command": "bash --norc"})
             assert made.status == 201, made
             ran = server.request("POST", "/sessions/after/run", {"input": "echo goes on"})
+            assert ran.status == 200, ran.body
             assert ran.json["output"].strip() == "goes on", ran
             found = server.request("POST", "/workspace/search", {"query": "goes", "mode": "transcripts"})
             assert found.status == 200, found

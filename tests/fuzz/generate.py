@@ -39,7 +39,10 @@ _SIDES = (
     255,
     300,
 )
-_COUNTS = (0, 1, 1, 1, 2, 2, 3, 5, 8, 10, 40, 80, 82, 99, 255, 999, 9999, 32767, 65535, 65536, 99999)
+_COUNTS = (0, 1, 1, 1, 2, 2, 3, 5, 8, 10, 40, 80, 82, 99, 255, 999)
+_HUGE_COUNTS = (*_COUNTS, 9999, 32767, 65535, 65536, 99999)
+_HUGE = 0.1
+"""Of the cases repeat and scroll by huge counts: ten of those take as long as a thousand others."""
 _FINALS = b"@ABCDEFGHIJKLMPSTXZ`abcdefghilmnqrstu"
 _MODES = (
     1,
@@ -99,6 +102,7 @@ class Generator:
     def __init__(self, seed: int, corpus: list[bytes]) -> None:
         self.chance = random.Random(seed)
         self.corpus = corpus
+        self.counts = _HUGE_COUNTS if self.chance.random() < _HUGE else _COUNTS
 
     def case(self) -> Case:
         chance = self.chance
@@ -132,11 +136,11 @@ class Generator:
         chance = self.chance
         parts = [
             self._link(),
-            chance.choice(_WIDE).encode() + b"\x1b[%db" % chance.choice(_COUNTS),
+            chance.choice(_WIDE).encode() + b"\x1b[%db" % chance.choice(self.counts),
             b"\x1b[?69h\x1b[%d;%ds" % (chance.randint(1, 20), chance.randint(1, 90)),
             b"\x1b[%d;%dr" % (chance.randint(1, 20), chance.randint(1, 90)),
             b"\x1b[?%dh" % chance.choice(_MODES),
-            b"\x1b[%d%c" % (chance.choice(_COUNTS), chance.choice(b"STLM@PX")),
+            b"\x1b[%d%c" % (chance.choice(self.counts), chance.choice(b"STLM@PX")),
             self._style(),
         ]
         chance.shuffle(parts)
@@ -181,7 +185,7 @@ class Generator:
         if kind < 93:
             return self._string()
         if kind < 96:
-            return b"\x1b[%d;%d%c" % (chance.choice(_COUNTS), chance.choice(_COUNTS), chance.choice(b"rs"))
+            return b"\x1b[%d;%d%c" % (chance.choice(self.counts), chance.choice(self.counts), chance.choice(b"rs"))
         if kind < 98:
             return chance.choice(
                 (b"\x1bc", b"\x1b[!p", b"\x1b[3J", b"\x1b[2J", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?69h")
@@ -190,7 +194,7 @@ class Generator:
 
     def _csi(self) -> bytes:
         chance = self.chance
-        numbers = ";".join(str(chance.choice(_COUNTS)) for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3, 5))))
+        numbers = ";".join(str(chance.choice(self.counts)) for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3, 5))))
         prefix = chance.choice(("", "", "", "", "", "", "?", ">", "=", "<"))
         between = chance.choice(("", "", "", "", "", "", " ", "$", '"', "'", "*", "!"))
         return f"\x1b[{prefix}{numbers}{between}{chr(chance.choice(_FINALS))}".encode()
