@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from wsh.process import Confinement, Keeper, SpawnSpec
+from wsh.wire.error import SandboxUnavailable
 from wsh.wire.place import Places, ensure_private
 
 FIXTURE = Path(__file__).parent / "fixtures" / "keeper-0.1.0.zip"
@@ -66,3 +70,18 @@ def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(old_keeper: Non
             killed = successor.request("DELETE", "/sessions/s00")
             assert killed.status == 204
             assert len(successor.get("/sessions")) == SESSIONS - 1
+
+
+def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
+    old_keeper: None, places: Places, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        keeper = await Keeper.open(places)
+        spec = SpawnSpec(["touch", str(tmp_path / "ran")], "/", {"PATH": os.environ["PATH"]})
+        with pytest.raises(SandboxUnavailable, match="version without sandboxes"):
+            await keeper.spawn(replace(spec, confinement=Confinement()))
+        assert not keeper.children
+        await keeper.stop(grace_ms=0)
+
+    asyncio.run(main())
+    assert not (tmp_path / "ran").exists()

@@ -34,6 +34,8 @@ STATUS: dict[str, int] = {
     "auth_invalid": 403,
     "origin_not_allowed": 403,
     "forbidden": 403,
+    "sandbox_unavailable": 403,
+    "sandbox_refused": 403,
     "not_found": 404,
     "session_not_found": 404,
     "overlay_not_found": 404,

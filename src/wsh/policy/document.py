@@ -22,6 +22,9 @@ from wsh.policy.policy import Policy
 from wsh.policy.request import Mode, Request
 from wsh.policy.rule import BOTH, Rule, RuleEffect, RuleError, fits, forbids, parse_pattern
 from wsh.policy.verdict import Kind
+from wsh.sandbox.root import survey
+from wsh.sandbox.section import KEYS, SandboxPolicy, SectionReader
+from wsh.wire.place import find_places
 
 MAX_POLICY_BYTES = 1024 * 1024
 _TOML = Language(tree_sitter_toml.language())
@@ -73,6 +76,7 @@ class _Builder:
             "destructive": ("blocked", "also"),
             "cwd": ("roots",),
             "env": ("allow",),
+            "sandbox": KEYS,
             "examples": ("match", "not_match"),
         }
         for name, value in self.document.items():
@@ -101,6 +105,7 @@ class _Builder:
             ),
             lifetime_ms=self._milliseconds("headless", "lifetime_ms"),
             approval_ms=self._milliseconds("interactive", "approval_ms"),
+            sandbox=self._sandbox(),
             source=self.source,
             digest=hashlib.sha256(self.text.encode()).hexdigest(),
         )
@@ -109,6 +114,14 @@ class _Builder:
         if self.problems:
             raise PolicyError(self.source, self.problems)
         return policy
+
+    def _sandbox(self) -> SandboxPolicy:
+        table = self.document.get("sandbox")
+        if not isinstance(table, dict):
+            return SandboxPolicy()
+        places = find_places()
+        ground = survey(None, (places.config, places.state, places.runtime))
+        return SectionReader(table, ground, self.wrong).read()
 
     def wrong(self, path: Path, what: str) -> None:
         line = None

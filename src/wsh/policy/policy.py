@@ -8,6 +8,7 @@ from wsh.policy.default import ENV_ALLOW, HEADLESS_ALLOW
 from wsh.policy.request import Mode
 from wsh.policy.rule import Rule, RuleEffect, parse_pattern
 from wsh.policy.verdict import Kind
+from wsh.sandbox.section import SandboxPolicy, strictest
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Policy:
     """Longest life of a command; None leaves it to the settings."""
     approval_ms: int | None = None
     """Longest time that a request waits for a person; None leaves it to the settings."""
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     broken: str | None = None
     """Why the policy file could not be used. Then nothing is allowed."""
     source: str = "built-in"
@@ -47,6 +49,10 @@ def default_policy() -> Policy:
     return Policy(rules=allow_rules(HEADLESS_ALLOW, Mode.HEADLESS, "the shipped defaults"))
 
 
-def strictest_policy(problem: str, source: str) -> Policy:
-    """What holds while the policy file is broken: nothing runs headless, everything else is asked."""
-    return Policy(env_allow=(), broken=problem, source=source)
+def strictest_policy(problem: str, source: str, text: str | None = None) -> Policy:
+    """What holds while the policy file is broken: nothing runs headless, everything else is asked, every sandbox is the strictest.
+
+    A `text` that names no sandbox asks for none; without a text nobody knows, and agents get one.
+    """
+    sandbox = SandboxPolicy() if text is not None and "sandbox" not in text else strictest(problem)
+    return Policy(env_allow=(), sandbox=sandbox, broken=problem, source=source)

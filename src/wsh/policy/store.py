@@ -119,4 +119,4 @@ class PolicyStore:
             line = data[: problem.start].count(b"\n") + 1
             return strictest_policy(f"{source}:{line}: the text is not UTF-8", source)
         except PolicyError as problem:
-            return strictest_policy(str(problem), source)
+            return strictest_policy(str(problem), source, data.decode())

@@ -8,6 +8,7 @@ from wsh.process.client import Keeper
 from wsh.process.ring import Ring
 from wsh.process.runner import Run, RunResult, run, start
 from wsh.process.spec import (
+    Confinement,
     ExitStatus,
     JournalSpec,
     KeeperOptions,
@@ -19,6 +20,7 @@ from wsh.process.spec import (
 
 __all__ = [
     "Child",
+    "Confinement",
     "ExitStatus",
     "InputClosed",
     "JournalSpec",

@@ -11,6 +11,7 @@ import termios
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from wsh.process.keeper.wrapper import find_wrapped
 from wsh.process.ring import Ring
 from wsh.process.spec import ExitStatus
 from wsh.wire.jsonobject import JsonObject
@@ -33,6 +34,7 @@ class Child:
         self._keeper = keeper
         self.id: int = facts["id"]
         self.pid: int = facts["pid"]
+        self.wrapped: bool = facts.get("wrapped", False)
         self.is_terminal: bool = facts["terminal"]
         self.started_us: int = facts["started_us"]
         self.rings = rings
@@ -46,6 +48,10 @@ class Child:
         self._write_turn = asyncio.Lock()
         if facts["status"] is not None:
             self.set_exit(facts["status"])
+
+    def find_program(self) -> int:
+        """The pid of the program that was asked for: the leader's, or that of what a wrapper has started by now."""
+        return find_wrapped(self.pid) if self.wrapped else self.pid
 
     @property
     def error_ring(self) -> Ring:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import errno
 import json
@@ -19,10 +20,10 @@ from wsh.process.child import Child
 from wsh.process.keeper import descriptor, layout
 from wsh.process.launch import KeeperEnding
 from wsh.process.link import Link
-from wsh.process.orphan import list_orphans
+from wsh.process.orphan import list_children, list_orphans
 from wsh.process.program import check_env, find_program
 from wsh.process.ring import Board, Ring
-from wsh.process.spec import KeeperOptions, KillReport, ProcessInfo, ProcessState, SpawnSpec
+from wsh.process.spec import Confinement, KeeperOptions, KillReport, ProcessInfo, ProcessState, SpawnSpec
 from wsh.wire.error import (
     CwdNotFound,
     DescriptorsExhausted,
@@ -30,6 +31,7 @@ from wsh.wire.error import (
     KeeperGone,
     KeeperIncompatible,
     ProgramNotFound,
+    SandboxUnavailable,
     SessionCreateFailed,
     TooLarge,
     WshError,
@@ -138,6 +140,10 @@ class Keeper:
         """Start a program. Raises ProgramNotFound, CwdNotFound, InvalidEnvironment and the like; nothing stays then."""
         request = self._request_of(spec)
         fds = [spec.cwd_fd] if spec.cwd_fd is not None else []
+        if spec.confinement is not None:
+            ruleset = spec.confinement.ruleset_fd
+            fds += [] if ruleset is None else [ruleset]
+            fds += spec.confinement.held.values()
         self._require_descriptors()
         asked = asyncio.ensure_future(self._ask(request, fds, spec))
         self._spawning.add(asked)
@@ -189,8 +195,12 @@ class Keeper:
 
     def list_orphans(self, child: Child) -> tuple[ProcessInfo, ...]:
         """Programs of that child which left its session and live on. Reads a few files of /proc."""
+        mark = self.mark_base + child.id
+        if child.wrapped:  # the first process of its namespace has adopted them
+            first = next(iter(list_children(child.pid)), 0)
+            return list_orphans(first, {child.find_program()}, mark)
         leaders = {known.pid for known in self.children.values()}
-        return list_orphans(self.pid, leaders, self.mark_base + child.id)
+        return list_orphans(self.pid, leaders, mark)
 
     async def update_meta(self, child: Child, meta: JsonObject) -> None:
         """Replace what a successor of this server will find in `child.meta`."""
@@ -369,8 +379,10 @@ class Keeper:
         if spec.ring_bytes < 64 * 1024:
             raise InvalidRequest("A ring has at least 65536 bytes.")
         journal = spec.journal
+        confinement = spec.confinement
         return {
-            "do": "spawn",
+            "do": "spawn" if confinement is None else "spawn_confined",
+            "confinement": None if confinement is None else _write_confinement(confinement),
             "terminal": spec.terminal,
             "argv": list(spec.argv),
             "path": path,
@@ -394,6 +406,18 @@ class Keeper:
         }
 
 
+def _write_confinement(confinement: Confinement) -> JsonObject:
+    return {
+        "ruleset": confinement.ruleset_fd is not None,
+        "terminal_access": confinement.terminal_access,
+        "filter": base64.b64encode(confinement.filter).decode("ascii"),
+        "held": list(confinement.held),
+        "ignored": [int(number) for number in confinement.ignored],
+        "limits": [list(limit) for limit in confinement.limits],
+        "wrapped": confinement.wrapped,
+    }
+
+
 def _encode_meta(meta: object) -> str:
     text = json.dumps(meta, separators=(",", ":"))
     if len(text) > layout.META_BYTES - 8:
@@ -407,11 +431,18 @@ def _failure(code: str, facts: JsonObject, spec: SpawnSpec | None) -> Exception:
         reason = os.strerror(number)
         if number in (errno.EMFILE, errno.ENFILE) and facts["stage"] == "setup":
             return DescriptorsExhausted("keeper")
+        if facts["stage"] == "sandbox":
+            return SandboxUnavailable(f"the kernel refused it: {reason}", "Look at `wsh doctor`.")
         if facts["stage"] == "cwd":
             return CwdNotFound(spec.cwd)
         if facts["stage"] == "program" and number in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
             return ProgramNotFound(spec.path or spec.argv[0])
         return SessionCreateFailed(f"{spec.argv[0]!r} cannot be started: {reason}.", errno=number, stage=facts["stage"])
+    if code == "unknown_request" and facts.get("request") == "spawn_confined":
+        return SandboxUnavailable(
+            "the keeper that runs is of a version without sandboxes",
+            "End it with `wsh stop`, which ends its sessions, and start again.",
+        )
     if code == "no_such_child":
         return _NoSuchChild("The keeper has no such child any more.", **facts)
     if code == "still_running":

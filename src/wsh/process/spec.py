@@ -23,6 +23,26 @@ class JournalSpec:
 
 
 @dataclass(frozen=True)
+class Confinement:
+    """What the keeper puts on a child between fork and exec. A keeper that cannot refuses the spawn."""
+
+    ruleset_fd: int | None = None
+    """A Landlock ruleset; the caller keeps the descriptor."""
+    terminal_access: int = 0
+    """What the ruleset is to allow on the child's own terminal."""
+    filter: bytes = b""
+    """A seccomp program."""
+    held: Mapping[int, int] = field(default_factory=dict)
+    """Descriptors that the program gets: its number to ours, which the caller keeps."""
+    ignored: Sequence[int] = ()
+    """Signals that are ignored at the exec."""
+    limits: Sequence[tuple[int, int]] = ()
+    """Resource limits and their values, soft and hard."""
+    wrapped: bool = False
+    """Whether argv is bubblewrap, with the program behind it."""
+
+
+@dataclass(frozen=True)
 class SpawnSpec:
     """One program to start. `argv[0]` is looked up in `env`'s PATH unless `path` names the file."""
 
@@ -41,6 +61,7 @@ class SpawnSpec:
     extra_fds: Mapping[int, str] = field(default_factory=dict)  # number to content that can be read there once
     dies_with_server: bool = False
     meta: Mapping[str, object] = field(default_factory=dict)
+    confinement: Confinement | None = None
 
 
 @dataclass(frozen=True)

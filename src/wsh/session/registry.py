@@ -10,11 +10,13 @@ import logging
 import secrets
 import time
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
+from wsh.sandbox.hold import Plan, Sandboxes
 from wsh.session.command import CommandLog
+from wsh.session.confine import confine, hold
 from wsh.session.death import Deaths, tell_stuck
 from wsh.session.event import Listeners
 from wsh.session.housekeeping import Housekeeping
@@ -23,7 +25,7 @@ from wsh.session.note import Notes
 from wsh.session.pump import Pump
 from wsh.session.restore import restore_all
 from wsh.session.session import InputLimits, Session
-from wsh.session.shell import NONCE_FD, Injection, ShellName, plan_injection
+from wsh.session.shell import NONCE_FD, SCRIPTS, Injection, ShellName, plan_injection
 from wsh.session.spec import Launch, SessionSpec, add_login_path, prepare
 from wsh.session.store import SessionFolder
 from wsh.session.watchdog import Watchdog
@@ -92,6 +94,7 @@ class SessionRegistry:
         self.deaths = Deaths(places)
         self.places = places
         self.settings = settings
+        self.sandboxes = Sandboxes(places)
         self.lifecycle: Listeners[LifecycleEvent] = Listeners()
         self.pump = Pump(asyncio.get_running_loop())
         self.restored: list[str] = []
@@ -121,6 +124,8 @@ class SessionRegistry:
         registry = cls(keeper, places, settings)
         try:
             registry.restored = await restore_all(registry)
+            running = {session.sid for session in registry.list_sessions() if session.running}
+            await asyncio.to_thread(registry.sandboxes.ledger.sweep, running)
             keeper.on_dirty = registry._on_dirty
             keeper.on_lost = registry._on_keeper_lost
             for session in registry.list_sessions():
@@ -182,22 +187,31 @@ class SessionRegistry:
         self._reserved.add(name)
         sid = f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
         folder = SessionFolder(self.places.sessions / sid)
+        plan: Plan | None = None
         try:
+            plan = await self._hold(spec, launch, marks, sid, name)
+            holding = None if plan is None else plan.holding
+            if holding is not None:
+                launch = replace(launch, cwd=holding.folder)
             self._make_folder(folder)
-            child = await self.keeper.spawn(
-                SpawnSpec(
-                    argv=launch.argv if marks is None else marks.argv,
-                    path=launch.executable,
-                    cwd=launch.cwd,
-                    env=(launch.env if marks is None else marks.env) | {"WSH_SESSION": name},
-                    extra_fds={} if marks is None else {NONCE_FD: marks.content},
-                    rows=launch.rows,
-                    cols=launch.cols,
-                    ring_bytes=self.settings.get_int("session.ring_bytes"),
-                    journal=self._journal_spec(folder),
-                    meta={"sid": sid, "name": name, "marks": marks and [marks.shell, marks.nonce]},
-                )
+            start = SpawnSpec(
+                argv=launch.argv if marks is None else marks.argv,
+                path=launch.executable,
+                cwd=launch.cwd,
+                env=(launch.env if marks is None else marks.env) | {"WSH_SESSION": name},
+                extra_fds={} if marks is None else {NONCE_FD: marks.content},
+                rows=launch.rows,
+                cols=launch.cols,
+                ring_bytes=self.settings.get_int("session.ring_bytes"),
+                journal=self._journal_spec(folder),
+                meta={
+                    "sid": sid,
+                    "name": name,
+                    "marks": marks and [marks.shell, marks.nonce],
+                    "sandbox": holding and holding.to_facts(),
+                },
             )
+            child = await self.keeper.spawn(start if plan is None else confine(start, plan))
             session = Session(
                 sid=sid,
                 name=name,
@@ -211,12 +225,17 @@ class SessionRegistry:
                 limits=input_limits(self.settings),
                 commands=make_log(marks.shell, marks.nonce, self.settings) if marks is not None else None,
                 notes=self.notes,
+                holding=holding,
             )
             session.remember()
         except BaseException:
             folder.remove()
+            if plan is not None:
+                await asyncio.to_thread(self.sandboxes.release, sid)
             raise
         finally:
+            if plan is not None:
+                plan.close()
             self._reserved.discard(name)
         self.adopt(session)
         self._watch(session)
@@ -224,6 +243,27 @@ class SessionRegistry:
         self._housekeeping.describe(session)
         self.lifecycle.tell(SessionCreated(session))
         return session
+
+    async def _hold(
+        self, spec: SessionSpec, launch: Launch, marks: Injection | None, sid: str, name: str
+    ) -> Plan | None:
+        """How the session is held; None for an open one."""
+        if spec.sandbox is None:
+            return None
+        argv, env = (launch.argv, launch.env) if marks is None else (marks.argv, marks.env)
+        changed = {key for key, value in env.items() if launch.env.get(key) != value}
+        return await hold(
+            self.sandboxes,
+            spec.sandbox,
+            spec.sandbox_policy,
+            id=sid,
+            path=launch.executable,
+            argv=argv,
+            env={**env, "WSH_SESSION": name},
+            given={*spec.env, *launch.agent_defaults, *changed},
+            cwd=launch.cwd,
+            needed=[str(SCRIPTS)] if marks is not None else [],
+        )
 
     def _plan_marks(self, spec: SessionSpec, launch: Launch) -> Injection | None:
         wanted = self.settings.get_bool("session.shell_integration") if spec.integration is None else spec.integration
@@ -283,6 +323,7 @@ class SessionRegistry:
             del self._by_name[session.name]
             await self._let_go(session)
             session.close()
+            await self._release(session)
             await asyncio.to_thread(session.folder.remove)
             self.lifecycle.tell(SessionDestroyed(session.name, session.sid, session.exit_code))
         return report
@@ -324,7 +365,13 @@ class SessionRegistry:
         await self._drain(session)
         session.finish(status.shell_code, status.signal)
         session.remember()
+        await self._release(session)
         await self._housekeeping.settle(session)
+
+    async def _release(self, session: Session) -> None:
+        """Take away what a sandbox had made in the file system."""
+        if session.holding is not None:
+            await asyncio.to_thread(self.sandboxes.release, session.sid)
 
     async def _drain(self, session: Session) -> None:
         while session.backlog() and session.child is not None:
@@ -365,6 +412,7 @@ class SessionRegistry:
         log.error("%s; a new keeper runs", said)
         self.restored.append(said)
         for session in lost:
+            await self._release(session)
             await self._housekeeping.settle(session)
 
     # closing
@@ -398,6 +446,7 @@ class SessionRegistry:
         await self.keeper.stop(self.settings.get_int("session.kill_grace_ms"))
         for session in list(self._by_name.values()):
             session.close()
+            await self._release(session)
             await asyncio.to_thread(session.folder.remove)
             self.lifecycle.tell(SessionDestroyed(session.name, session.sid, session.exit_code))
         self._by_name.clear()

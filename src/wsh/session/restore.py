@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from wsh.process import Child
+from wsh.sandbox.hold import read_holding
 from wsh.session.event import Actor
 from wsh.session.inquest import Inquest, Plan
 from wsh.session.journal import Journal
@@ -116,6 +117,7 @@ async def _rebuild(
         limits=input_limits(registry.settings),
         commands=make_log(marks[0], marks[1], registry.settings) if (marks := meta.get("marks")) else None,
         notes=registry.notes,
+        holding=read_holding(meta.get("sandbox")),
     )
     session.gaps, session.set_aside = plan.gaps, plan.set_aside
     session.pid = int(meta.get("pid", 0))

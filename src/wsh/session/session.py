@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, Ring
+from wsh.sandbox.hold import Holding
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog, Place
 from wsh.session.event import Actor, Listeners, SessionEvent
@@ -80,6 +81,7 @@ class Session:
         limits: InputLimits | None = None,
         commands: CommandLog | None = None,
         notes: Notes | None = None,
+        holding: Holding | None = None,
     ) -> None:
         self.sid = sid
         self.name = name
@@ -93,7 +95,9 @@ class Session:
         self.terminal = terminal
         self.folder = folder
         self.child = child
-        self.pid = child.pid if child is not None else 0
+        self.holding = holding
+        """The sandbox that it is in; None for an open session."""
+        self._pid = child.pid if child is not None else 0
         self.created_by = actor
         self.keep = keep
         self.created = time.time() if created is None else created
@@ -154,6 +158,17 @@ class Session:
         return f"<Session {self.name}>"
 
     # what it is
+
+    @property
+    def pid(self) -> int:
+        """Of the program that was asked for, as seen from outside a sandbox."""
+        if self.child is not None and self.child.wrapped and self._pid == self.child.pid:
+            self._pid = self.child.find_program()
+        return self._pid
+
+    @pid.setter
+    def pid(self, pid: int) -> None:
+        self._pid = pid
 
     @property
     def generation(self) -> int:
@@ -245,6 +260,7 @@ class Session:
             "left_out": [list(part) for part in self.gaps],
             "marks": None if self._root is None else [self._root.shell, self._root.nonce],
             "inner_nonces": list(self._inner_nonces),
+            "sandbox": None if self.holding is None else self.holding.to_facts(),
         }
 
     def recall(self, facts: JsonObject, meta: JsonObject) -> None:

@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from wsh.sandbox.profile import Profile
+from wsh.sandbox.section import SandboxPolicy
 from wsh.session.event import SERVER, Actor
 from wsh.session.loginpath import LoginPath
 from wsh.session.word import split_literal
@@ -51,6 +53,9 @@ class SessionSpec:
     """A person opened it or asked to keep it: it holds an ephemeral server."""
     integration: bool | None = None
     agent_defaults: bool = False
+    sandbox: Profile | None = None
+    """What it is held by; None for an open session."""
+    sandbox_policy: SandboxPolicy = field(default_factory=SandboxPolicy)
 
 
 @dataclass(frozen=True)

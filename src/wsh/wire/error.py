@@ -595,6 +595,21 @@ class OwnerOnly(Refused):
             )
 
 
+class SandboxUnavailable(Refused):
+    """A sandbox was asked for, and nothing here holds what its profile promises: the session is not started."""
+
+    code = "sandbox_unavailable"
+
+    def __init__(self, missing: str = "nothing here can hold it", hint: str = "", **facts: Any) -> None:
+        super().__init__(f"No session without its sandbox: {missing}.", hint=hint or "Look at `wsh doctor`.", **facts)
+
+
+class SandboxRefused(Refused):
+    """What was asked for lies outside the caller's sandbox, or cannot be a sandbox: a wider profile, a folder that must stay closed."""
+
+    code = "sandbox_refused"
+
+
 def _tree(root: type[WshError]) -> list[type[WshError]]:
     found = [root]
     for child in root.__subclasses__():

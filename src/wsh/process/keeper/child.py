@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wsh.process.keeper.stream import Pump, Stream
+from wsh.process.keeper.wrapper import find_wrapped
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Child:
         "status",
         "stdin_fd",
         "streams",
+        "wrapped",
     )
 
     def __init__(self, id: int, is_terminal: bool, announce: Callable[[Child], None]) -> None:
@@ -39,9 +41,14 @@ class Child:
         self.announced = False
         self.forgotten = False
         self.dies_with_server = False
+        self.wrapped = False  # two processes of bubblewrap stand before the program
         self.stdin_fd = -1
         self.started_us = 0
         self.announce = announce
+
+    def find_program(self) -> int:
+        """The process that was asked for: the leader, or what a wrapper has started by now."""
+        return find_wrapped(self.pid) if self.wrapped else self.pid
 
     def die(self, status: int, pump: Pump) -> None:
         """The leader is dead. Its last words are read before anybody is told."""
@@ -68,5 +75,6 @@ class Child:
             "status": self.status if self.announced else None,
             "started_us": self.started_us,
             "stdin": self.stdin_fd >= 0,
+            "wrapped": self.wrapped,
             "source_open": self.is_terminal and self.streams[0].fd >= 0,
         }

@@ -9,6 +9,7 @@ import time
 from wsh.process.keeper import descriptor, layout, spawn
 from wsh.process.keeper.cgroup import find_home
 from wsh.process.keeper.child import Child
+from wsh.process.keeper.confine import Confinement
 from wsh.process.keeper.door import Connection, Door
 from wsh.process.keeper.inspect import inspect, waits_for_terminal
 from wsh.process.keeper.journal import Journal
@@ -62,6 +63,7 @@ class Keeper:
         door.is_outside = self._census.is_outside
         self._requests: dict[str, Callable[[Connection, JsonObject, list[int]], JsonObject | None]] = {
             "spawn": self._spawn,
+            "spawn_confined": self._spawn,  # by another name, so that a keeper that knows no confinement refuses
             "resized": self._resized,
             "meta": self._set_meta,
             "kill": self._kill,
@@ -178,7 +180,10 @@ class Keeper:
             self._store_meta(child, message["meta"])
             self._begin_journal(child, message)
             cwd_fd = fds[0] if message["cwd_by_fd"] else None
-            started = spawn.start(message, cwd_fd, self._mark_base + id, self._limits)
+            asked = message.get("confinement")
+            confinement = Confinement(asked, fds[1 if message["cwd_by_fd"] else 0 :]) if asked else None
+            child.wrapped = confinement is not None and confinement.wrapped
+            started = spawn.start(message, cwd_fd, self._mark_base + id, self._limits, confinement)
         except BaseException as problem:
             for stream in child.streams:
                 self.pump.unmake(stream)
@@ -374,7 +379,8 @@ class Keeper:
         key = self._job_count
         child = self.children.get(id)
         leader = child.pid if child is not None and child.pid in self._leaders else None
-        job = KillJob(self.loop, self._census, id, leader, waits, grace_ms, self._cgroup_home, finished)
+        front = child.find_program() if child is not None and leader is not None else None
+        job = KillJob(self.loop, self._census, id, leader, front, waits, grace_ms, self._cgroup_home, finished)
         if not job.finished:
             self._jobs[key] = job
         return job

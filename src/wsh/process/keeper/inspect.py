@@ -108,6 +108,10 @@ def inspect(child: Child, *, jobs: bool) -> JsonObject:
     if leader is not None and group not in foreground:
         foreground.insert(0, group)
     foreground.sort(key=lambda pid: (pid != group, pid))
+    program = child.find_program()
+    if program != child.pid:
+        foreground = _without_wrapper(foreground, program)
+        members = {pid: pgrp for pid, pgrp in members.items() if pid == program or not _wraps(pid, program)}
     if not foreground and group > 0 and not jobs:  # the group outlived its leader: only a walk finds it
         foreground = [pid for pid, pgrp in _session_members(child.pid).items() if pgrp == group]
     state["foreground_group"] = group
@@ -121,16 +125,33 @@ def inspect(child: Child, *, jobs: bool) -> JsonObject:
     else:
         state["reading"] = UNKNOWN
     if jobs:
-        background = [pid for pid, pgrp in members.items() if pgrp not in (group, child.pid)]
+        own = members.get(program, child.pid)
+        background = [pid for pid, pgrp in members.items() if pgrp not in (group, child.pid, own)]
         state["jobs"] = [describe(pid) for pid in sorted(background)[:_MAX_PROCESSES]]
     return state
+
+
+def _wraps(pid: int, program: int) -> bool:
+    stat = read_stat(program)
+    return stat is not None and pid != program and (pid == int(stat[1]) or pid == _parent(int(stat[1])))
+
+
+def _parent(pid: int) -> int:
+    stat = read_stat(pid)
+    return int(stat[1]) if stat is not None else 0
+
+
+def _without_wrapper(pids: list[int], program: int) -> list[int]:
+    """Without the processes that stand before the program; the program first, where it is among them."""
+    left = [pid for pid in pids if not _wraps(pid, program)]
+    return sorted(left, key=lambda pid: pid != program)
 
 
 def waits_for_terminal(child: Child) -> bool:
     """Whether the leader itself sits in a call that only its terminal ends."""
     if not child.is_terminal or child.streams[0].fd < 0:
         return False
-    return _reads(child.pid, _terminal_name(child.streams[0].fd)) in (YES, _PLAIN)
+    return _reads(child.find_program(), _terminal_name(child.streams[0].fd)) in (YES, _PLAIN)
 
 
 def _session_members(leader: int) -> dict[int, int]:

@@ -42,14 +42,17 @@ class KillJob:
         census: Census,
         child: int,
         leader: int | None,
+        front: int | None,
         waits: Callable[[], bool],
         grace_ms: int,
         cgroup_home: str | None,
         done: Callable[[KillJob], None],
     ) -> None:
-        """`leader` is the child's first process while it is not reaped; `waits` says whether it waits for a key."""
+        """`leader` is the child's first process while it is not reaped, `front` the program that was asked for; `waits` says
+        whether that waits for a key."""
         self.child = child
         self._leader = leader
+        self._front = front
         self._waits = waits
         self._cgroup_home = cgroup_home
         self._loop = loop
@@ -148,8 +151,8 @@ class KillJob:
         A shell that is just printing its prompt notes the signal and acts on it only after the next key; a program
         that is busy ending is left alone.
         """
-        if self._leader in alive and self._pause_s > _FIRST_LOOK_S and self._waits():
-            self._signal([self._leader], (signal.SIGHUP,), self._politely, again=True)
+        if self._front in alive and self._pause_s > _FIRST_LOOK_S and self._waits():
+            self._signal([self._front], (signal.SIGHUP,), self._politely, again=True)
 
     def _signal(self, pids: list[int], numbers: tuple[int, ...], told: set[int], *, again: bool) -> None:
         for pid in pids:

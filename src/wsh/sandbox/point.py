@@ -1,0 +1,123 @@
+"""What a sandbox needs in the file system while it lives, and takes away again: mount points for missing paths, a temporary folder.
+
+Each session has a record on disk before anything is made, so that a server that was killed leaves nothing behind: the next one reads the
+records. Records of all servers of a user lie in one folder; what another record still names is left.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wsh.wire.place import ensure_private, write_private
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Belongings:
+    """What one session had made."""
+
+    points: list[tuple[str, bool]] = field(default_factory=list)
+    """Empty folders (True) and empty files that were not there before."""
+    temporary: str | None = None
+
+    def to_facts(self) -> dict[str, Any]:
+        return {"points": [list(point) for point in self.points], "temporary": self.temporary}
+
+
+class Ledger:
+    """The records of one server's sessions in a folder that all servers of the user share."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self._folder = folder
+        self._server = server
+
+    def _path(self, id: str) -> Path:
+        return self._folder / f"{self._server}.{id}.json"
+
+    def make(self, id: str, points: Sequence[tuple[str, bool]], *, temporary: bool) -> Belongings:
+        """Make what is missing, recorded first. Raises OSError, with nothing left."""
+        ensure_private(self._folder)
+        belongings = Belongings(list(points))
+        try:
+            if temporary:
+                belongings.temporary = tempfile.mkdtemp(prefix="wsh-")
+            write_private(self._path(id), json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
+            for path, is_folder in points:
+                try:
+                    if is_folder:
+                        os.mkdir(path, 0o755)
+                    else:
+                        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+                except FileExistsError:
+                    pass  # another session's, which names it too
+        except BaseException:
+            self.remove(id)
+            raise
+        return belongings
+
+    def remove(self, id: str) -> None:
+        """Take away what the session had made and nobody else needs. Idempotent."""
+        path = self._path(id)
+        belongings = _read(path)
+        path.unlink(missing_ok=True)
+        if belongings is None:
+            return
+        used = {point for other in self._list_all() for point, _ in other.points}
+        for point, is_folder in reversed(belongings.points):
+            if point not in used:
+                _remove_empty(point, is_folder)
+        if belongings.temporary is not None:
+            shutil.rmtree(belongings.temporary, onerror=_make_removable)
+
+    def sweep(self, alive: Collection[str]) -> None:
+        """Remove what belongs to sessions of this server that do not live any more."""
+        prefix = f"{self._server}."
+        for path in list(self._folder.glob(f"{prefix}*.json")):
+            id = path.name[len(prefix) : -len(".json")]
+            if id not in alive:
+                self.remove(id)
+
+    def _list_all(self) -> list[Belongings]:
+        return [found for path in self._folder.glob("*.json") if (found := _read(path)) is not None]
+
+
+def _read(path: Path) -> Belongings | None:
+    try:
+        facts = json.loads(path.read_bytes().decode("utf-8", "surrogateescape"))
+        points = [(str(point), bool(is_folder)) for point, is_folder in facts["points"]]
+        temporary = facts["temporary"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Belongings(points, None if temporary is None else str(temporary))
+
+
+def _remove_empty(path: str, is_folder: bool) -> None:
+    try:
+        if is_folder:
+            os.rmdir(path)
+        elif os.lstat(path).st_size == 0:
+            os.unlink(path)
+    except OSError:
+        pass  # somebody put something there, or took it away
+
+
+def _make_removable(function: Any, path: str, _info: Any) -> None:
+    """A program may have closed its own folders to itself."""
+    try:
+        os.chmod(os.path.dirname(path), 0o700)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, 0o700)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+    except OSError:
+        log.warning("%s is left behind", path)

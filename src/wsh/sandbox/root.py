@@ -1,0 +1,136 @@
+"""Which folders a sandbox can be made of: the system's that are always readable, those that never are, and what is protected in a project.
+
+A root is judged by its canonical path. Nothing here opens a file; what exists is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wsh.sandbox.profile import contains
+
+SYSTEM = tuple(
+    "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew "
+    "/sys/devices/system/cpu".split()
+)
+"""Readable in every sandbox, where they exist."""
+
+SECRETS = tuple(
+    "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/security/opasswd /etc/ssl/private /etc/ssh "
+    "/etc/pki/tls/private /etc/krb5.keytab /etc/wireguard /etc/NetworkManager/system-connections /etc/letsencrypt /etc/docker /etc/cups/ssl "
+    "/etc/apt/auth.conf /etc/apt/auth.conf.d /etc/netplan /etc/openvpn /etc/ipsec.secrets /etc/rancher /etc/kubernetes".split()
+)
+"""In the system's folders and readable for nobody inside, whoever runs the server."""
+
+NEVER = tuple(
+    ".ssh .aws .gnupg .config/gh .config/gcloud .azure .kube .docker .netrc .git-credentials .config/git/credentials .npmrc .pypirc "
+    ".cargo/credentials.toml .password-store .local/share/keyrings .mozilla .config/google-chrome .config/chromium .config/op".split()
+)
+"""Below the home folder: never readable, never writable, whatever a profile says."""
+
+PROTECTED = (".git/hooks", ".git/config", ".vscode", ".wsh", ".claude", ".codex")
+"""Below a writable root and yet read-only: what a program outside would execute or obey."""
+
+HOME_FILES = (".zshrc",)
+HOME_FOLDERS = (".local/share/fish/generated_completions",)
+"""In the empty home folder of a sandbox: without the first zsh asks how it is to be set up, without the second fish reads all manuals."""
+
+_CLOSED_TO_WRITES = (
+    "/boot",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/run",
+    "/var/run",
+    "/var/spool",
+    "/var/lib",
+    "/var/log",
+    "/root/.config",
+)
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The folders of this user and of wsh, canonical."""
+
+    home: str
+    own: tuple[str, ...]
+    """Where wsh keeps its sockets, tokens, journals and policy."""
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """What no sandbox sees."""
+        return (*(os.path.join(self.home, name) for name in NEVER), *self.own)
+
+
+def survey(home: str | None, own: Iterable[str | os.PathLike[str]]) -> Ground:
+    return Ground(os.path.realpath(home or os.path.expanduser("~")), tuple(os.path.realpath(path) for path in own))
+
+
+def find_problem(root: str, ground: Ground, *, writable: bool) -> str | None:
+    """Why `root` cannot be one; None if it can. `root` is canonical."""
+    for closed in ground.never:
+        if contains(closed, root):
+            return f"{root} is closed to every sandbox ({closed})"
+        if contains(root, closed):
+            return f"{root} contains {closed}, which is closed to every sandbox"
+    for closed in SECRETS:
+        if contains(closed, root) or (root != "/etc" and contains(root, closed)):
+            return f"{root} overlaps {closed}, which is closed to every sandbox"
+    if root == "/" or contains(root, ground.home):
+        return f"{root} is or contains the home folder"
+    for closed in ("/proc", "/sys", "/dev", "/run", "/var/run"):
+        if (contains(closed, root) or contains(root, closed)) and not any(contains(known, root) for known in SYSTEM):
+            return f"{root} holds devices, sockets or the kernel's files ({closed})"
+    if root in _TEMPORARY:
+        return f"{root} is shared by everybody; a sandbox has one of its own"
+    if writable:
+        for closed in (*SYSTEM, *_CLOSED_TO_WRITES):
+            if contains(closed, root) or contains(root, closed):
+                return f"{root} belongs to the system ({closed})"
+        inside = os.path.relpath(root, ground.home)
+        if contains(ground.home, root) and inside.startswith(".") and not inside.startswith(".."):
+            return f"{root} is a hidden folder of the home folder, where programs keep what they obey"
+        protected = _find_protected_above(root)
+        if protected is not None:
+            return f"{root} overlaps the protected {protected}"
+    return None
+
+
+def _find_protected_above(root: str) -> str | None:
+    parts = root.strip("/").split("/")
+    for name in (".git", *PROTECTED):
+        words = name.split("/")
+        for start in range(len(parts)):
+            if parts[start : start + len(words)] == words:
+                return name
+    return None
+
+
+def list_system() -> Iterator[tuple[str, str | None]]:
+    """The system's folders that are here, each with what it points to if it is a link."""
+    for path in SYSTEM:
+        if os.path.islink(path):
+            yield path, os.readlink(path)
+        elif os.path.exists(path):
+            yield path, None
+
+
+def list_secrets() -> list[str]:
+    """Those that this user could read."""
+    return [path for path in SECRETS if os.access(path, os.R_OK)]
+
+
+def find_resolver() -> str | None:
+    """The file that says who resolves names, where it lies outside the system's folders."""
+    path = os.path.realpath("/etc/resolv.conf")
+    return path if os.path.isfile(path) and not any(contains(known, path) for known in SYSTEM) else None
+
+
+def reaches(path: str, roots: Sequence[str]) -> bool:
+    """Whether a program at `path` can be read inside."""
+    found = os.path.realpath(path)
+    return any(contains(os.path.realpath(root), found) for root in (*SYSTEM, *roots))

@@ -1,0 +1,64 @@
+"""A sandbox's plan on its way to the keeper: made in a thread, and put on what is to be started."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from wsh.process import Confinement, SpawnSpec
+from wsh.sandbox.hold import Plan, Sandboxes
+from wsh.sandbox.profile import Profile
+from wsh.sandbox.section import SandboxPolicy
+
+
+async def hold(
+    sandboxes: Sandboxes,
+    profile: Profile,
+    policy: SandboxPolicy,
+    *,
+    id: str,
+    path: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    given: Collection[str],
+    cwd: str,
+    cwd_fd: int | None = None,
+    identity: tuple[int, int] | None = None,
+    needed: Sequence[str] = (),
+) -> Plan:
+    """`Sandboxes.plan` beside the event loop. If we are cancelled meanwhile, nothing of the plan is left."""
+    plan = functools.partial(
+        sandboxes.plan, profile, policy, id=id, path=path, argv=argv, env=env, given=given, cwd=cwd, cwd_fd=cwd_fd,
+        identity=identity, needed=needed,
+    )  # fmt: skip
+    task = asyncio.ensure_future(asyncio.to_thread(plan))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(lambda done: _undo(done, sandboxes))
+        raise
+
+
+def _undo(done: asyncio.Task[Plan], sandboxes: Sandboxes) -> None:
+    if not done.cancelled() and done.exception() is None:
+        done.result().close()
+        sandboxes.release(done.result().id)
+
+
+def confine(start: SpawnSpec, plan: Plan) -> SpawnSpec:
+    """`start` as its sandbox wants it."""
+    confinement = Confinement(
+        plan.ruleset_fd, plan.terminal_access, plan.filter, plan.held, plan.ignored, plan.limits, plan.wrapped
+    )
+    return replace(
+        start,
+        argv=plan.argv,
+        path=plan.path,
+        env=plan.env,
+        cwd=plan.cwd,
+        cwd_fd=plan.cwd_fd,
+        identity=None if plan.wrapped else start.identity,
+        confinement=confinement,
+    )
