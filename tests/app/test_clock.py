@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import date
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from websockets.sync.client import connect
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.session.session import Session
+from wsh.wire.moment import Moment, read_moment
 from wsh.wire.place import Places
 
 _SET = """
@@ -107,7 +107,24 @@ def test_waits_tickets_leases_and_retention_do_not_follow_the_clock(places: Plac
 
 def test_how_long_ago_a_session_ended_is_counted_without_the_clock_on_the_wall() -> None:
     session = Session.__new__(Session)
-    session.ended = time.time() - 100
+    now = read_moment()
+    for wall in (0.0, now.wall, now.wall * 2):
+        session.end = Moment(wall, now.boot, now.up - 100)
+        assert 100 <= session.ended_s < 100 + 3600
+    session.end = Moment(now.wall - 100, "another", 0.0)
     assert 100 <= session.ended_s < 100 + 3600
-    session.ended = time.time() + 10 * 365 * 86_400  # ended under a clock that was ahead
-    assert 0 <= session.ended_s < 3600
+    session.end = Moment(now.wall * 2, "another", 0.0)  # ended under a clock that was ahead
+    assert session.ended_s == 0.0
+
+
+def test_what_ended_before_a_jump_is_there_for_the_server_that_starts_after_it(places: Places, tmp_path: Path) -> None:
+    clock = Clock(tmp_path)
+    with running_server(places, environ=clock.environ) as server:
+        server.request("POST", "/sessions", {"name": "ended", "command": "echo it is over"})
+        wait_until(lambda: not server.get("/sessions/ended")["running"], "its end")
+    clock.jump(_JUMPS["+9y"])
+    with running_server(places, environ=clock.environ) as server:
+        for number in range(2):  # each end makes housekeeping look around
+            server.request("POST", "/sessions", {"name": f"other{number}", "command": "true"})
+            wait_until(lambda number=number: not server.get(f"/sessions/other{number}")["running"], "its end")  # type: ignore[misc]
+        assert {info["name"] for info in server.get("/sessions")} == {"ended", "other0", "other1"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import SessionNotFound
+from wsh.wire.moment import Moment, read_moment
 from wsh.wire.place import Places
 
 
@@ -32,7 +32,8 @@ async def end_one(registry: SessionRegistry, name: str, ago_s: float, size: int 
     session = await registry.open_session(SessionSpec(command=f"head -c {size} /dev/zero", name=name))
     await session.wait_until_exit(60_000)
     await until(lambda: session.child is None, "the session to be released", seen=lambda: session.child)
-    session.ended = time.time() - ago_s
+    now = read_moment()
+    session.end = Moment(now.wall - ago_s, now.boot, now.up - ago_s)
     assert session.folder.size_bytes() >= size
     return session.folder.path
 

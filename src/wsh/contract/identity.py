@@ -35,6 +35,8 @@ class Identity:
     trace_id: str
     started: float
     log: OutputLog
+    began: float = field(default_factory=time.monotonic)
+    """The same by a clock that does not jump."""
     handle: Any = None
     running: bool = True
     exit_code: int | None = None

@@ -509,7 +509,7 @@ class InteractiveRoute:
         self.gate.record(entry)
 
     def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
-        self.gate.record(result_entry(identity, caller, ids, round((time.time() - identity.started) * 1000)))
+        self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - identity.began) * 1000)))
 
 
 def _lost(identity: Identity, adapter: RuntimeAdapter) -> ContractFault:

@@ -39,6 +39,7 @@ from wsh.terminal import Terminal, buffer_of
 from wsh.terminal.note import Work
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.jsonobject import JsonObject
+from wsh.wire.moment import Moment, read_moment
 from wsh.wire.name import check_size, check_tag
 
 log = logging.getLogger(__name__)
@@ -103,8 +104,8 @@ class Session:
         self.created = time.time() if created is None else created
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
-        self._ended: float | None = None
-        self._ended_at = 0.0
+        self.end: Moment | None = None
+        """When its program ended."""
         self.first_size = (launch.rows, launch.cols)
         self.running = child is not None
         self.lost_bytes = 0
@@ -196,18 +197,12 @@ class Session:
     @property
     def ended(self) -> float | None:
         """When its program ended, by the clock on the wall."""
-        return self._ended
-
-    @ended.setter
-    def ended(self, at: float) -> None:
-        self._ended = at
-        # From here on counted without that clock, which may jump: an end in the future is one that is just over.
-        self._ended_at = time.monotonic() - max(0.0, time.time() - at)
+        return self.end.wall if self.end is not None else None
 
     @property
     def ended_s(self) -> float:
-        """How long ago its program ended."""
-        return time.monotonic() - self._ended_at
+        """How long ago its program ended; an end in the future, under a clock that was wrong, is one that is just over."""
+        return max(0.0, self.end.age(read_moment())) if self.end is not None else 0.0
 
     @property
     def journal_state(self) -> str:
@@ -255,6 +250,7 @@ class Session:
             "exit_code": self.exit_code,
             "exit_signal": self.exit_signal,
             "ended": self.ended,
+            "ended_boot": None if self.end is None else [self.end.boot, self.end.up],
             "first_size": list(self.first_size),
             "agent_defaults": self._agent_defaults,
             "left_out": [list(part) for part in self.gaps],
@@ -275,7 +271,8 @@ class Session:
         if not meta.get("running"):
             self.running = False
             self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")
-            self.ended = float(meta.get("ended") or self.created)
+            boot, up = meta.get("ended_boot") or ("", 0.0)
+            self.end = Moment(float(meta.get("ended") or self.created), str(boot), float(up))
 
     # output
 
@@ -812,7 +809,7 @@ class Session:
             return
         self.running = False
         self.exit_code, self.exit_signal = exit_code, signal
-        self.ended = time.time()
+        self.end = read_moment()
         self.taken_by = None
         if self.commands is not None and exit_code is not None:
             for event in self.commands.shell_exited(exit_code, self._offset):

@@ -139,7 +139,8 @@ class LineTurn:
 
     def _typing_age(self) -> float:
         author = self._session.line.author
-        return time.time() - self._session.line.authors[author] if author is not None else float("inf")
+        # What seems to come from the future was typed before the clock was set back.
+        return abs(time.time() - self._session.line.authors[author]) if author is not None else float("inf")
 
     def _is_being_typed(self, found: LineInfo) -> bool:
         """Taking a line away under a person's fingers would mix theirs with ours."""
@@ -245,7 +246,7 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             return None, None
         modes = read_modes(session.child) or modes
         if _is_shell_reading(session, modes):
-            age = time.time() - max(typed.authors.values(), default=0.0)
+            age = abs(time.time() - max(typed.authors.values(), default=0.0))
             if typed.is_inside_key(log.editor, age):
                 found = typed.describe()
                 return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
