@@ -7,7 +7,6 @@ that text never breaks where one reading ends and the next begins; the oldest by
 from __future__ import annotations
 
 import codecs
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,7 +38,7 @@ class OutputLog:
     def __init__(self, max_bytes: int) -> None:
         self.raw = OutputBuffer(max_bytes)
         self.wake, self.changed = self.raw.wake, self.raw.changed
-        self._turns: deque[tuple[int, Stream]] = deque()
+        self._turns: list[tuple[int, Stream]] = []
         """From which offset on which stream spoke."""
         self._partial: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
 
@@ -76,8 +75,11 @@ class OutputLog:
             if len(self._turns) > MAX_TURNS:
                 self.raw.forget(self._turns[1][0])
         self.raw.append(data)
-        while len(self._turns) > 1 and self._turns[1][0] <= self.start:
-            self._turns.popleft()
+        gone = 0
+        while len(self._turns) > gone + 1 and self._turns[gone + 1][0] <= self.start:
+            gone += 1
+        if gone:
+            del self._turns[:gone]
 
     def read(self, cursor: int | None = None, max_bytes: int = 1024 * 1024) -> Reading:
         """What came since `cursor`; without one, from the oldest kept byte. A cursor past the end reads nothing."""

@@ -44,7 +44,7 @@ class McpEndpoint:
         door: Door,
         identify: Callable[[Scope], Caller],
         *,
-        idle_sessions: int = 64,
+        idle_sessions: int = 32,
         session_idle_s: float = 1800,
     ) -> None:
         self.door = door

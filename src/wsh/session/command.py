@@ -230,7 +230,9 @@ class CommandLog:
                 self.phase = "prompting"
                 self.editor = _EDITORS.get(mark.fields.get("k", ""), "")
                 self.continues = False
-                self._cwd = mark.fields.get("d") or mark.fields.get("v") or self._cwd
+                folder = mark.fields.get("d") or mark.fields.get("v")
+                if folder and folder != self._cwd:  # else a thousand commands would each have a copy of the same name
+                    self._cwd = folder
                 self._history_number = mark.fields.get("h", "")
             case "B":
                 self.phase = "prompt"

@@ -30,7 +30,7 @@ class OutputBuffer:
         self.max_bytes = max_bytes
         self.start = start
         self._data = bytearray()
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def end(self) -> int:
@@ -83,8 +83,9 @@ class OutputBuffer:
     async def changed(self) -> None:
         """Return at the next append or wake."""
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
+        self._waiters.append(waiter)
         try:
             await waiter
         finally:
-            self._waiters.discard(waiter)
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)

@@ -174,7 +174,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("mcp.queue_size", 256, "Calls that may be under way at once.", 64, 100_000),
     Setting(
         "mcp.idle_sessions",
-        64,
+        32,
         "MCP sessions over HTTP without an open stream or request; the longest silent ends first.",
         1,
         10_000,
