@@ -50,7 +50,8 @@ log = logging.getLogger("wsh.app")
 
 _RETRY_S, _LONGEST_RETRY_S = 0.5, 5.0
 """Between two tries to open rooms that could not be opened."""
-_M_ARENA_MAX, _ARENAS = -8, 2
+_MALLOC = {-8: 2, -3: 256 * 1024, -1: 512 * 1024}
+"""M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: see `_bound_memory`."""
 GRACE_S = 2.0
 """How long requests under way may take to finish when the server ends."""
 
@@ -454,7 +455,7 @@ class LateRooms:
 
 
 def _import_late() -> None:
-    _bound_arenas()
+    _bound_memory()
     import wsh.contract.assemble
     import wsh.contract.execute_command
     import wsh.headless
@@ -463,12 +464,18 @@ def _import_late() -> None:
     import wsh.workspace.tool  # noqa: F401
 
 
-def _bound_arenas() -> None:
-    """Few pools of memory for many threads: what one thread frees is used by the next, and the process stays small."""
+def _bound_memory() -> None:
+    """Few pools of memory for many threads: what one thread frees is used by the next, and the process stays small.
+
+    Large pieces come from the system and go back to it. By itself the library would take them from the pools once the
+    first one was freed, and leave holes there that nothing fits into.
+    """
     import ctypes
 
     try:
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+        libc = ctypes.CDLL(None)
+        for option, value in _MALLOC.items():
+            libc.mallopt(option, value)
     except (OSError, AttributeError):
         pass  # not glibc
 

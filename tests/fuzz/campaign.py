@@ -123,6 +123,7 @@ def campaign(
         tally.fed += fed
         number = at
         if fate == "lived":
+            tell(f"{tally.cases:,} cases, {tally.fed / 1e6:,.0f} MB")
             continue
         case = Generator(number, corpus).case()
         number += 1
