@@ -179,3 +179,23 @@ def test_audit_shows_and_verifies(places: Places) -> None:
     broken = run("audit", "--verify")
     assert broken.returncode == 1 and "audit.jsonl:2" in broken.stderr
     assert json.loads(run("audit", "--verify", "--json").stdout)["intact"] is False
+
+
+def test_explain_says_that_our_own_files_are_not_for_headless_commands(places: Places, tmp_path: Path) -> None:
+    for folder in (places.config, places.runtime, places.state):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    places.tokens.write_text("{}")
+    (tmp_path / "harmless").symlink_to(places.tokens)
+    questions = [
+        {"argv": ["cat", str(places.tokens)]},
+        {"argv": ["cat", "harmless"], "cwd": str(tmp_path)},
+        {"argv": ["grep", "-r", "owner", str(places.config.parent)]},
+        {"argv": ["cat", str(places.keeper_secret)]},
+        {"argv": ["cat", "/etc/hostname"]},
+        {"argv": ["cat", str(places.tokens)], "mode": "interactive"},
+    ]
+    done = run("explain", "-", stdin="".join(json.dumps(question) + "\n" for question in questions))
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["reason"] for answer in told[:4]] == ["own_files"] * 4, told
+    assert all(answer["effect"] == "deny" and "wsh's own files" in answer["message"] for answer in told[:4])
+    assert told[4]["reason"] == "allowed" and told[5]["reason"] != "own_files"

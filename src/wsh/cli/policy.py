@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from wsh.policy.audit import Audit
 from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
 from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
+from wsh.policy.own_file import refuse_own_files
 from wsh.policy.place import canonical_cwd
 from wsh.policy.rule import BOTH
 from wsh.policy.store import PolicyStore
@@ -172,7 +174,22 @@ def _explain(given: JsonObject, held: Policy, mode: str, cwd: str | None) -> Ver
         home=os.environ.get("HOME"),
         now=time.time(),
     )
-    return decide(request, held)
+    verdict = decide(request, held)
+    if request.mode is Mode.HEADLESS and verdict.effect is Effect.ALLOW:
+        places = find_places()
+        try:
+            for argv in verdict.argv:
+                refuse_own_files(argv, place, (places.config, places.runtime, places.state))
+        except Refused as refusal:
+            return replace(
+                verdict,
+                effect=Effect.DENY,
+                reason=Reason.OWN_FILES,
+                message=refusal.message,
+                hint=refusal.hint,
+                rule=None,
+            )
+    return verdict
 
 
 _COLOURS = {Effect.ALLOW: "1;32", Effect.ASK: "1;33", Effect.DENY: "1;31"}

@@ -60,6 +60,7 @@ class Reason(StrEnum):
     PARSE_ERROR = "parse_error"
     NOT_HEADLESS = "not_headless"
     POLICY_BROKEN = "policy_broken"
+    OWN_FILES = "own_files"
 
 
 @dataclass(frozen=True)
