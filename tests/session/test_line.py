@@ -430,3 +430,18 @@ def test_a_person_is_the_author_of_what_both_typed() -> None:
     note(line, b"a", RAW, PERSON)
     note(line, b"b", RAW, AGENT)
     assert line.author == PERSON and set(line.authors) == {PERSON, AGENT}
+
+
+def test_a_ctrl_c_that_fish_forgets_over_a_bound_key_is_given_again(places: Places) -> None:
+    """fish drops an interrupt that comes while it runs what a key is bound to; the person meant the line."""
+    begun = places.state.parent / "begun"
+
+    async def work(session: Session) -> None:
+        await run(session, f"bind \\ea 'echo >{begun}; while true; end'")
+        await type_half(session, b"echo half")
+        await session.send_input(b"\x1ba", PERSON)
+        await until(begun.exists, "the key did nothing")
+        await session.send_input(b"\x03", PERSON)
+        assert text_of(await run(session, "echo free")) == "free"
+
+    with_shell(places, "fish", work, **NO_WAIT)

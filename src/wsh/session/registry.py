@@ -77,6 +77,7 @@ def input_limits(settings: Settings) -> InputLimits:
         settings.get_int("session.input_timeout_ms"),
         settings.get_int("session.line_wait_ms"),
         settings.get_float("session.engine_timeout_s"),
+        settings.get_int("session.first_prompt_ms"),
     )
 
 

@@ -105,11 +105,13 @@ async def run_command(
     max_output_bytes: int = 64 * 1024,
     clear_line: bool = False,
     line_wait_ms: int = 5000,
+    first_prompt_ms: int = 30_000,
 ) -> RunOutcome:
     """Type `text` (and Enter, unless it ends in one) and wait.
 
     Raises LineInUse if something stands on the line already and `clear_line` is not given; while a person types it, that is
-    waited for up to `line_wait_ms`. Raises WaitTimeout at the deadline; the command goes on, and the error says how to go on waiting.
+    waited for up to `line_wait_ms`. A new shell is given `first_prompt_ms` for its startup files. Raises WaitTimeout if it needs
+    longer, with nothing typed, and at the deadline: then the command goes on, and the error says how to go on waiting.
     """
     for name, value in (
         ("timeout_ms", timeout_ms),
@@ -125,7 +127,7 @@ async def run_command(
     shown = data.decode("utf-8", "replace").strip()
     turn = LineTurn(session, actor, shown, deadline, line_wait_ms / 1000, clear=clear_line)
     await _take_turn(session, max_wait_ms)
-    run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes, turn)
+    run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes, turn, first_prompt_ms)
     try:
         try:
             outcome = await run.go()
@@ -142,12 +144,15 @@ async def run_command(
         session.lock.release()
 
 
-async def type_command(session: Session, text: str, actor: Actor, *, max_wait_ms: int, line_wait_ms: int) -> None:
+async def type_command(
+    session: Session, text: str, actor: Actor, *, max_wait_ms: int, line_wait_ms: int, first_prompt_ms: int = 30_000
+) -> None:
     """Type `text` and Enter as a run does, onto an empty line, and wait for nothing else."""
     deadline = time.monotonic() + max_wait_ms / 1000
     turn = LineTurn(session, actor, text.strip(), deadline, line_wait_ms / 1000)
     await _take_turn(session, max_wait_ms)
-    run = _Run(session, text.rstrip("\r\n").encode() + b"\r", actor, 0.5, max_wait_ms, deadline, 0, turn)
+    data = text.rstrip("\r\n").encode() + b"\r"
+    run = _Run(session, data, actor, 0.5, max_wait_ms, deadline, 0, turn, first_prompt_ms)
     try:
         await run.type()
     finally:
@@ -180,8 +185,10 @@ class _Run:
         deadline: float,
         max_output_bytes: int,
         turn: LineTurn,
+        first_prompt_ms: int,
     ) -> None:
         self._session = session
+        self._first_prompt_ms = first_prompt_ms
         self._turn = turn
         self._log: CommandLog | None = session.commands
         self._data = data
@@ -235,8 +242,10 @@ class _Run:
         """Type everything, as soon as the line is free."""
         log = self._log
         while True:
-            if log is not None:
-                await self._typist.wait_until_ready(log, self._silence_s)
+            if log is not None and not await self._typist.wait_until_ready(
+                log, self._silence_s, self._first_prompt_ms / 1000
+            ):
+                raise await self._not_ready()
             try:
                 await self._type_now()
             except LineMoved:
@@ -502,8 +511,35 @@ class _Run:
     async def _timeout(self) -> WaitTimeout:
         session, log = self._session, self._log
         running = log.current if log is not None else None
+        what = f"Command {running.id}" if running is not None else "The program"
+        return WaitTimeout(
+            f"{what} in session {session.name!r} is still running after {self._max_wait_ms} ms; it goes on.",
+            timeout_ms=self._max_wait_ms,
+            hint=(
+                "Wait on with a wait for `command` (wsh_await_quiesce, GET …/idle, wsh wait), read its output by its "
+                "command id, or send Ctrl+C to end it."
+            ),
+            **await self._facts(),
+        )
+
+    async def _not_ready(self) -> WaitTimeout:
+        waited_ms = min(self._first_prompt_ms, self._max_wait_ms)
+        return WaitTimeout(
+            f"The shell in session {self._session.name!r} has not shown its first prompt within {waited_ms} ms; nothing was typed.",
+            timeout_ms=waited_ms,
+            hint=(
+                "Its startup files take long. Run again with a longer limit (`max_wait_ms`; the setting session.first_prompt_ms "
+                "bounds it too), wait for `prompt`, or look at the screen."
+            ),
+            **await self._facts(),
+        )
+
+    async def _facts(self) -> dict[str, Any]:
+        """What a timeout tells of the session."""
+        session, log = self._session, self._log
+        running = log.current if log is not None else None
         screen = session.terminal.screen(styled=False)
-        facts: dict[str, object] = {
+        facts: dict[str, Any] = {
             "session": session.name,
             "generation": session.generation,
             "command_id": running.id if running is not None else None,
@@ -519,16 +555,7 @@ class _Run:
         if front is not None and front.foreground is not None:
             facts["foreground"] = describe_process(front.foreground)
             facts["input_wanted"] = front.reading
-        what = f"Command {running.id}" if running is not None else "The program"
-        return WaitTimeout(
-            f"{what} in session {session.name!r} is still running after {self._max_wait_ms} ms; it goes on.",
-            timeout_ms=self._max_wait_ms,
-            hint=(
-                "Wait on with a wait for `command` (wsh_await_quiesce, GET …/idle, wsh wait), read its output by its "
-                "command id, or send Ctrl+C to end it."
-            ),
-            **facts,
-        )
+        return facts
 
 
 def _is_copy_of(pid: int, shell: int) -> bool:

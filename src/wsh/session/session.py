@@ -60,6 +60,8 @@ class InputLimits:
     """How long a run waits for a person who is typing a line."""
     engine_timeout_s: float = 10.0
     """Processor time after which a visit to the terminal engine counts as its death."""
+    first_prompt_ms: int = 30_000
+    """How long a run waits for the first prompt of a shell that is to tell."""
 
 
 class Session:
@@ -684,11 +686,19 @@ class Session:
                 max_output_bytes=max_output_bytes,
                 clear_line=clear_line,
                 line_wait_ms=self._limits.line_wait_ms,
+                first_prompt_ms=self._limits.first_prompt_ms,
             )
 
     async def type_command(self, text: str, actor: Actor, max_wait_ms: int = 30_000) -> None:
         """Type a command onto an empty line, without waiting for its end: see `run`."""
-        await type_command(self, text, actor, max_wait_ms=max_wait_ms, line_wait_ms=self._limits.line_wait_ms)
+        await type_command(
+            self,
+            text,
+            actor,
+            max_wait_ms=max_wait_ms,
+            line_wait_ms=self._limits.line_wait_ms,
+            first_prompt_ms=self._limits.first_prompt_ms,
+        )
 
     @property
     def has_inner_shell(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import signal
 import struct
 import termios
 import time
@@ -34,7 +35,7 @@ _SLOW_ANSWER_S = 10.0  # of a shell that has answered before: the machine is bus
 _ENTERED_S = 0.5
 _TYPING_S = 1.0
 _NEW_PROMPT_S = 2.0
-_READING_LOOKS = 50
+_READING_S = 2.0
 _DROPPING_S = 10.0
 _INTERRUPTS = frozenset(b"\x03\x04\x1a\x1c")
 
@@ -251,12 +252,12 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 found = typed.describe()
                 return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
             key = ASK_REST if log.continues and log.shell == "bash" else ASK
+            if log.shell == "fish" and _is_dropping(session, log):
+                await _until_reading(session)
             told = await _ask(session, log, key)
-            at, prompts = session.interrupted
-            if told is not None and not told.empty and log.prompts == prompts and time.monotonic() - at < _DROPPING_S:
+            if told is not None and not told.empty and _is_dropping(session, log):
                 # The line was dropped by Ctrl+C, and the shell has not come to that yet.
-                await _until(session, lambda: log.prompts != prompts, _NEW_PROMPT_S)
-                told = await _press(session, ASK)
+                told = await _wait_until_dropped(session, log)
             if told is not None:
                 return _describe(session, told), told
             if patient and not _reads_line(log):
@@ -316,15 +317,50 @@ async def _press(session: Session, key: bytes) -> ShellLine | None:
     return log.line
 
 
+def _is_dropping(session: Session, log: CommandLog) -> bool:
+    """Whether Ctrl+C was typed a moment ago and the shell has shown no prompt since."""
+    at, prompts = session.interrupted
+    return log.prompts == prompts and time.monotonic() - at < _DROPPING_S
+
+
+async def _wait_until_dropped(session: Session, log: CommandLog) -> ShellLine | None:
+    """Ask again when the prompt that follows Ctrl+C has come."""
+    prompts = log.prompts
+    await _until(session, lambda: log.prompts != prompts, _NEW_PROMPT_S)
+    told = await _press(session, ASK)
+    child = session.child
+    lost = log.shell == "fish" and log.prompts == prompts and told is not None and not told.empty
+    if lost and child is not None and not session.line.pending:
+        # It came while fish ran what a key is bound to, which fish forgets. Nobody has typed since: the line is to be dropped.
+        child.write(b"\x03")
+        await _until(session, lambda: log.prompts != prompts, _SLOW_ANSWER_S)
+        told = await _press(session, ASK)
+    return told
+
+
 async def _until_reading(session: Session) -> None:
-    """fish loses a Ctrl+C that comes while it still runs what the key is bound to."""
-    for _ in range(_READING_LOOKS):
+    """fish loses a Ctrl+C that comes while it runs what a key is bound to: wait until it has taken that signal and reads."""
+    until = time.monotonic() + _READING_S
+    while time.monotonic() < until:
         try:
-            if (await session.inspect()).reading != "no":
+            taken = not _has_pending_interrupt(session)
+            if taken and (await session.inspect()).reading != "no" and not _has_pending_interrupt(session):
                 return
         except SessionExited:
             return
         await asyncio.sleep(0.002)
+
+
+def _has_pending_interrupt(session: Session) -> bool:
+    """Whether the kernel has a SIGINT for the shell that it has not taken yet. An inner shell may be on another machine."""
+    if session.has_inner_shell:
+        return False
+    try:
+        with open(f"/proc/{session.pid}/status", "rb") as file:
+            masks = [int(row.split()[1], 16) for row in file if row.startswith((b"SigPnd:", b"ShdPnd:"))]
+    except (OSError, ValueError, IndexError):
+        return False
+    return any(mask >> (signal.SIGINT - 1) & 1 for mask in masks)
 
 
 def _is_shell_reading(session: Session, modes: Modes) -> bool:

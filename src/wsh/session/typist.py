@@ -22,7 +22,6 @@ from wsh.wire.error import InvalidRequest, LineInUse, SessionExited
 if TYPE_CHECKING:
     from wsh.session.session import Session
 
-FIRST_PROMPT_S = 5.0
 PROMPT_GRACE_S = 0.1
 INTERRUPT_GRACE_S = 0.5
 LOOK_SOON_S = 0.004
@@ -61,18 +60,20 @@ class Typist:
         """How long a prompt may take to be complete, if it is one that tells."""
         return PROMPT_GRACE_S * times if not log.open_prompt else LOOK_SOON_S * 5
 
-    async def wait_until_ready(self, log: CommandLog, silence_s: float) -> None:
-        """A shell that is still drawing its prompt would have what is typed now echoed twice."""
+    async def wait_until_ready(self, log: CommandLog, silence_s: float, first_prompt_s: float) -> bool:
+        """A shell that is still drawing its prompt would have what is typed now echoed twice.
+
+        False if a shell that is to tell has not shown its first prompt in time: its startup files take long.
+        """
         await self._wait_after_interrupt(log)
         if log.silent:
-            return
-        limit = FIRST_PROMPT_S if log.phase == "starting" and not log.prompts else self.grace(log, 3)
-        until = min(time.monotonic() + limit, self._deadline)
+            return True
+        first = log.phase == "starting" and not log.prompts
+        until = min(time.monotonic() + (first_prompt_s if first else self.grace(log, 3)), self._deadline)
         while log.phase in ("starting", "prompting") and self._session.running:
             left = until - time.monotonic()
             if left <= 0:
-                log.silent = log.phase == "starting"
-                return
+                return log.phase != "starting"
             self._wake.clear()
             await self.pause(min(left, PROMPT_GRACE_S))
             quiet = time.monotonic() - self._session.last_activity
@@ -80,7 +81,8 @@ class Typist:
                 seen = await self.inspect()
                 if seen is None or wants_input(self._session, seen):
                     log.silent = True  # a startup file asks something, or the shell is no longer ours
-                    return
+                    return True
+        return True
 
     async def _wait_after_interrupt(self, log: CommandLog) -> None:
         """A shell that drops its line for Ctrl+C loses the next key as well, until it shows a new prompt."""

@@ -105,6 +105,13 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         3_600_000,
     ),
+    Setting(
+        "session.first_prompt_ms",
+        30_000,
+        "How long a run waits for the first prompt of a new shell whose startup files take long; then nothing is typed.",
+        0,
+        3_600_000,
+    ),
     Setting("session.retention_s", 86_400, "How long an exited session stays readable.", 0, 31_536_000),
     Setting(
         "session.retention_bytes",
