@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.session.shells import AGENT, SHELLS, run, text_of, with_shell
+from tests.support.waiting import until
 from wsh.session.session import Session
 from wsh.session.shell import ShellName, write_by_hand
 from wsh.wire.error import LineInUse
@@ -61,5 +63,25 @@ def test_a_missing_integration_is_said_once(places: Places) -> None:
         opened = await run(session, "bash --norc", timeout_ms=300)
         assert opened.note is not None and "source <(wsh shell-integration bash)" in opened.note
         assert (await run(session, "echo again", timeout_ms=300)).note is None
+
+    with_shell(places, "bash", work)
+
+
+def test_a_silent_command_of_a_shell_behind_ssh_is_waited_for(places: Places) -> None:
+    """What is behind such a relay cannot be seen, but the shell there tells."""
+    script = places.state.parent / "marks"
+    script.write_text(write_by_hand("bash"))
+    relay = places.state.parent / "ssh"
+    relay.write_text(f"#!{sys.executable}\nimport pty\npty.spawn(['bash', '--norc'])\n")
+    relay.chmod(0o755)
+
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        opened = await run(session, str(relay), timeout_ms=500)
+        assert opened.finished_by in ("quiet", "prompt")
+        await run(session, f"source {script}", timeout_ms=500)
+        await until(lambda: is_inside(session) and session.at_prompt == "yes", "the shell there does not tell")
+        slept = await run(session, "sleep 0.6; sh -c 'exit 4'", timeout_ms=50)
+        assert (slept.finished_by, slept.exit_code) == ("command", 4)
 
     with_shell(places, "bash", work)

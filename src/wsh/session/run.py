@@ -384,7 +384,8 @@ class _Run:
             return await self._outcome("prompt", seen)
         if seen.reading == "no" and await self._pipeline_reads():
             return await self._outcome("prompt", seen)
-        if seen.relayed and seen.reading == "unknown":
+        told_inside = self._session.has_inner_shell and self._at_prompt
+        if seen.relayed and seen.reading == "unknown" and not told_inside:
             return await self._outcome("quiet", seen)  # another machine, or another user: nobody can tell
         if self._log is not None and self._at_prompt:
             return None  # the shell will tell
@@ -534,12 +535,12 @@ class _Run:
             **await self._facts(),
         )
 
-    async def _facts(self) -> dict[str, Any]:
+    async def _facts(self) -> JsonObject:
         """What a timeout tells of the session."""
         session, log = self._session, self._log
         running = log.current if log is not None else None
         screen = session.terminal.screen(styled=False)
-        facts: dict[str, Any] = {
+        facts: JsonObject = {
             "session": session.name,
             "generation": session.generation,
             "command_id": running.id if running is not None else None,
