@@ -16,7 +16,7 @@ import secrets
 import signal
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +25,7 @@ from wsh.migration import bring_up_to_date
 from wsh.wire.crash import leave_traces
 from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
+from wsh.wire.package import open_package
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError, Settings
 from wsh.wire.shortage import find_shortage
@@ -135,6 +136,7 @@ def _record(doors: Doors, options: ServerOptions, *, persistent: bool) -> None:
 
 
 async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
+    open_package("uvicorn")
     from wsh.http.lifetime import Lifetime
     from wsh.http.serve import Limits, Listener, Presence
 
@@ -319,7 +321,7 @@ class App:
 
 
 class LateRooms:
-    """The rooms that take long to import: policy, contract, workspace, MCP. They open beside the first requests."""
+    """The rooms that take long to import: MCP first, then policy, contract and workspace. They open beside the first requests."""
 
     def __init__(self, app: App) -> None:
         from wsh.operation.late import Late
@@ -328,79 +330,93 @@ class LateRooms:
         self.workspace: Late[WorkspaceService] = Late()
         self.execute: Late[ExecuteCommand] = Late()
         self.mcp: Late[McpEndpoint] = Late()
+        self.desk: CallDesk | None = None
         self._app = app
         self._imports: asyncio.Future[None] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._door: asyncio.Task[None] | None = None
+        self._rooms: asyncio.Task[None] | None = None
+        self._door_tried = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._problem: WshError | None = None
+        self._problems: dict[str, WshError] = {}
         self._transcripts: SessionTranscripts | None = None
 
     def start_imports(self) -> None:
         """Begin to import, in a thread: the loop goes on between two of its imports."""
-        self._imports = asyncio.ensure_future(asyncio.to_thread(_import_late))
+        self._imports = asyncio.ensure_future(asyncio.to_thread(_import_mcp))
 
     def start(self) -> None:
-        self._task = asyncio.ensure_future(self._run())
+        self._door = asyncio.ensure_future(self._keep_open("MCP does", self._serve_mcp, (self.mcp,)))
+        rooms = (self.contract, self.workspace, self.execute)
+        self._rooms = asyncio.ensure_future(
+            self._keep_open("The contract and the workspace tools do", self._serve_rooms, rooms)
+        )
 
     async def aclose(self) -> None:
         """End calls and streams under way, then the rooms. Idempotent."""
         self._stopping.set()
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
+        await asyncio.gather(*(task for task in (self._door, self._rooms) if task), return_exceptions=True)
         for late in (self.contract, self.workspace, self.execute, self.mcp):
             late.close()
 
-    async def _run(self) -> None:
+    async def _keep_open(self, what: str, serve: Callable[[str], Awaitable[None]], rooms: Sequence[Late[Any]]) -> None:
+        """Until we end; what cannot be opened, as without a disk or descriptors, is tried again."""
         pause_s = _RETRY_S
         while not self._stopping.is_set():
             try:
-                await self._import()
-                if not self._stopping.is_set():
-                    await self._serve()
+                await serve(what)
             except Exception as problem:
-                self._tell_failure(problem)
+                self._tell_failure(what, problem, rooms)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._stopping.wait()
             pause_s = min(pause_s * 2, _LONGEST_RETRY_S)
 
-    async def _import(self) -> None:
-        """Wait for the imports, and begin them anew where they failed, as they do without descriptors."""
-        if self._imports is None or (self._imports.done() and self._imports.exception() is not None):
-            self.start_imports()
-        assert self._imports is not None
+    def _tell_failure(self, what: str, problem: Exception, rooms: Sequence[Late[Any]]) -> None:
+        shortage = find_shortage(problem, self._app.places.state)
+        if shortage is None:
+            log.error("late rooms could not be opened", exc_info=problem)
+        elif what not in self._problems:
+            log.warning("late rooms could not be opened: %s", shortage.message)
+        told = self._problems[what] = shortage or InternalError("A part of the server could not be opened.")
+        for late in rooms:
+            late.fail(told)
+
+    def list_warnings(self) -> list[str]:
+        """What cannot be had now, and why; it is tried again all the time."""
+        found = [f"{what} not work: {problem.message}" for what, problem in self._problems.items()]
+        if self._transcripts is not None and self._transcripts.warning is not None:
+            found.append(self._transcripts.warning)
+        return found
+
+    async def _serve_mcp(self, what: str) -> None:
         try:
-            await self._imports
+            imports, self._imports = self._imports, None
+            await (imports or asyncio.to_thread(_import_mcp))
+            from wsh.mcp.endpoint import open_door
+
+            endpoint = open_door(self._app.rooms)
+            self.desk = endpoint.door.desk
+            self._app.rooms.list_guests = endpoint.door.list_guests
+            async with endpoint.run():
+                self.mcp.set(endpoint)
+                self._problems.pop(what, None)
+                self._door_tried.set()
+                await self._stopping.wait()
+        finally:
+            self._door_tried.set()
+
+    async def _serve_rooms(self, what: str) -> None:
+        await self._door_tried.wait()  # whoever asks for the tools first waits for nothing else
+        try:
+            await asyncio.to_thread(_import_rooms)
         finally:
             # What is there now stays: a collection would look at all of it for 50 ms, again and again.
             gc.collect()
             gc.freeze()
             gc.enable()
-
-    def _tell_failure(self, problem: Exception) -> None:
-        shortage = find_shortage(problem, self._app.places.state)
-        if shortage is None:
-            log.error("the late rooms could not be opened", exc_info=problem)
-        elif self._problem is None:
-            log.warning("the late rooms could not be opened: %s", shortage.message)
-        self._problem = shortage or InternalError("A part of the server could not be opened.")
-        for late in (self.contract, self.workspace, self.execute, self.mcp):
-            late.fail(self._problem)
-
-    def list_warnings(self) -> list[str]:
-        """What cannot be had now, and why; it is tried again all the time."""
-        found = []
-        if self._problem is not None:
-            found.append(f"MCP, the contract and the workspace tools do not work: {self._problem.message}")
-        if self._transcripts is not None and self._transcripts.warning is not None:
-            found.append(self._transcripts.warning)
-        return found
-
-    async def _serve(self) -> None:
         from wsh.contract.assemble import make_contract
         from wsh.contract.execute_command import ExecuteCommand
         from wsh.headless import HeadlessRunner
-        from wsh.mcp.endpoint import open_door
         from wsh.policy.audit import Audit
         from wsh.policy.store import PolicyStore
         from wsh.session.output import render_printed
@@ -409,7 +425,6 @@ class LateRooms:
 
         app, settings, places = self._app, self._app.settings, self._app.places
         async with contextlib.AsyncExitStack() as closing:
-            output_bytes = settings.get_int("exec.max_output_bytes")
             own = (places.config, places.runtime, places.state)
             runner = HeadlessRunner(app.registry.keeper, os.environ, own_folders=own)
             trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
@@ -427,12 +442,11 @@ class LateRooms:
                 runner,
                 trail,
                 timeout_ms=settings.get_int("exec.timeout_ms"),
-                max_output_bytes=output_bytes,
+                max_output_bytes=settings.get_int("exec.max_output_bytes"),
                 result_bytes=settings.get_int("exec.result_bytes"),
                 home=os.environ.get("HOME"),
             )
-            around = _Around(app, policy)
-            workspace = WorkspaceService(places, settings, around)
+            workspace = WorkspaceService(places, settings, _Around(app, policy))
             transcripts = SessionTranscripts(
                 app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
             )
@@ -442,24 +456,27 @@ class LateRooms:
             workspace.use_transcripts(transcripts)
             workspace.start_watching()
             await transcripts.start()
-            endpoint = open_door(app.rooms)
-            around.desk = endpoint.door.desk
-            app.rooms.list_guests = endpoint.door.list_guests
-            await closing.enter_async_context(endpoint.run())
             self.contract.set(contract)
             self.workspace.set(workspace)
             self.execute.set(execute)
-            self.mcp.set(endpoint)
-            self._problem = None
+            self._problems.pop(what, None)
             await self._stopping.wait()
+            if self._door is not None:
+                await asyncio.wait({self._door})  # its calls end before what they work with
 
 
-def _import_late() -> None:
+def _import_mcp() -> None:
     _bound_memory()
+    from wsh.mcp.sdk import prepare
+
+    prepare()
+    import wsh.mcp.endpoint  # noqa: F401
+
+
+def _import_rooms() -> None:
     import wsh.contract.assemble
     import wsh.contract.execute_command
     import wsh.headless
-    import wsh.mcp.endpoint
     import wsh.workspace.feed
     import wsh.workspace.tool  # noqa: F401
 
@@ -494,10 +511,10 @@ class _Around:
     def __init__(self, app: App, policy: PolicyStore) -> None:
         self._app = app
         self._policy = policy
-        self.desk: CallDesk | None = None
 
     def describe_queue(self) -> dict[str, object]:
-        active = self.desk.under_way if self.desk is not None else 0
+        desk = self._app.late.desk
+        active = desk.under_way if desk is not None else 0
         return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
 
     async def describe_policy(self) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from wsh.http.route import Answer, dump_json
+from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
     from wsh.contract.dispatch import Answer as ContractAnswer
@@ -22,6 +23,8 @@ STATUS: dict[Code, int] = {
     "PM_TERM_NOT_FOUND": 404,
     "PM_TERM_INTERNAL": 500,
 }
+SHORTAGE_STATUS = {"disk_full": 507, "no_descriptors": 503}
+"""Where `details.reason` says that the machine has no room, as everywhere else on this wire."""
 OWN_STATUSES = (202, *sorted(set(STATUS.values())))
 
 
@@ -29,5 +32,7 @@ def show_contract(result: object) -> Answer:
     """`accepted` is 202; a failure has its own payload."""
     answer: ContractAnswer = cast(Any, result)
     if answer.code is not None:
-        return Answer(dump_json(answer.payload), STATUS[answer.code])
+        error: JsonObject = cast(Any, answer.payload["error"])
+        reason = error.get("details", {}).get("reason")
+        return Answer(dump_json(answer.payload), SHORTAGE_STATUS.get(reason, STATUS[answer.code]))
     return Answer(dump_json(answer.payload), 202 if answer.payload["status"] == "accepted" else 200)

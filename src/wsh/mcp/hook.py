@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
-from mcp.server import NotificationOptions, Server
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from wsh.wire.sound import find_unsound
 from wsh.wire.tool import FieldProblem
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 MAX_PROBLEMS = 16
 # Validation is linear in the number of values; a body of millions of them would hold the loop for minutes.
@@ -24,7 +26,12 @@ class Validator:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """`schema` is taken to be one: a test checks ours, since checking takes 5 ms each."""
         self._schema = schema
-        self._validator = Draft202012Validator(dict(schema))
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(dict(self._schema))
 
     def find_problems(self, arguments: object) -> list[FieldProblem]:
         """What is wrong with `arguments`, the plainest first; empty when they fit."""
@@ -124,6 +131,8 @@ def _explain(error: ValidationError) -> list[FieldProblem]:
     if rule in {"minItems", "maxItems"}:
         return [FieldProblem(path, f"must have {'at least' if rule == 'minItems' else 'at most'} {wanted} entries")]
     if rule in {"anyOf", "oneOf"} and error.context:
+        from jsonschema.exceptions import best_match
+
         nearest = best_match(error.context)
         if nearest is not None and nearest.validator != "type":
             return _explain(nearest)

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from wcwidth import wcwidth
-
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.screen import IndexedColor, RgbColor
 
@@ -83,6 +81,10 @@ def _numbers(indexed: int | None, rgb: dict[str, int] | None, base: int) -> str:
 @lru_cache(maxsize=8192)
 def width_of(character: str) -> int:
     """Columns that a character takes: 0 for one that combines with the one before."""
+    if " " <= character <= "~":
+        return 1
+    from wcwidth import wcwidth  # large tables, which a screen without them does not need
+
     return max(0, wcwidth(character))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from wsh.wire.jsonobject import JsonObject
+from wsh.wire.setting import Settings
 from wsh.workspace.search import MATCHES, MODES
 from wsh.workspace.symbol import KINDS
 
@@ -313,3 +314,9 @@ TOOLS: dict[str, Entry] = {
         _WORKSPACE_OUT,
     ),
 }
+
+
+def find_timeout_ms(settings: Settings, name: str) -> int:
+    """How long a call may take that does not say it."""
+    setting = {"index_build": "index.timeout_ms", "search": "index.search_timeout_ms"}.get(name)
+    return DEFAULT_TIMEOUT_MS if setting is None else settings.get_int(setting)

@@ -13,7 +13,6 @@ from typing import Any
 
 from wsh.wire.error import DescriptorsExhausted, DiskFull
 from wsh.wire.jsonobject import JsonObject
-from wsh.wire.setting import Settings
 from wsh.wire.shortage import find_shortage
 from wsh.wire.sound import find_unsound
 from wsh.wire.tool import ToolFailure
@@ -25,12 +24,6 @@ from wsh.workspace.surroundings import ToolContext
 log = logging.getLogger(__name__)
 
 Arguments = JsonObject
-
-
-def find_timeout_ms(settings: Settings, name: str) -> int:
-    """How long a call may take that does not say it."""
-    setting = {"index_build": "index.timeout_ms", "search": "index.search_timeout_ms"}.get(name)
-    return schema.DEFAULT_TIMEOUT_MS if setting is None else settings.get_int(setting)
 
 
 async def perform(service: WorkspaceService, name: str, a: Arguments, context: ToolContext) -> Arguments:
@@ -81,7 +74,7 @@ async def call_tool(service: WorkspaceService, name: str, arguments: object, con
     if "timeoutMs" in checked and "timeout_ms" in checked:
         raise InvalidArguments("timeoutMs and timeout_ms are one argument.", hint="Give one of them.")
     timeout_ms = int(
-        checked.pop("timeout_ms", None) or checked.get("timeoutMs", find_timeout_ms(service.settings, name))
+        checked.pop("timeout_ms", None) or checked.get("timeoutMs", schema.find_timeout_ms(service.settings, name))
     )
     try:
         async with asyncio.timeout(timeout_ms / 1000):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wsh.contract.execute_command import NAME
-from wsh.contract.yaml_text import to_yaml
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.operation.execute import ExecuteParams, execute_command
 from wsh.wire.jsonobject import JsonObject
@@ -26,7 +24,7 @@ _MAX_TIMEOUT_MS = 24 * 3600 * 1000
 def declare_execute(timeout_ms: int) -> OperationTool:
     """`timeout_ms` is how long a program may take where the call does not say it."""
     return OperationTool(
-        NAME,
+        execute_command.name,
         "Run a non-interactive command",
         DESCRIPTION,
         _describe_input(timeout_ms),
@@ -53,6 +51,8 @@ async def _spell(call: ToolCall) -> ToolOutcome:
         raise
     if "stdout_dropped_bytes" in fields or "stderr_dropped_bytes" in fields:
         fields["rest"] = _say_rest(call.context.toolsets)
+    from wsh.contract.yaml_text import to_yaml
+
     return ToolOutcome(fields, text=to_yaml(fields))
 
 

@@ -8,13 +8,12 @@ from wsh.wire.model import AnyJson
 from wsh.wire.setting import Settings
 from wsh.wire.tool import Annotations, ToolOutcome
 from wsh.workspace import schema
-from wsh.workspace.tool import find_timeout_ms
 
 _READS = frozenset({"check_status"})
 
 
 def list_workspace_tools(settings: Settings) -> list[OperationTool]:
-    return [_declare(name, entry, find_timeout_ms(settings, name)) for name, entry in schema.TOOLS.items()]
+    return [_declare(name, entry, schema.find_timeout_ms(settings, name)) for name, entry in schema.TOOLS.items()]
 
 
 def _declare(name: str, entry: schema.Entry, timeout_ms: int) -> OperationTool:
