@@ -9,6 +9,7 @@ of sessions or clocks other than the times it is given.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
@@ -23,6 +24,7 @@ ASK, TAKE, PUT_BACK, ASK_REST = b"\x1b[5180~", b"\x1b[5181~", b"\x1b[5182~", b"\
 """Private keys of our integration: tell the line; keep it and empty it; put the kept one back; tell the rest of a command."""
 
 _MOST_BYTES = 16 * 1024
+_MOST_KEPT_BYTES = 2000  # the keeper remembers 64 KiB of a child, escaped
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = b"\r\n"
 _ENDS_ANY = b"\x03\x1c"  # Ctrl+C and Ctrl+\ drop the line
@@ -87,7 +89,11 @@ class TypedLine:
     """Who typed something that no Enter has completed, and when last (seconds since the epoch)."""
     entered: tuple[float, int] = (0.0, 0)
     """When a line was last completed or dropped for the shell (monotonic), and how often it will then have asked for a line at least."""
+    changed: Callable[[], None] = lambda: None
+    """Called when a line that stands there has become another."""
     _text: bytearray = field(default_factory=bytearray)
+    _echoed: bool = True
+    """The kernel showed every byte of it."""
     _opaque: bool = False
     """Keys were pressed whose effect on the line cannot be known, such as the arrows."""
     _hidden: bool = False
@@ -116,6 +122,8 @@ class TypedLine:
                 at = self._key(data, at, actor, modes, now, wall, asked)
         if data:
             self._last = data[-1]
+        if self.pending:
+            self.changed()
 
     def _key(self, data: bytes, at: int, actor: Actor, modes: Modes, now: float, wall: float, asked: int | None) -> int:
         byte = data[at]
@@ -151,6 +159,7 @@ class TypedLine:
         if not data:
             return
         self.authors[actor] = wall
+        self._echoed = self._echoed and modes.canonical and modes.echo
         if modes.canonical and not modes.echo:
             self._hidden = self._opaque = True  # never kept: it is a secret
         elif len(self._text) < _MOST_BYTES:
@@ -173,7 +182,10 @@ class TypedLine:
 
     def forget(self) -> None:
         """The line is known to be empty."""
+        if self.authors:
+            self.changed()
         self.authors.clear()
+        self._echoed = True
         self._text.clear()
         self._opaque = self._hidden = self._pasting = self._searching = False
         self._last = 0
@@ -184,6 +196,32 @@ class TypedLine:
         self._text = bytearray(text.encode("utf-8", "replace")[:_MOST_BYTES])
         self._canonical, self._group = modes.canonical, modes.group
         self.authors = {author: at}
+        self._echoed = False
+        self.changed()
+
+    # over a restart
+
+    def facts(self) -> JsonObject | None:
+        """What a successor needs; None if nothing stands there. The text only where it was shown as it was typed, and is in the journal."""
+        if not self.pending:
+            return None
+        shown = self._echoed and not self._hidden and len(self._text) <= _MOST_KEPT_BYTES
+        return {
+            "authors": [[actor.kind, actor.id, at] for actor, at in self.authors.items()],
+            "text": self._text.decode("utf-8", "replace") if shown else None,
+            "hidden": self._hidden,
+            "canonical": self._canonical,
+            "group": self._group,
+        }
+
+    def recall(self, facts: JsonObject) -> None:
+        self.authors = {Actor(kind, id): float(at) for kind, id, at in facts["authors"]}
+        text = facts.get("text")
+        self._text = bytearray((text or "").encode("utf-8"))
+        self._opaque = text is None
+        self._echoed = text is not None
+        self._hidden, self._canonical = bool(facts["hidden"]), bool(facts["canonical"])
+        self._group = int(facts["group"])
 
     @property
     def pending(self) -> bool:

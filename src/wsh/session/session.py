@@ -118,7 +118,7 @@ class Session:
         """Whether nothing more is parsed, because the engine died of this session again and again."""
         self.taken_by: str | None = None
         self.last_input: tuple[Actor, float] | None = None
-        self.line = TypedLine()
+        self.line = TypedLine(changed=self.remember)
         """What has been typed since the last Enter, and by whom."""
         self.told_missing = False
         """A run has said that a shell inside does not tell."""
@@ -258,6 +258,7 @@ class Session:
             "left_out": [list(part) for part in self.gaps],
             "marks": None if self._root is None else [self._root.shell, self._root.nonce],
             "inner_nonces": list(self._inner_nonces),
+            "line": self.line.facts(),
             "sandbox": None if self.holding is None else self.holding.to_facts(),
         }
 
@@ -270,6 +271,8 @@ class Session:
             self.commands.recall(facts.get("commands") or {})
         rows, cols = meta.get("first_size") or (self.rows, self.cols)
         self.first_size = (int(rows), int(cols))
+        if meta.get("line") and meta.get("running"):
+            self.line.recall(meta["line"])
         if not meta.get("running"):
             self.running = False
             self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")

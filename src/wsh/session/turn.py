@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import signal
 import struct
 import termios
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wsh.process import Child
@@ -36,6 +38,8 @@ _ENTERED_S = 0.5
 _TYPING_S = 1.0
 _NEW_PROMPT_S = 2.0
 _READING_S = 2.0
+_ECHO_S = 0.5
+_SHOWN_CHARACTERS = 16
 _DROPPING_S = 10.0
 _INTERRUPTS = frozenset(b"\x03\x04\x1a\x1c")
 
@@ -271,9 +275,24 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             modes = read_modes(session.child) or modes
     if session.terminal.alt or not typed.stands(modes):
         return None, None
-    if modes.canonical or await _is_shell_in_front(session):
+    if modes.canonical:
         return typed.describe(), None
+    if await _is_shell_in_front(session):
+        found = typed.describe()
+        return (found if await _is_shown(session, found.text) else replace(found, text=None)), None
     return None, None
+
+
+async def _is_shown(session: Session, text: str | None) -> bool:
+    """Whether the screen shows what was typed: what somebody behind a relay asks for may be a password."""
+    wanted = "".join(re.findall(r"[^\s\x00-\x1f]", text or ""))[-_SHOWN_CHARACTERS:]
+
+    def shows() -> bool:
+        lines = session.terminal.screen(styled=False).lines
+        return wanted in "".join("".join(str(line).split()) for line in lines)
+
+    await _until(session, shows, _ECHO_S)
+    return shows()
 
 
 def _describe(session: Session, told: ShellLine) -> LineInfo | None:
