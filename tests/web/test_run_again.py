@@ -1,0 +1,30 @@
+"""*Run again* types only onto an empty line, as every run does."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, expect
+
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_for_text
+from tests.support.web.browser import open_page
+from tests.web.test_page import focus_terminal, link, make
+
+
+def test_run_again_leaves_a_half_typed_line_alone(server: RunningServer, browser: Browser) -> None:
+    make(server, "half")
+    assert server.request("POST", "/sessions/half/run", {"input": "echo one", "max_wait_ms": 60_000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        command = page.locator(".timeline li", has_text="echo one")
+        command.locator("summary").click()
+        focus_terminal(page)
+        page.keyboard.type("echo precious")
+        wait_for_text(watched.text, lambda text: "echo precious" in text, "what was typed")
+        command.get_by_role("button", name="Run again").click()
+        expect(page.locator(".toast.bad")).to_contain_text("'echo precious' without completing it. Nothing was typed")
+        expect(page.locator(".timeline code")).to_have_text(["echo one"])
+        page.keyboard.press("Enter")  # the keyboard is in the terminal, where the line goes on as it was
+        expect(page.locator(".timeline code")).to_have_text(["echo precious", "echo one"])
+        command.get_by_role("button", name="Run again").click()
+        expect(page.locator(".timeline code")).to_have_text(["echo one", "echo precious", "echo one"])
