@@ -444,6 +444,7 @@ class LateRooms:
                 timeout_ms=settings.get_int("exec.timeout_ms"),
                 max_output_bytes=settings.get_int("exec.max_output_bytes"),
                 result_bytes=settings.get_int("exec.result_bytes"),
+                kept_bytes=settings.get_int("exec.kept_bytes"),
                 home=os.environ.get("HOME"),
             )
             workspace = WorkspaceService(places, settings, _Around(app, policy))

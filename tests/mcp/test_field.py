@@ -88,7 +88,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     (folder / "other").mkdir()
     (folder / "other" / "note.md").write_text("nothing of the kind\n")
     os.utime(tree / "one.py", (1_600_000_000, 1_600_000_000))
-    env = {"ALLOWED_COMMANDS": "echo,sleep,pwd,env", "ALLOWED_CWD_ROOTS": str(folder)}
+    env = {"ALLOWED_COMMANDS": "echo,sleep,pwd,env,seq", "ALLOWED_CWD_ROOTS": str(folder)}
     with live_server(folder), StdioHost(cwd=str(tree), env=env) as host:
         host.initialize()
         made = World(host, tree, {"$tree": str(tree), "$other": str(folder / "other"), "$pipe": str(folder / "pipe")})
@@ -112,6 +112,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         runs = {"command": "cat", "args": ["$pipe"]}  # waits until somebody writes
         scope = {"runtime": {"workspace_id": "ours", "timeout_ms": 50}, "compat": {"caller_surface": "extension"}}
         assert made.ok("memory_terminal_interactive", **run, **scope, execution=runs)["status"] == "accepted"
+        made.values["$long"] = made.ok("execute_command", command="seq 100000")["output_of"]
         found = made.ok("search", query="wombat", workspace="$tree", mode="code")
         made.values["$hit"] = found["hits"][0]["id"]
         first = made.ok("search", query="quokka", workspace="$tree", top=1)
@@ -343,6 +344,10 @@ CASES: dict[str, dict[str, Case]] = {
         "command": Case({"command": "echo one"}, {"command": "echo two"}),
         "cwd": Case({"command": "pwd"}, {"command": "pwd", "cwd": "$other"}),
         "timeout_ms": Case({"command": "sleep 0.2"}, {"command": "sleep 0.2", "timeout_ms": 50}),
+        "output_of": Case({"output_of": "$long"}, {"output_of": "none"}),
+        "stream": Case({"output_of": "$long"}, {"output_of": "$long", "stream": "stderr"}),
+        "from_line": Case({"output_of": "$long"}, {"output_of": "$long", "from_line": 3}),
+        "search": Case({"output_of": "$long"}, {"output_of": "$long", "search": "99999"}),
     },
     "index_build": {
         "workspace": Case({"workspace": "$tree"}, {"workspace": "/nowhere"}),

@@ -7,13 +7,12 @@ from wsh.cli.output import print_json
 @command("completion", json_option, Argument("shell", choices=("bash", "zsh", "fish")))
 def completion(as_json: bool, shell: str) -> None:
     """Print the completion script for SHELL, to be sourced by it."""
+    from click import Group
     from click.shell_completion import get_completion_class
-
-    from wsh.cli.manual import whole
 
     found = get_completion_class(shell)
     assert found is not None
-    script = found(whole(), {}, "wsh", "_WSH_COMPLETE").source()
+    script = found(Group("wsh"), {}, "wsh", "_WSH_COMPLETE").source()
     if as_json:
         print_json({"shell": shell, "script": script})
     else:

@@ -82,15 +82,19 @@ def complete_session(_context: click.Context, _parameter: click.Parameter, begun
     return [CompletionItem(item["name"], help=item["command"]) for item in found if item["name"].startswith(begun)]
 
 
-def whole() -> click.Group:
-    """Every command in one click group, for completion and manual pages."""
-    from wsh.cli.main import NAMES, load_command
-
-    return click.Group("wsh", commands={name: to_click(load_command(name)) for name in NAMES})
-
-
 def complete() -> int:
-    """Answers the completion script of a shell, which says in _WSH_COMPLETE what it wants."""
+    """Answers the completion script of a shell, which says in _WSH_COMPLETE what it wants.
+
+    Whoever presses Tab waits for this, so only the command that is being typed is loaded.
+    """
     from click.shell_completion import shell_complete
 
-    return shell_complete(whole(), {}, "wsh", "_WSH_COMPLETE", os.environ["_WSH_COMPLETE"])
+    from wsh.cli.main import COMMANDS, load_command
+
+    typed = os.environ.get("COMP_WORDS", "").split()
+    known = {
+        name: to_click(load_command(name)) if name in typed else click.Command(name, help=summary)
+        for group in COMMANDS.values()
+        for name, summary in group.items()
+    }
+    return shell_complete(click.Group("wsh", commands=known), {}, "wsh", "_WSH_COMPLETE", os.environ["_WSH_COMPLETE"])

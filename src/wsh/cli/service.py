@@ -140,12 +140,15 @@ def look(name: str = "default") -> dict[str, object]:
             text = file.read()
     except OSError:
         text = ""
+    answer = _ask(("is-active", f"{unit}.socket", f"{unit}.service"))
+    states = answer[1].split() if answer is not None else []  # none where no systemd looks after this user
+    socket, service = states if len(states) == 2 else ("unknown", "unknown")
     return {
-        "systemd": _answer("show-environment") is not None,
+        "systemd": bool(states),
         "installed": bool(text),
         "stale": bool(text) and f"ExecStart={_program()} " not in text,
-        "socket": _answer("is-active", f"{unit}.socket") or "unknown",
-        "service": _answer("is-active", f"{unit}.service") or "unknown",
+        "socket": socket,
+        "service": service,
     }
 
 
@@ -185,11 +188,6 @@ def _systemctl(*words: str) -> str | None:
         return "systemctl is not on this machine"
     status, _, problem = done
     return None if status == 0 else problem or f"systemctl ended with {status}"
-
-
-def _answer(*words: str) -> str | None:
-    done = _ask(words)
-    return (done[1] or None) if done is not None else None
 
 
 def _ask(words: Sequence[str]) -> tuple[int, str, str] | None:

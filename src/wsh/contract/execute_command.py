@@ -16,6 +16,7 @@ import time
 from typing import Literal
 
 from wsh.contract.gate import Trail
+from wsh.contract.kept_output import KeptOutput, KeptOutputs, OutputStream, read_lines
 from wsh.contract.runner import OnOutput, Runner, Started
 from wsh.contract.shield import finish
 from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
@@ -71,6 +72,7 @@ class ExecuteCommand:
         timeout_ms: int = 120_000,
         max_output_bytes: int = 10 * 1024 * 1024,
         result_bytes: int = 256 * 1024,
+        kept_bytes: int = 64 * 1024 * 1024,
         home: str | None = None,
     ) -> None:
         self.runner = runner
@@ -78,6 +80,7 @@ class ExecuteCommand:
         self.timeout_ms = timeout_ms
         self.max_output_bytes = max_output_bytes
         self.result_bytes = result_bytes
+        self._kept = KeptOutputs(kept_bytes)
         self.home = home
 
     async def run(
@@ -89,7 +92,10 @@ class ExecuteCommand:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         argv, folder = self._decide(command, cwd, caller, trace_id)
         began = time.monotonic()
-        output = {"stdout": OutputBuffer(self.max_output_bytes), "stderr": OutputBuffer(self.max_output_bytes)}
+        output: dict[OutputStream, OutputBuffer] = {
+            "stdout": OutputBuffer(self.max_output_bytes),
+            "stderr": OutputBuffer(self.max_output_bytes),
+        }
 
         opening = _Opening()
 
@@ -126,7 +132,12 @@ class ExecuteCommand:
                     stderr=_tail(output["stderr"]),
                 )
             ended = "exited"
-            return _describe(started, output["stdout"], output["stderr"], self.result_bytes)
+            fields = _describe(started, output["stdout"], output["stderr"], self.result_bytes)
+            if "stdout_dropped_bytes" in fields or "stderr_dropped_bytes" in fields:
+                kept = KeptOutput(caller.id, started.result.exit_code, output)
+                if self._kept.keep(trace_id, kept):
+                    fields["output_of"] = trace_id
+            return fields
         except asyncio.CancelledError:
             ended = "cancelled"
             raise
@@ -134,6 +145,22 @@ class ExecuteCommand:
             if started is not None:
                 await finish(started.aclose())
             self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
+
+    def read(self, handle: str, stream: OutputStream, from_line: int, search: str | None, caller: Caller) -> JsonObject:
+        """Lines of what an earlier call left out, in the same fields. Raises ToolFailure where they are not kept."""
+        kept = self._kept.find(handle, caller.id)
+        if kept is None:
+            raise ToolFailure(
+                NOT_FOUND,
+                f"No output of {handle[:80]!r} is kept for you.",
+                hint="Newer output takes the room of older. Run the command again.",
+            )
+        page = read_lines(kept.streams[stream], from_line, search, self.result_bytes)
+        fields: JsonObject = {"exit_code": kept.exit_code, "stdout": "", "stderr": "", stream: page.text}
+        fields |= {"first_line": page.first_line, "total_lines": page.total_lines}
+        if page.next_line is not None:
+            fields["next_line"] = page.next_line
+        return fields
 
     def _decide(self, command: str, cwd: str | None, caller: Caller, trace_id: str) -> tuple[tuple[str, ...], str]:
         gate = ExecGate.from_environment(caller.environ)
@@ -239,19 +266,18 @@ async def _wait_or_notice(started: Started, left_ms: float, noticed: asyncio.Eve
         await asyncio.gather(ending, hearing, return_exceptions=True)
 
 
-def _newest(kept: OutputBuffer, most: int) -> str:
-    """The newest of it, with at most so many bytes as JSON; what is older is dropped, and no character is cut."""
+def _newest(kept: OutputBuffer, most: int) -> tuple[str, int]:
+    """The newest of it, with at most so many bytes as JSON, and how many older bytes that leaves out. No character is cut."""
     most_json = most
     while True:
-        kept.forget(kept.end - most)
-        data = kept.read().data
-        while kept.start and data and data[0] & 0xC0 == 0x80:  # the rest of a character that was dropped
-            kept.forget(kept.start + 1)
-            data = data[1:]
+        chunk = kept.read(max(kept.start, kept.end - most))
+        data, start = chunk.data, chunk.offset
+        while start and data and data[0] & 0xC0 == 0x80:  # the rest of a character that was left out
+            data, start = data[1:], start + 1
         text = data.decode("utf-8", "replace")
         size = len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
         if size <= most_json + 2:
-            return text
+            return text, start
         most = min(len(data) - 1, len(data) * most_json // size)
 
 
@@ -260,15 +286,15 @@ def _tail(kept: OutputBuffer) -> str | None:
 
 
 def _describe(started: Started, stdout: OutputBuffer, stderr: OutputBuffer, most: int) -> JsonObject:
-    said = _newest(stderr, most // 4)
-    printed = _newest(stdout, most - len(said.encode()))
+    said, said_from = _newest(stderr, most // 4)
+    printed, printed_from = _newest(stdout, most - len(said.encode("utf-8", "replace")))
     fields: JsonObject = {"exit_code": started.result.exit_code, "stdout": printed, "stderr": said}
     if started.result.signal is not None:
         fields["signal"] = started.result.signal
-    if stdout.start:
-        fields["stdout_dropped_bytes"] = stdout.start
-    if stderr.start:
-        fields["stderr_dropped_bytes"] = stderr.start
+    if printed_from:
+        fields["stdout_dropped_bytes"] = printed_from
+    if said_from:
+        fields["stderr_dropped_bytes"] = said_from
     return fields
 
 

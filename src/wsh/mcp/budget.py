@@ -1,7 +1,6 @@
 """How much of a text a model is given: tokens counted cheaply, and lines chosen so that a result keeps within them.
 
-Nobody knows the tokenizer of the model that reads, so the count is that of a common one (o200k_base), estimated from classes of
-characters: within a tenth of it for what terminals print. Standard library alone.
+Nobody knows the tokenizer of the model that reads, so the count is that of a common one (see `token_count`).
 """
 
 from __future__ import annotations
@@ -10,71 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-_DENSE = re.compile(r"[A-Za-z0-9+/=]{16,}")
-_TURN = re.compile(r"(?<=[a-z])(?=[A-Z0-9+])|(?<=[A-Z])(?=[a-z0-9+])|(?<=[0-9])(?=[A-Za-z+])")
-_HEX = re.compile(r"[0-9a-f]+")
-_MARK = r"[!-/:-@\[-`{-~]"
-# A word takes one blank or mark in front of it along; digits go by threes.
-_PIECE = re.compile(
-    rf"(?P<word>[ ]?(?:[A-Z]*[a-z]+|[A-Z]+))|(?P<marked>{_MARK}(?:[A-Z]*[a-z]+|[A-Z]+))|(?P<number>[0-9]{{1,3}})"
-    r"|(?P<cjk>[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])|(?P<letters>[ ]?[\u00c0-\u1fff]+)"
-    r"|(?P<emoji>[ ]?[\U0001f000-\U0001ffff])|(?P<symbol>[ ]?[^\x00-\x7f])"
-    rf"|(?P<marks>[ ]?{_MARK}+[\r\n/]*)|(?P<newline>\s*[\r\n]+)|(?P<blank>[ \t]+)|(?P<control>[\x00-\x1f\x7f])"
-)
-_COST = {
-    "word": 0.88,
-    "marked": 1.63,
-    "number": 1.0,
-    "cjk": 0.54,
-    "letters": 0.1,
-    "emoji": 1.9,
-    "symbol": 0.51,
-    "marks": 1.22,
-    "newline": 1.1,
-    "blank": 1.45,
-    "control": 1.0,
-}
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
-
-
-def count_tokens(text: str) -> int:
-    """About as many tokens as a model reads in it."""
-    dense = 0.0
-
-    def take(run: re.Match[str]) -> str:
-        nonlocal dense
-        word = run.group()
-        if len(_TURN.findall(word)) * 4 < len(word):
-            return word
-        dense += len(word) * (0.58 if _HEX.fullmatch(word) else 0.67)
-        return " "
-
-    rest = _DENSE.sub(take, text)
-    cost = dense
-    for piece in _PIECE.finditer(rest):
-        kind = str(piece.lastgroup)
-        cost += _COST[kind]
-        if kind == "word":
-            cost += _price_word(piece.group())
-        elif kind == "letters":
-            cost += 0.29 * len(piece.group().strip())
-        elif kind == "marks":
-            marks = piece.group().strip()
-            if len(set(marks)) > 1:
-                cost += 0.44 * max(0, len(marks) - 2)
-    return round(cost)
-
-
-def _price_word(found: str) -> float:
-    """What a word costs beyond the common one: long, without vowels, in capitals, or glued to what stands before it."""
-    word = found.strip()
-    more = 0.0 if found[0] == " " else 0.18 - _COST["word"]
-    more += 0.55 * max(0, len(word) - 8)
-    if len(word) > 2 and not _VOWEL.search(word):
-        more += 1.1
-    if len(word) > 3 and word.isupper():
-        more += 0.27
-    return more
+from wsh.mcp.token_count import count_tokens as count_tokens  # rooms ask here for both
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,13 @@ SETTINGS: tuple[Setting, ...] = (
         KIB,
         64 * MIB,
     ),
+    Setting(
+        "exec.kept_bytes",
+        64 * MIB,
+        "Output beyond such answers that is kept to be read, all together; the oldest goes first.",
+        0,
+        1024 * GIB,
+    ),
     Setting("exec.lifetime_ms", 0, "Longest life of a contract command; 0 means no limit.", 0, 604_800_000),
     Setting("audit.max_bytes", 64 * MIB, "Audit log size before it is rotated.", 64 * KIB, 1024 * GIB),
     Setting("audit.keep", 8, "Rotated audit logs kept.", 1, 1000),

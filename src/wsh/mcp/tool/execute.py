@@ -31,7 +31,7 @@ def declare_execute(timeout_ms: int) -> OperationTool:
         _OUTPUT,
         _spell,
         (execute_command,),
-        schema_version=3,
+        schema_version=4,
         default_timeout_ms=timeout_ms,
         timeout_argument="timeout_ms",
         timeout_spelling="timeoutMs",
@@ -42,7 +42,8 @@ def declare_execute(timeout_ms: int) -> OperationTool:
 
 
 async def _spell(call: ToolCall) -> ToolOutcome:
-    params = ExecuteParams.model_construct(**call.pick("command", "cwd"), timeout_ms=call.context.timeout_ms)
+    given = call.pick("command", "cwd", "output_of", "stream", "from_line", "search")
+    params = ExecuteParams.model_construct(**given, timeout_ms=call.context.timeout_ms)
     try:
         fields: JsonObject = await call.make(execute_command, params)
     except ToolFailure as problem:
@@ -50,7 +51,7 @@ async def _spell(call: ToolCall) -> ToolOutcome:
             problem.hint = f"{problem.hint} {_say_where(call.context.toolsets)}"
         raise
     if "stdout_dropped_bytes" in fields or "stderr_dropped_bytes" in fields:
-        fields["rest"] = _say_rest(call.context.toolsets)
+        fields["rest"] = _say_rest(fields.get("output_of"), call.context.toolsets)
     from wsh.contract.yaml_text import to_yaml
 
     return ToolOutcome(fields, text=to_yaml(fields))
@@ -83,8 +84,25 @@ def _describe_input(timeout_ms: int) -> JsonObject:
                 "maximum": _MAX_TIMEOUT_MS,
                 "description": "Another spelling of timeout_ms.",
             },
+            "output_of": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 128,
+                "description": "Instead of command: read the output of an earlier call whose answer gave this handle.",
+            },
+            "stream": {
+                "type": "string",
+                "enum": ["stdout", "stderr"],
+                "description": "With output_of: which stream; stdout if left out.",
+            },
+            "from_line": {"type": "integer", "minimum": 1, "description": "With output_of: the first line to read."},
+            "search": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 4096,
+                "description": "With output_of: only lines with this text, each behind its number.",
+            },
         },
-        "required": ["command"],
         "additionalProperties": False,
     }
 
@@ -98,7 +116,11 @@ _OUTPUT: JsonObject = {
         "signal": {"type": "string", "description": "The signal that ended it, if one did."},
         "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
         "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+        "output_of": {"type": "string", "description": "The handle that reads what did not fit."},
         "rest": {"type": "string", "description": "How to read what did not fit."},
+        "first_line": {"type": "integer", "description": "With output_of: where this page begins."},
+        "total_lines": {"type": "integer", "description": "With output_of: lines that are kept."},
+        "next_line": {"type": "integer", "description": "With output_of: where the next page begins, if there is one."},
     },
     "required": ["exit_code", "stdout", "stderr"],
 }
@@ -115,8 +137,10 @@ def _say_where(toolsets: Sequence[str]) -> str:
     return "Ask the person to run it in a terminal."
 
 
-def _say_rest(toolsets: Sequence[str]) -> str:
+def _say_rest(handle: str | None, toolsets: Sequence[str]) -> str:
     """How the whole of a long output is read, with the tools that this client has."""
+    if handle is not None:
+        return f'execute_command {{"output_of": "{handle}", "from_line": 1}} reads all of it by lines; "search" finds text in it.'
     if "lean" in toolsets:
         return "Run it with run; look reads its whole output by range and search."
     if "terminal" in toolsets:
