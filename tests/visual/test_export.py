@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.support.session.running import run_with_registry
+from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.visual import animation
 from wsh.visual.export import FORMATS, Format, compose_lines, export
 from wsh.visual.stage import Stage
 from wsh.wire.element import OverlayCreate, PanelCreate
@@ -41,9 +44,47 @@ def check_all(session: Session) -> None:
     assert "last" in drawn and "red" not in drawn
     earlier = "".join(ElementTree.fromstring(film(session, "svg", 0.2).decode()).itertext())
     assert "red" in earlier and "last" not in earlier
+    check_animation(films["svg-animated"])
     assert films["png"].startswith(b"\x89PNG")
     width, height = struct.unpack(">II", films["png"][16:24])
     assert width > 60 * 4 and height > 10 * 8
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def check_animation(film: bytes) -> None:
+    """The rows of every frame, as the references of its strip say: the first words, then the last ones."""
+    picture = ElementTree.fromstring(film.decode())
+    rows = {f"#{row.get('id')}": "".join(row.itertext()) for row in picture.iter(f"{SVG}g") if row.get("id") != "strip"}
+    strip = next(group for group in picture.iter(f"{SVG}g") if group.get("id") == "strip")
+    frames = ["".join(rows[str(use.get("href"))] for use in frame.iter(f"{SVG}use")) for frame in strip]
+    assert len(frames) == len(set(frames))
+    seen = "".join(frames)
+    assert seen.index("red words") < seen.index("last <words>") and frames[-1] == "last <words>"
+    style = "".join(next(picture.iter(f"{SVG}style")).itertext())
+    assert style.count("translateX(") == len(frames) + 2 and "prefers-reduced-motion" in style
+
+
+def test_an_animation_shortens_pauses_and_leaves_out_what_xml_cannot_hold(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(
+            SessionSpec(command="printf 'one\\357\\277\\276'; sleep 0.2; printf two", rows=3, cols=20)
+        )
+        # The journal is written beside the session's end.
+        await until(lambda: b'"x", "0"' in film(session, "asciicast-v3"), "the end in the journal")
+        for longest, shortest_s in ((0.05, 0.0), (2.0, 0.15)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(animation, "LONGEST_PAUSE_S", longest)
+                picture = ElementTree.fromstring(film(session, "svg-animated").decode())
+            assert "one\ufffdtwo" in "".join(picture.itertext()).replace("\n", "")
+            style = "".join(next(picture.iter(f"{SVG}style")).itertext())
+            found = re.search(r"animation:play ([\d.]+)s", style)
+            assert found is not None
+            lasts_s = float(found[1]) - animation.LAST_FRAME_S
+            assert lasts_s >= shortest_s and (longest > 1 or lasts_s <= 0.11)  # two pauses
+
+    run_with_registry(places, work)
 
 
 def test_every_format_tells_the_same_of_a_running_and_of_an_ended_session(places: Places) -> None:

@@ -7,7 +7,7 @@ from wsh.cli.declare import Failure, Option, command, json_option, session_argum
 from wsh.cli.output import print_json
 from wsh.cli.request import call, session_path
 
-FORMATS = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png")
+FORMATS = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "svg-animated", "png")
 
 
 def fetch(name: str, format: str, at_s: float | None, theme: str) -> bytes:
@@ -38,6 +38,7 @@ def save(output: str, data: bytes) -> None:
 def export(format: str | None, output: str | None, at_s: float | None, theme: str, as_json: bool, session: str) -> None:
     """Write what SESSION printed, from its journal; also of a session that ended.
 
+    An svg-animated plays the whole recording, with pauses cut to two seconds.
     With --json and no file, the recording itself stands in `data`: as text, a png as base64.
     """
     endings = {".cast": "asciicast-v2", ".txt": "txt", ".html": "html", ".svg": "svg", ".png": "png"}

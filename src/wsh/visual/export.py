@@ -17,6 +17,7 @@ from wsh.session.recording import Printed, Recording, Sized
 from wsh.session.trial import attempt_aside
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.note import Work
+from wsh.visual.animation import animate
 from wsh.visual.asciicast import write_asciicast
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from wsh.session.session import Session
     from wsh.visual.stage import Stage
 
-Format: TypeAlias = Literal["asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png"]
-FORMATS: tuple[Format, ...] = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "png")
+Format: TypeAlias = Literal["asciicast-v2", "asciicast-v3", "txt", "html", "svg", "svg-animated", "png"]
+FORMATS: tuple[Format, ...] = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "svg-animated", "png")
 
 MEDIA_TYPES: dict[Format, str] = {
     "asciicast-v2": "application/x-asciicast",
@@ -36,11 +37,12 @@ MEDIA_TYPES: dict[Format, str] = {
     "txt": "text/plain; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "svg": "image/svg+xml",
+    "svg-animated": "image/svg+xml",
     "png": "image/png",
 }
 
 
-_DRAWN: tuple[Format, ...] = ("txt", "html", "svg", "png")
+_DRAWN: tuple[Format, ...] = ("txt", "html", "svg", "svg-animated", "png")
 _LIMIT_S = 120.0
 
 
@@ -94,6 +96,8 @@ def export(
         styled = _all_lines(recording)
         text = to_text(styled) if format == "txt" else to_html(styled, title, theme)
         return text.encode("utf-8", "replace")
+    if format == "svg-animated":
+        return animate(recording, title, theme).encode("utf-8", "replace")
     terminal = screen_at(recording, at_s)
     with terminal:
         styled_rows: list[object] = list(terminal.styled_rows())

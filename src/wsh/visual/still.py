@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import io
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ Theme: TypeAlias = Literal["dark", "light"]
 StyledLine: TypeAlias = Sequence[JsonObject]
 
 CELL_W, CELL_H, FONT_PX, PAD = 8.4, 18, 14, 12
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -120,27 +122,38 @@ def to_svg(lines: Sequence[StyledLine], cols: int, title: str, theme: Theme = "d
     width, height = cols * CELL_W + 2 * PAD, len(lines) * CELL_H + 2 * PAD
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">',
-        f"<title>{html.escape(title)}</title>",
+        f"<title>{escape_xml(title)}</title>",
         f'<rect width="100%" height="100%" rx="6" fill="{palette.ground}"/>',
         f'<g font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="{FONT_PX}" xml:space="preserve">',
     ]
     for row, line in enumerate(lines):
-        col = 0
-        y = PAD + row * CELL_H
-        for span in line:
-            ink = palette.ink(span)
-            wide = columns(ink.text)
-            x = PAD + col * CELL_W
-            if ink.bg:
-                out.append(f'<rect x="{x:.1f}" y="{y}" width="{wide * CELL_W:.1f}" height="{CELL_H}" fill="{ink.bg}"/>')
-            if ink.text.strip():
-                out.append(
-                    f'<text x="{x:.1f}" y="{y + 14}" textLength="{wide * CELL_W:.1f}" fill="{ink.fg}"{_svg(ink)}>'
-                    f"{html.escape(ink.text)}</text>"
-                )
-            col += wide
+        out += draw_svg_row(line, PAD + row * CELL_H, palette)
     out.append("</g></svg>\n")
     return "\n".join(out)
+
+
+def draw_svg_row(line: StyledLine, y: int, palette: Palette) -> list[str]:
+    """The elements of one row whose top is at `y`."""
+    out: list[str] = []
+    col = 0
+    for span in line:
+        ink = palette.ink(span)
+        wide = columns(ink.text)
+        x = PAD + col * CELL_W
+        if ink.bg:
+            out.append(f'<rect x="{x:.1f}" y="{y}" width="{wide * CELL_W:.1f}" height="{CELL_H}" fill="{ink.bg}"/>')
+        if ink.text.strip():
+            out.append(
+                f'<text x="{x:.1f}" y="{y + 14}" textLength="{wide * CELL_W:.1f}" fill="{ink.fg}"{_svg(ink)}>'
+                f"{escape_xml(ink.text)}</text>"
+            )
+        col += wide
+    return out
+
+
+def escape_xml(text: str) -> str:
+    """`text` for an XML document; characters that XML cannot hold become U+FFFD."""
+    return html.escape(_NOT_XML.sub("\ufffd", text))
 
 
 def _svg(ink: Ink) -> str:
