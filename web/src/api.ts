@@ -383,7 +383,7 @@ export const resize = (name: string, body: Resize): Promise<SessionInfo> => ask(
 /** What is on its screen now. */
 export const getScreen = (name: string, query: { format?: "styled" | "plain" } = {}): Promise<Screen> => ask("GET", sessionPath(name, "/screen"), query);
 
-/** Its last lines, or those since one. */
+/** The last lines, or those since a given one. */
 export const getScrollback = (name: string, query: { format?: "styled" | "plain"; offset?: number; limit?: number; since_line?: number | null } = {}): Promise<Scrollback> => ask("GET", sessionPath(name, "/scrollback"), query);
 
 /** Wait until it is quiet, or for something else. */

@@ -153,7 +153,7 @@ class DesktopEnd(Protocol):
         """Show it. The answer comes later through `pending`."""
 
     def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
-        """It is settled, by whomever; take the card away and say so."""
+        """Take the card away: the request was settled, here or elsewhere."""
 
     def suggest_rule(self, pending: Pending) -> str:
         """The pattern that an "always" would write if nobody narrows it."""

@@ -93,7 +93,7 @@ class Ledger:
         return self._step(key, {"pending"}, "expired")
 
     def refuse(self, key: str) -> bool:
-        """It cannot run: no such program, forbidden, or no longer what was shown."""
+        """For a request that cannot run: no such program, forbidden, or no longer what was shown."""
         return self._step(key, {"pending", "claimed"}, "refused")
 
     def withdraw(self, key: str) -> bool:

@@ -54,7 +54,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def _is_unreaped(pid: int) -> bool:
-    """It has ended, and whoever started it has not asked how."""
+    """True for a process that has ended and whose parent has not yet collected its status."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] == "Z"

@@ -132,7 +132,7 @@ class TypedCommand:
         return self.ear.lines.get(self.request)
 
     def describe(self, identity: Identity) -> JsonObject:
-        """Its end as a result tells it: known from the shell, or with the terminal that it was typed into."""
+        """The end of this line as a result tells it: known from the shell, or from the terminal it was typed into."""
         frame = self.frame
         ended = frame is not None and frame.finished_by in ("command", "exit")
         told: JsonObject = {

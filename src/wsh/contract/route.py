@@ -29,7 +29,7 @@ class Route(Enum):
 
 
 def find_route(action: Action, mode: Mode | None) -> Route:
-    """The matrix. `mode` is the request's for execute, the identity's for follow-ups, and no matter for list."""
+    """The matrix. `mode` is the request's for execute, the identity's for follow-ups, ignored for `list`."""
     if action == "list":
         return Route.LIST
     assert mode is not None, "a mode is settled before routing"

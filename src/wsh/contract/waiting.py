@@ -87,7 +87,7 @@ class WaitingRequests:
             entry.card = card
 
     def leave(self, frame: RequestFrame, state: str, decision: Decision | None = None) -> None:
-        """It was answered, withdrawn or lost. Idempotent."""
+        """For a request that was answered, withdrawn or lost. Idempotent."""
         entry = self._waiting.pop(frame.id, None)
         if entry is not None:
             entry.state, entry.decision, entry.ended = state, decision, time.time()
@@ -98,5 +98,5 @@ class WaitingRequests:
         return self._waiting.get(id) or next((entry for entry in self._ended if entry.frame.id == id), None)
 
     def list_entries(self) -> list[Waiting]:
-        """Those that wait, oldest first, then those that ended, newest first."""
+        """Waiting requests, oldest first, then ended ones, newest first."""
         return [*self._waiting.values(), *reversed(self._ended)]

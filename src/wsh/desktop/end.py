@@ -434,7 +434,7 @@ def _asker(request: Request) -> str:
 
 
 def _decider(pending: Pending) -> str:
-    """Whoever sits at the window, or who answered elsewhere."""
+    """Name of the person at the window, or of the one who answered elsewhere."""
     by = pending.answered_by
     return getpass.getuser() if by in (None, "person") else by
 

@@ -74,7 +74,7 @@ class Method:
 
     @property
     def waits(self) -> bool:
-        """It runs beside the other requests."""
+        """True if it runs beside the other requests of its socket."""
         return self.operation is not None and self.operation.manner == "waits"
 
     @property

@@ -109,7 +109,7 @@ class Registry:
     def list_tools(
         self, families: Sequence[Family] | None = None, environ: Mapping[str, str] | None = None
     ) -> list[Tool]:
-        """Those of the families; with `environ`, only what a connection with these governing variables is offered."""
+        """Tools of the families; with `environ`, only what a connection with these governing variables is offered."""
         found = [t for t in self._tools.values() if families is None or t.spec.family in families]
         if environ is None:
             return found

@@ -54,7 +54,7 @@ class StdioLink:
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
 
     def admit(self, id: jsonrpc.Id) -> bool:
-        """Whether no request with an id that means the same is still open."""
+        """False if a request with an equivalent id is in flight."""
         key = jsonrpc.canonical_id(id) or ""
         if key in self._open:
             return False

@@ -37,11 +37,11 @@ class Marks:
         return self._homes.get(caller.id)
 
     def forget_owner(self, owner: str) -> None:
-        """Its connection ended."""
+        """Call when the connection of `owner` has ended."""
         self._inputs = {key: mark for key, mark in self._inputs.items() if key[0] != owner}
         self._homes.pop(owner, None)
 
     def forget_session(self, sid: str) -> None:
-        """It is gone."""
+        """Call when the session has been removed."""
         self._inputs = {key: mark for key, mark in self._inputs.items() if key[1] != sid}
         self._homes = {owner: home for owner, home in self._homes.items() if home != sid}

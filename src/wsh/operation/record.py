@@ -34,13 +34,13 @@ async def _draw(on: OnSession, format: Literal["svg", "png"], theme: Theme) -> F
 
 @operation(manner="reads", errors=("session_not_found",))
 async def get_screenshot_svg(on: OnSession, params: PictureParams) -> Annotated[File, "A picture."]:
-    """Its screen as a picture."""
+    """The screen as a picture."""
     return await _draw(on, "svg", params.theme)
 
 
 @operation(manner="reads", errors=("session_not_found", "capability_missing"))
 async def get_screenshot_png(on: OnSession, params: PictureParams) -> Annotated[File, "A picture."]:
-    """Its screen as a picture."""
+    """The screen as a picture."""
     return await _draw(on, "png", params.theme)
 
 

@@ -32,7 +32,7 @@ async def get_screen(on: OnSession, params: Formatted) -> Annotated[Json, Screen
 
 @operation(manner="reads", errors=("session_not_found", "invalid_format"))
 async def get_scrollback(on: OnSession, params: ScrollbackParams) -> Annotated[Json, Scrollback]:
-    """Its last lines, or those since one."""
+    """The last lines, or those since a given one."""
     styled = params.format == "styled"
     page = on.session.terminal.scrollback(params.offset, params.limit, styled=styled, since_line=params.since_line)
     return page.to_wire()

@@ -21,7 +21,7 @@ _MAIN = Path(__file__).parent / "keeper" / "main.py"
 
 
 class KeeperEnding(KeeperGone):
-    """It went away while we came in. The next one is there for whoever comes now."""
+    """The keeper ended while we connected. A caller that connects again meets the next one."""
 
 
 def connect(places: Places, options: KeeperOptions) -> socket.socket:

@@ -120,7 +120,7 @@ def list_system() -> Iterator[tuple[str, str | None]]:
 
 
 def list_secrets() -> list[str]:
-    """Those that this user could read."""
+    """Files with secrets that this user could read."""
     return [path for path in SECRETS if os.access(path, os.R_OK)]
 
 

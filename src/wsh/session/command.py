@@ -165,7 +165,7 @@ class CommandLog:
         return next(reversed(self._commands.values()), None)
 
     def captured(self, command: Command) -> Capture | None:
-        """Its raw output, if that is still in memory."""
+        """Raw output of `command`, if that is still in memory."""
         if command is self.current:
             return self._capture
         return self._ended.get(command.id)

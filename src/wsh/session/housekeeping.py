@@ -50,7 +50,7 @@ class Housekeeping:
         self._task = asyncio.create_task(self._run(), name="housekeeping")
 
     def touched(self, session: Session) -> None:
-        """It printed something. Called for every turn of the pump, so it is quick."""
+        """Notes that `session` printed something. Called for every turn of the pump, so it is quick."""
         if session not in self._changed:
             self._changed[session] = time.monotonic()
             self._wake.set()
@@ -144,7 +144,7 @@ class Housekeeping:
             self._busy.discard(session)
 
     async def _describe_soon(self, session: Session) -> None:
-        """Not in the way of whoever waits for the new session; until then the keeper knows all that a restart needs."""
+        """Delayed, so that it does not slow session creation; until then the keeper knows all that a restart needs."""
         await asyncio.sleep(_DESCRIBE_S)
         if not session.closed:
             await self._write_meta(session)

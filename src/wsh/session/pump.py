@@ -43,7 +43,7 @@ class Pump:
         self._closed = False
 
     def wake(self, sources: Iterable[Source]) -> None:
-        """These have output. Quick backlogs are served before this returns, which saves a round of the loop."""
+        """Call when `sources` have output. Quick backlogs are served before this returns, which saves a round of the loop."""
         for source in sources:
             self._waiting[source] = None
         if self._waiting and not self._scheduled and not self._closed:

@@ -373,7 +373,7 @@ class _Run:
         return False
 
     async def _silent(self, now: float) -> RunOutcome | None:
-        """It has been silent long enough: does it want something, or does it only take its time?"""
+        """Called after enough silence: does the program want something, or does it only take its time?"""
         if self._looked and now - self._looked < _LOOK_AGAIN_S:
             return None
         seen = await self._typist.inspect()

@@ -807,7 +807,7 @@ class Session:
             await self._keeper.update_meta(self.child, self.describe())
 
     async def settle(self) -> None:
-        """Returns when what was to be told has been told."""
+        """Waits until pending metadata reaches the keeper."""
         for task in self._lasting:
             task.cancel()
         await asyncio.gather(*self._lasting, return_exceptions=True)

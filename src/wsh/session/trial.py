@@ -67,7 +67,7 @@ async def attempt_aside(work: Callable[[], object], limit_s: float, patience_s: 
 
 
 def _reap(pid: int) -> int:
-    """Its wait status. It has closed its pipe or was killed, so this takes no time."""
+    """Wait status of child `pid`, which has closed its pipe or was killed, so this takes no time."""
     return os.waitpid(pid, 0)[1]
 
 

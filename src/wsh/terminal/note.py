@@ -39,7 +39,7 @@ class Note(Protocol):
         """Say that `work` begins, on `size` bytes from offset `at`. False inside of other work: then `end` is its."""
 
     def end(self) -> None:
-        """It is over, and nobody died."""
+        """Say that the work is over and the engine has survived it."""
 
 
 def noted(work: Work) -> Callable[[Callable[Concatenate[Terminal, P], R]], Callable[Concatenate[Terminal, P], R]]:

@@ -46,7 +46,7 @@ def animate(recording: Recording, title: str, theme: Theme = "dark") -> str:
         _style([frame.at_s for frame in frames], width),
         f"<defs>{rows}</defs>",
         f'<rect width="100%" height="100%" rx="6" fill="{palette.ground}"/>',
-        '<g id="strip" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="14" xml:space="preserve">',
+        '<g id="strip" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="14">',
     ]
     for number, frame in enumerate(frames):
         out.append(f'<svg x="{number * width:.1f}" width="{width:.0f}" height="{height:.0f}">')

@@ -124,7 +124,7 @@ def to_svg(lines: Sequence[StyledLine], cols: int, title: str, theme: Theme = "d
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">',
         f"<title>{escape_xml(title)}</title>",
         f'<rect width="100%" height="100%" rx="6" fill="{palette.ground}"/>',
-        f'<g font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="{FONT_PX}" xml:space="preserve">',
+        f'<g font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="{FONT_PX}">',
     ]
     for row, line in enumerate(lines):
         out += draw_svg_row(line, PAD + row * CELL_H, palette)
@@ -157,7 +157,9 @@ def escape_xml(text: str) -> str:
 
 
 def _svg(ink: Ink) -> str:
-    out = ' font-weight="bold"' if ink.bold else ""
+    # On the element itself: browsers do not take it over from a group.
+    out = ' xml:space="preserve"' if "  " in ink.text or ink.text != ink.text.strip() else ""
+    out += ' font-weight="bold"' if ink.bold else ""
     out += ' font-style="italic"' if ink.italic else ""
     out += ' opacity=".6"' if ink.faint else ""
     lines = [name for name, on in (("underline", ink.underline), ("line-through", ink.strike)) if on]

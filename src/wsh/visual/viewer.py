@@ -510,7 +510,7 @@ class Viewers:
 
 
 def _one_line(text: str, most: int) -> str:
-    """Its first line, without control characters, cut to `most` characters."""
+    """First line of `text`, without control characters, cut to `most` characters."""
     line = "".join(c for c in text.split("\n")[0].split("\r")[0] if c.isprintable())
     whole = line == text.strip() and len(line) <= most
     return line if whole else line[: most - 1].rstrip() + "…"

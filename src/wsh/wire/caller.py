@@ -28,7 +28,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever made a request. In an ASGI scope it is found at `scope["state"]["caller"]`."""
+    """The program or person that made a request. In an ASGI scope it is found at `scope["state"]["caller"]`."""
 
     role: Role
     name: str

@@ -1,6 +1,6 @@
 """One tool of the MCP surface, as the room that owns it declares it.
 
-A room exports `ToolSpec`s; the MCP door mounts them and does for all of them what seed rules ask of every tool: schema
+A room exports `ToolSpec`s; the MCP door mounts them and gives every one of them the same: schema
 validation with field-level hints, the error dialect of the family, deadlines, cancellation, the queue limit, progress
 throttling, versions. Standard library alone, so that any room may import it without weight or cycles.
 
@@ -121,7 +121,7 @@ class CallContext(Protocol):
 
     @property
     def caller(self) -> Caller:
-        """Its `id` is that of the MCP session, the stdio connection or the token; its `cwd` that of `wsh mcp` or the server."""
+        """The caller of this call. `id` is that of the MCP session, the stdio connection or the token, `cwd` that of `wsh mcp` or the server."""
 
     @property
     def toolsets(self) -> tuple[Family, ...]:

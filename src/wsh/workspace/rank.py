@@ -65,7 +65,7 @@ def asked_parts(terms: list[Term]) -> frozenset[str]:
 
 
 def name_factor(name: str, asked: frozenset[str]) -> float:
-    """1 when the name has nothing of what was asked, up to 3.5 when it is just that."""
+    """Name boost: 1.0 for no match, 3.5 for an exact one."""
     if not name or not asked:
         return 1.0
     parts = name_parts(name)

@@ -49,7 +49,7 @@ class Process:
     exit_code: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit status, if it has ended; negative for a signal. Does not reap: the pid stays ours until `close`."""
+        """Exit status of the process, None while it runs; negative for a signal. Does not reap: the pid stays ours until `close`."""
         if self.exit_code is None and self.pidfd >= 0:
             info = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if info is not None:

@@ -17,6 +17,6 @@ TOOLS = (*lean.TOOLS, *session.TOOLS, *terminal.TOOLS, *visual.TOOLS, *control.T
 
 
 def list_tools(settings: Settings, environ: Mapping[str, str]) -> list[OperationTool]:
-    """Those of a server with these settings and governing variables."""
+    """Every tool that a server with these settings and governing variables may offer."""
     execute = declare_execute(settings.get_int("exec.timeout_ms"))
     return [*TOOLS, *list_contract_tools(parse_stage(environ)), execute, *list_workspace_tools(settings)]

@@ -87,7 +87,7 @@ _BWRAP_VALUES = {
 
 
 def _bwrap(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
-    """Its options take none, one, two or three values."""
+    """Options of bwrap take none, one, two or three values."""
     start = 1
     while start < len(scene.words) and scene.words[start].startswith("--"):
         if scene.words[start] == "--":
