@@ -17,6 +17,7 @@ from wsh.session.spec import SessionSpec
 from wsh.visual import animation
 from wsh.visual.export import FORMATS, Format, compose_lines, export
 from wsh.visual.stage import Stage
+from wsh.visual.still import Palette, draw_svg_row
 from wsh.wire.element import OverlayCreate, PanelCreate
 from wsh.wire.place import Places
 
@@ -118,3 +119,10 @@ def test_a_picture_has_panels_and_overlays_in_it(places: Places, canvas: bool) -
         assert len(lines) == 6
 
     run_with_registry(places, work)
+
+
+def test_blanks_of_a_row_are_kept_in_a_picture() -> None:
+    row = draw_svg_row([{"text": " two  blanks"}, {"text": "none", "bold": True}], 0, Palette("dark"))
+    texts = [ElementTree.fromstring(element) for element in row]
+    keeps = [text.get("{http://www.w3.org/XML/1998/namespace}space") for text in texts]
+    assert keeps == ["preserve", None] and texts[0].text == " two  blanks"
