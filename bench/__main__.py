@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench.figures import README, fill_readme
 from bench.row import Row
 
 HERE = Path(__file__).parent
@@ -40,7 +41,9 @@ def main() -> int:
     text = table(rows)
     print(text)
     if options.record:
-        RECORD.write_text(record(merge(rows) if options.names else text), encoding="utf-8")
+        page = record(merge(rows) if options.names else text)
+        RECORD.write_text(page, encoding="utf-8")
+        README.write_text(fill_readme(README.read_text(encoding="utf-8"), page), encoding="utf-8")
     return 0 if all(row.ok for row in rows) else 1
 
 
@@ -73,8 +76,15 @@ def record(text: str) -> str:
         "# Benchmarks\n\n"
         "Made by `make bench` (or `python -m bench NAME --record` for one group); both sides of every ratio were measured in the same run, taking turns, and the medians compared.\n\n"
         f"{today}, {cores} cores, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}.\n\n"
-        f"{text}\n"
+        f"{text}\n{_after_table()}"
     )
+
+
+def _after_table() -> str:
+    """What stands below the table: remarks, and figures of other runs."""
+    lines = RECORD.read_text(encoding="utf-8").splitlines(keepends=True)
+    last = max((number for number, line in enumerate(lines) if line.startswith("| ")), default=len(lines))
+    return "".join(lines[last + 1 :])
 
 
 if __name__ == "__main__":
