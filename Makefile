@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
 
-.PHONY: run test accept stress-test check dist release bench soak torture setup setup-dev debian page pictures clean
+.PHONY: run test accept stress-test check docs demo dist release bench soak torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -45,6 +45,7 @@ check: setup-dev
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/vulture
 	$(BIN)/codespell src docs tests bench scripts skills instructions container web/src *.md
+	$(BIN)/python scripts/check_prose.py
 
 # Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
 # TESTARGS are more words for pytest.
@@ -71,6 +72,20 @@ dist: $(VENV)/.dist-stamp page
 # VERSION=1.2.3: bump, tag, build, bill of materials, checksums. RELEASING.md has the steps around it.
 release: $(VENV)/.dist-stamp page
 	@scripts/release.sh "$(VERSION)"
+
+$(VENV)/.docs-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -q -c constraints.txt -e '.[docs]'
+	@touch $@
+
+# The docs as a site in build/site, which needs no network; links are checked before and while it is made.
+docs: $(VENV)/.docs-stamp
+	$(BIN)/python scripts/check_prose.py
+	$(BIN)/zensical build --strict -f mkdocs.yml
+	@echo "to read it: python3 -m http.server -b 127.0.0.1 -d build/site 8000"
+
+# The moving picture at the top of README, recorded anew.
+demo: setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/record_demo.py
 
 bench: debian setup-dev page
 	$(BIN)/python -m bench --record
