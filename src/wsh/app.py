@@ -426,7 +426,13 @@ class LateRooms:
         app, settings, places = self._app, self._app.settings, self._app.places
         async with contextlib.AsyncExitStack() as closing:
             own = (places.config, places.runtime, places.state)
-            runner = HeadlessRunner(app.registry.keeper, os.environ, own_folders=own)
+            runner = HeadlessRunner(
+                app.registry.keeper,
+                os.environ,
+                own_folders=own,
+                sandboxes=app.registry.sandboxes,
+                sandbox=app.rooms.sandbox.load,
+            )
             trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
             policy = PolicyStore(places.policy_file)
             contract = make_contract(

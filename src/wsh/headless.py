@@ -6,15 +6,21 @@ Serves the contract and `execute_command`: both speak to it as their `Runner`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import functools
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from wsh import process
 from wsh.contract.runner import OnOutput
 from wsh.git.guard import index_query, query
-from wsh.policy.launch import is_git, minimal_environment, prepare
+from wsh.policy.launch import Launch, is_git, minimal_environment, prepare
 from wsh.policy.own_file import refuse_own_files
 from wsh.process import Keeper, Run
+from wsh.sandbox.hold import Plan, Sandboxes
+from wsh.sandbox.section import SandboxPolicy
+from wsh.session.confine import confine, hold
 from wsh.wire.error import Refused
 from wsh.wire.setting import MIB
 
@@ -25,8 +31,18 @@ _QUERY_BYTES = 64 * MIB
 class HeadlessRunner:
     """Starts argv without a shell: the very file and folder that were decided on, a small environment, stdin closed."""
 
-    def __init__(self, keeper: Keeper, environ: Mapping[str, str], *, own_folders: Sequence[Path] = ()) -> None:
-        """`own_folders` are wsh's: no command is started that names a file in them."""
+    def __init__(
+        self,
+        keeper: Keeper,
+        environ: Mapping[str, str],
+        *,
+        own_folders: Sequence[Path] = (),
+        sandboxes: Sandboxes | None = None,
+        sandbox: Callable[[], Awaitable[SandboxPolicy]] | None = None,
+    ) -> None:
+        """`own_folders` are wsh's: no command is started that names a file in them. Commands run in the sandbox that agents get."""
+        self.sandboxes = sandboxes
+        self.sandbox = sandbox
         self.keeper = keeper
         self.environ = dict(environ)
         self.own_folders = tuple(own_folders)
@@ -36,17 +52,59 @@ class HeadlessRunner:
         whole = minimal_environment(self.environ, env)
         settings, index = await self._ask_git(argv, cwd, whole) if is_git(argv) else (b"", None)
         with prepare(argv, cwd, whole, git_settings=settings, git_index=index) as launch:
-            return await process.start(
-                self.keeper,
-                launch.argv,
-                cwd=launch.cwd,
-                env=launch.env,
-                path=launch.path,
-                cwd_fd=launch.cwd_fd,
-                identity=launch.identity,
-                max_output_bytes=0,  # whoever asked keeps it
-                on_output=on_output,
-            )
+            async with self._hold(launch, env) as plan:
+                started = await process.start(
+                    self.keeper,
+                    launch.argv,
+                    cwd=launch.cwd,
+                    env=launch.env,
+                    path=launch.path,
+                    cwd_fd=launch.cwd_fd,
+                    identity=launch.identity,
+                    max_output_bytes=0,  # whoever asked keeps it
+                    on_output=on_output,
+                    confine=None if plan is None else functools.partial(confine, plan=plan),
+                )
+                if plan is not None:
+                    self._release_after(started, plan.id)
+                return started
+
+    @asynccontextmanager
+    async def _hold(self, launch: Launch, given: Mapping[str, str]) -> AsyncIterator[Plan | None]:
+        """The plan of the sandbox that agents get; None where they get none. Raises WshError where it cannot be held."""
+        policy = SandboxPolicy() if self.sandbox is None else await self.sandbox()
+        if policy.agents is None:
+            yield None
+            return
+        assert self.sandboxes is not None, "a policy with sandboxes, and nothing to make them"
+        id = f"run-{secrets.token_hex(8)}"
+        plan = await hold(
+            self.sandboxes,
+            policy.agents,
+            policy,
+            id=id,
+            path=launch.path,
+            argv=launch.argv,
+            env=launch.env,
+            given=given,
+            cwd=launch.cwd,
+            cwd_fd=launch.cwd_fd,
+            identity=launch.identity,
+        )
+        try:
+            yield plan
+        except BaseException:
+            await asyncio.to_thread(self.sandboxes.release, id)
+            raise
+        finally:
+            plan.close()
+
+    def _release_after(self, started: Run, id: str) -> None:
+        def ended(_: object) -> None:
+            assert self.sandboxes is not None
+            asyncio.get_running_loop().run_in_executor(None, self.sandboxes.release, id)
+
+        started.child.exited.add_done_callback(ended)
 
     async def _ask_git(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[bytes, bytes | None]:
         """What is configured there, and what is tracked if that matters. Asking runs nothing of the repository's."""

@@ -228,6 +228,7 @@ CASES: dict[str, dict[str, Case]] = {
         "cwd": Case({"command": SHOW}, {"command": SHOW, "cwd": "/"}, _last),
         "env": Case({"command": SHOW}, {"command": SHOW, "env": {"WORD": "teal"}}, _last),
         "tags": Case({"command": "cat"}, {"command": "cat", "tags": ["x"]}, _last),
+        "sandbox": Case({"command": "cat", "sandbox": "off"}, {"command": "cat", "sandbox": "no-such-profile"}),
     },
     "wsh_list_sessions": {
         "session": Case({"session": "$a"}, {"session": "$b"}),

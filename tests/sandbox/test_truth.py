@@ -11,7 +11,7 @@ from tests.support.sandbox.held import BackendName, each_backend, make_project, 
 from tests.support.session.campaign import Campaign
 from tests.support.session.randoms import compare
 from tests.support.session.running import run_with_registry
-from tests.support.session.shells import each_shell, run
+from tests.support.session.shells import each_shell, make_home, run
 from wsh.session.registry import SessionRegistry
 from wsh.wire.place import Places
 
@@ -24,7 +24,7 @@ EXTRA = {"LC_CTYPE": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolo
 def test_random_commands_end_and_print_as_on_a_plain_pty(
     places: Places, tmp_path: Path, backend: BackendName, shell: str, torture: bool
 ) -> None:
-    env = {"PATH": os.environ["PATH"], "HOME": "/nowhere", **EXTRA}
+    env = {"PATH": os.environ["PATH"], "HOME": make_home(tmp_path), **EXTRA}
 
     async def work(registry: SessionRegistry) -> None:
         session = await open_held(registry, backend, make_project(tmp_path), shell, env=EXTRA)

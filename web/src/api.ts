@@ -242,6 +242,12 @@ export interface RunWaits {
   command: string;
 }
 
+export interface SandboxInfo {
+  profile: string;
+  backend: "bubblewrap" | "landlock";
+  weaker?: string[];
+}
+
 export interface Screen {
   epoch: number;
   first_line_index: number;
@@ -284,6 +290,7 @@ export interface SessionCreate {
   cwd?: string | null;
   env?: Record<string, string> | null;
   tags?: string[] | null;
+  sandbox?: string | null;
 }
 
 export interface SessionInfo {
@@ -302,6 +309,7 @@ export interface SessionInfo {
   cwd: string;
   journal: "ok" | "full" | "off";
   notice?: string | null;
+  sandbox?: SandboxInfo | null;
 }
 
 export interface SessionPatch {

@@ -130,6 +130,7 @@ function Details() {
     ["clients", String(info.clients)],
     ["title", info.title || "none"],
     ["kept on disk", info.journal === "ok" ? "yes" : info.journal === "off" ? "no (journal.enabled)" : "no: the disk refuses it"],
+    ["sandbox", info.sandbox ? `${info.sandbox.profile} (${info.sandbox.backend})` : "off"],
     ["tags", info.tags.join(" ") || "none"],
     ["foreground", state?.foreground?.argv.join(" ") ?? "unknown"],
     ["waits for input", state?.input_wanted ?? "unknown"],

@@ -138,6 +138,11 @@ export function Single() {
           <bdi>{info.cwd}</bdi>
         </span>
         <span class="push" />
+        {info.sandbox && (
+          <span class="soft sandbox" role="status" title={`Held in by ${info.sandbox.backend}; nothing inside can change that.`}>
+            sandbox {info.sandbox.profile}
+          </span>
+        )}
         {info.journal === "full" && (
           <span class="soft unkept" role="status" title="The disk of the server is full: make room there. What is printed meanwhile is lost when the server restarts.">
             not kept on disk

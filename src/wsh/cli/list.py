@@ -23,8 +23,11 @@ def list_(tags: tuple[str, ...], as_json: bool) -> None:
             info["pid"],
             f"{info['rows']}x{info['cols']}",
             info["command"],
+            (info.get("sandbox") or {}).get("profile", ""),
             " ".join(info["tags"]),
         )
         for info in found
     ]
-    print_table(("name", "state", "pid", "size", "command", "tags"), rows, empty="No sessions. Begin with: wsh new")
+    print_table(
+        ("name", "state", "pid", "size", "command", "sandbox", "tags"), rows, empty="No sessions. Begin with: wsh new"
+    )

@@ -15,6 +15,9 @@ from wsh.cli.request import call
     Option("--cwd", help="Working directory; default: this one."),
     Option("--env", "-e", multiple=True, metavar="KEY=VALUE", help="Environment variable; may be given again."),
     Option("--tag", key="tags", multiple=True, help="Tag; may be given again."),
+    Option(
+        "--sandbox", metavar="PROFILE", help="Hold it in a sandbox: read-only, workspace, workspace+network or yours."
+    ),
     json_option,
     Argument("words", metavar="COMMAND", rest=True, required=False),
 )
@@ -25,6 +28,7 @@ def new(
     cwd: str | None,
     env: tuple[str, ...],
     tags: tuple[str, ...],
+    sandbox: str | None,
     as_json: bool,
     words: tuple[str, ...],
 ) -> None:
@@ -33,7 +37,14 @@ def new(
     One word is a command line as you would type it; several are a program and its arguments. Options stand before them.
     """
     where = os.path.abspath(cwd or os.getcwd())
-    asked = {"name": name, "command": command_line(words), "rows": rows, "cols": cols, "cwd": where}
+    asked: dict[str, object] = {
+        "sandbox": sandbox,
+        "name": name,
+        "command": command_line(words),
+        "rows": rows,
+        "cols": cols,
+        "cwd": where,
+    }
     body: dict[str, object] = {key: value for key, value in asked.items() if value is not None}
     if env:
         body["env"] = dict(map(_split, env))

@@ -36,6 +36,7 @@ class SessionInfo:
     cwd: str = ""
     journal: str = ""
     notice: str | None = None
+    sandbox: JsonObject | None = None
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def read_mood(hidden_prompt: str, input_wanted: str, at_prompt: str) -> str:
 
 
 def _shown(info: SessionInfo) -> tuple[object, ...]:
-    return info.name, info.command, info.title, info.cwd, info.running, info.exit_code
+    return info.name, info.command, info.title, info.cwd, info.running, info.exit_code, info.sandbox
 
 
 class RemoteView:

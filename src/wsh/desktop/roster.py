@@ -92,7 +92,10 @@ class Roster:
             state = self._remote.moods.get(info.name, "running")
             if not info.running:
                 state = "exited" if info.exit_code == 0 else "failed"
-            command, place = info.title or info.command, f"server: {info.cwd}"
+            command, place = (
+                info.title or info.command,
+                f"server: {info.cwd}" + (f" · sandbox {info.sandbox['profile']}" if info.sandbox else ""),
+            )
             rows.append(SessionRow(PREFIX + info.name, info.name, command, place, state, info.exit_code, remote=True))
         self._tell(("sessions", tuple(rows)))
 

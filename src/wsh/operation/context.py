@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
+from wsh.operation.sandbox import SandboxPolicies, make_gate
 from wsh.operation.tally import Tally
 from wsh.session.presence import Clients
 from wsh.session.registry import SessionRegistry
@@ -75,6 +76,11 @@ class Rooms:
     marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
+    sandbox: SandboxPolicies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sandbox = SandboxPolicies(self.places.policy_file)
+        self.registry.set_gate(make_gate(self.sandbox))
 
     def cap_wait(self, max_wait_ms: int) -> int:
         return min(max_wait_ms, self.settings.get_int("server.max_wait_ms"))

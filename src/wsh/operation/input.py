@@ -8,6 +8,7 @@ from typing import Literal
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import operation
+from wsh.operation.sandbox import admit, is_agent
 from wsh.terminal.key import encode_key, encode_keys
 from wsh.wire.error import InvalidRequest
 from wsh.wire.model import Model, Shown
@@ -20,6 +21,7 @@ _INPUT = (
     "line_in_use",
     "idle_timeout",
     "resource_limit_reached",
+    "sandbox_refused",
 )
 
 
@@ -48,6 +50,8 @@ async def send_keys(on: OnSession, params: Keys) -> Generation:
 
 
 async def _type(on: OnSession, data: bytes) -> Generation:
+    if is_agent(on.caller):
+        admit(on.session, await on.rooms.sandbox.load())
     generation = await on.session.type_input(data, on.caller.actor)
     on.rooms.marks.note_input(on.caller, on.session.sid, generation)
     return Generation(generation=generation)

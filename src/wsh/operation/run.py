@@ -6,6 +6,7 @@ from typing import Annotated
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
+from wsh.operation.sandbox import admit, is_agent
 from wsh.wire.command import RunAnswer, RunRequest
 from wsh.wire.error import WaitTimeout
 
@@ -19,11 +20,14 @@ from wsh.wire.error import WaitTimeout
         "line_in_use",
         "idle_timeout",
         "resource_limit_reached",
+        "sandbox_refused",
     ),
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:
     """Run a command and wait for its end."""
     rooms, session, most = on.rooms, on.session, params.max_output_bytes
+    if is_agent(on.caller):
+        admit(session, await rooms.sandbox.load())
     try:
         outcome = await session.run_command(
             params.input,

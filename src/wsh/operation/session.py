@@ -9,6 +9,8 @@ from pydantic import Field
 
 from wsh.operation.context import Context, OnSession, Rooms
 from wsh.operation.operation import Json, operation
+from wsh.operation.sandbox import choose_profile
+from wsh.sandbox.hold import Holding
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import InvalidRequest, SessionNameTaken
@@ -51,8 +53,14 @@ def describe(rooms: Rooms, session: Session) -> Json:
         "title": session.title,
         "cwd": session.cwd,
         "journal": session.journal_state,
+        "sandbox": None if session.holding is None else show_holding(session.holding),
         "notice": session.notice,
     }
+
+
+def show_holding(holding: Holding) -> Json:
+    """SandboxInfo."""
+    return {"profile": holding.profile.name, "backend": holding.backend, "weaker": list(holding.weaker)}
 
 
 def split_tags(given: str | None) -> list[str] | None:
@@ -79,11 +87,14 @@ async def list_sessions(context: Context, params: ListParams) -> Annotated[list[
         "session_create_failed",
         "keeper_gone",
         "max_sessions_reached",
+        "sandbox_unavailable",
+        "sandbox_refused",
     )
 )
 async def create_session(context: Context, params: SessionCreate) -> Annotated[Json, SessionInfo]:
     """Start a session."""
     rooms, caller = context.rooms, context.caller
+    policy = await rooms.sandbox.load()
     spec = SessionSpec(
         name=params.name,
         command=params.command,
@@ -95,6 +106,8 @@ async def create_session(context: Context, params: SessionCreate) -> Annotated[J
         actor=caller.actor,
         keep=caller.is_owner and not caller.for_model,
         agent_defaults=(caller.for_model or not caller.is_owner) and rooms.settings.get_bool("session.agent_defaults"),
+        sandbox=choose_profile(caller, params.sandbox, policy),
+        sandbox_policy=policy,
     )
     return describe(rooms, await rooms.registry.open_session(spec))
 

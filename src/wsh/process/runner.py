@@ -73,7 +73,7 @@ class Run:
 
     @property
     def pid(self) -> int:
-        return self.child.pid
+        return self.child.find_program()
 
     @property
     def running(self) -> bool:
@@ -183,6 +183,7 @@ async def start(
     stdin: bytes | None = None,
     max_output_bytes: int = 10 * MIB,
     on_output: OnOutput | None = None,
+    confine: Callable[[SpawnSpec], SpawnSpec] | None = None,
 ) -> Run:
     """Start `argv` without a shell. Whoever keeps what `on_output` gives asks for no bytes here. Raises what `Keeper.spawn` raises. The tree also ends if this server dies."""
     spec = SpawnSpec(
@@ -191,7 +192,7 @@ async def start(
     )  # fmt: skip
     if stdin is not None:
         spec = replace(spec, stdin="pipe")
-    child = await keeper.spawn(spec)
+    child = await keeper.spawn(spec if confine is None else confine(spec))
     started = Run(keeper, child, max_output_bytes, on_output)
     if stdin is not None:
         started.feed(stdin)

@@ -15,7 +15,7 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wsh.sandbox.claim import Claim
@@ -111,9 +111,17 @@ class Mounts:
 
 
 def plan_mounts(
-    profile: Profile, *, home: str, folder: str, writable: Sequence[str], readable: Sequence[str], protect: bool = True
+    profile: Profile,
+    *,
+    home: str,
+    folder: str,
+    writable: Sequence[str],
+    readable: Sequence[str],
+    made: Collection[str],
+    protect: bool = True,
 ) -> Mounts:
-    """`folder`, `writable` and `readable` are canonical; `writable` contains `folder` where that may be written. Raises NotPossible."""
+    """`folder`, `writable` and `readable` are canonical; `writable` contains `folder` where that may be written. `made` are points that
+    other sandboxes had made: as good as missing. Raises NotPossible."""
     mounts = Mounts()
     words = mounts.words
     for path, target in list_system():
@@ -151,19 +159,19 @@ def plan_mounts(
         words += ["--bind" if roots[path] else "--ro-bind", path, path]
     if protect:
         for root in sorted(writable):
-            _protect(root, mounts)
+            _protect(root, mounts, made)
     words += ["--remount-ro", "/", "--chdir", folder]
     return mounts
 
 
-def _protect(root: str, mounts: Mounts) -> None:
+def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
     """Read-only mounts over the protected paths. What holds one is a mount of its own too, or it could be moved away."""
     for name in PROTECTED:
         path = root
         parts = name.split("/")
         for index, part in enumerate(parts):
             path = os.path.join(path, part)
-            kind = _kind(path)
+            kind = "missing" if path in made and _is_empty(path) else _kind(path)
             if kind == "link":
                 raise NotPossible(
                     f"{path} is a symbolic link, and a link cannot be protected; replace it by what it points to, or set sandbox.accept_weaker"
@@ -178,6 +186,16 @@ def _protect(root: str, mounts: Mounts) -> None:
                 mounts.words += ["--ro-bind", path, path]
                 break
             mounts.words += ["--bind", path, path]
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+        return (
+            not os.listdir(path) if stat.S_ISDIR(found.st_mode) else stat.S_ISREG(found.st_mode) and found.st_size == 0
+        )
+    except OSError:
+        return False
 
 
 def _kind(path: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 from collections.abc import Collection, Mapping, Sequence
@@ -204,18 +205,23 @@ class Sandboxes:
         path: str,
     ) -> None:
         profile, folder = plan.holding.profile, plan.cwd
+        plan_mounts = functools.partial(
+            bubblewrap.plan_mounts,
+            profile,
+            home=self.ground.home,
+            folder=folder,
+            writable=writable,
+            readable=readable,
+            made=self.ledger.list_points(),
+        )
         try:
-            mounts = bubblewrap.plan_mounts(
-                profile, home=self.ground.home, folder=folder, writable=writable, readable=readable
-            )
+            mounts = plan_mounts()
         except bubblewrap.NotPossible as problem:
             if not policy.accept_weaker:
                 raise SandboxUnavailable(
                     str(problem), "A protected path must be a file or a folder.", profile=profile.name
                 ) from None
-            mounts = bubblewrap.plan_mounts(
-                profile, home=self.ground.home, folder=folder, writable=writable, readable=readable, protect=False
-            )
+            mounts = plan_mounts(protect=False)
             plan.holding = Holding(profile, "bubblewrap", (*plan.holding.weaker, Claim.PROTECTED.value), folder)
         if mounts.points:
             self.ledger.make(plan.id, mounts.points, temporary=False)

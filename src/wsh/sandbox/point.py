@@ -6,12 +6,14 @@ records. Records of all servers of a user lie in one folder; what another record
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,11 +49,16 @@ class Ledger:
         """Make what is missing, recorded first. Raises OSError, with nothing left."""
         ensure_private(self._folder)
         belongings = Belongings(list(points))
+        with self._locked():
+            self._make(id, belongings, temporary)
+        return belongings
+
+    def _make(self, id: str, belongings: Belongings, temporary: bool) -> None:
         try:
             if temporary:
                 belongings.temporary = tempfile.mkdtemp(prefix="wsh-")
             write_private(self._path(id), json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
-            for path, is_folder in points:
+            for path, is_folder in belongings.points:
                 try:
                     if is_folder:
                         os.mkdir(path, 0o755)
@@ -60,18 +67,32 @@ class Ledger:
                 except FileExistsError:
                     pass  # another session's, which names it too
         except BaseException:
-            self.remove(id)
+            self._remove(id)
             raise
-        return belongings
 
     def remove(self, id: str) -> None:
         """Take away what the session had made and nobody else needs. Idempotent."""
+        if self._path(id).exists():
+            with self._locked():
+                self._remove(id)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Against the other servers of this user, and the other threads of this one."""
+        fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def _remove(self, id: str) -> None:
         path = self._path(id)
         belongings = _read(path)
         path.unlink(missing_ok=True)
         if belongings is None:
             return
-        used = {point for other in self._list_all() for point, _ in other.points}
+        used = self.list_points()
         for point, is_folder in reversed(belongings.points):
             if point not in used:
                 _remove_empty(point, is_folder)
@@ -85,6 +106,10 @@ class Ledger:
             id = path.name[len(prefix) : -len(".json")]
             if id not in alive:
                 self.remove(id)
+
+    def list_points(self) -> set[str]:
+        """Of all sessions."""
+        return {point for other in self._list_all() for point, _ in other.points}
 
     def _list_all(self) -> list[Belongings]:
         return [found for path in self._folder.glob("*.json") if (found := _read(path)) is not None]

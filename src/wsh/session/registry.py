@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from wsh.sandbox.hold import Plan, Sandboxes
 from wsh.session.command import CommandLog
 from wsh.session.confine import confine, hold
 from wsh.session.death import Deaths, tell_stuck
-from wsh.session.event import Listeners
+from wsh.session.event import Actor, Listeners
 from wsh.session.housekeeping import Housekeeping
 from wsh.session.loginpath import LoginPath
 from wsh.session.note import Notes
@@ -108,6 +108,7 @@ class SessionRegistry:
         self._housekeeping = Housekeeping(self, settings)
         self._login_path = LoginPath()
         self._closing = False
+        self._gate: Callable[[Session, Actor], None] | None = None
 
     @classmethod
     async def open(cls, places: Places, settings: Settings) -> SessionRegistry:
@@ -138,6 +139,12 @@ class SessionRegistry:
             registry.notes.close()
             raise
         return registry
+
+    def set_gate(self, gate: Callable[[Session, Actor], None]) -> None:
+        """Ask `gate` before any input is typed."""
+        self._gate = gate
+        for session in self._by_name.values():
+            session.gate = gate
 
     # finding
 
@@ -291,6 +298,7 @@ class SessionRegistry:
     def adopt(self, session: Session) -> None:
         """Put a session on the list: a new one, or one that was restored."""
         self._by_name[session.name] = session
+        session.gate = self._gate
         if session.child is not None:
             self._by_child[session.child.id] = session
 

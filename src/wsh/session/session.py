@@ -100,6 +100,8 @@ class Session:
         self.child = child
         self.holding = holding
         """The sandbox that it is in; None for an open session."""
+        self.gate: Callable[[Session, Actor], None] | None = None
+        """Raises where that actor's input is refused."""
         self._pid = child.pid if child is not None else 0
         self.created_by = actor
         self.keep = keep
@@ -601,6 +603,8 @@ class Session:
             raise SessionExited(self.name, self.exit_code)
         if self.taken_by is not None and actor.kind == "agent":
             raise SessionTaken(self.name, self.taken_by)
+        if self.gate is not None:
+            self.gate(self, actor)
         return self.child
 
     def take_over(self, by: str) -> None:

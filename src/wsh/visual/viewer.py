@@ -387,6 +387,8 @@ class Viewers:
     def _status(self, shape: Shape) -> str:
         session = self.session
         parts = [session.name]
+        if session.holding is not None:
+            parts.append(f"sandbox {session.holding.profile.name}")
         if len(self._viewers) > 1:
             parts.append(f"{len(self._viewers)} viewers")
         if not session.running:

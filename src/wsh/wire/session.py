@@ -13,6 +13,15 @@ Name: TypeAlias = str
 Tags: TypeAlias = Annotated[list[str], Field(max_length=64)]
 
 
+class SandboxInfo(Shown):
+    """What holds a session in."""
+
+    profile: str
+    backend: Literal["bubblewrap", "landlock"]
+    weaker: list[str] = Field(default_factory=list)
+    """What the profile promises and the backend does not hold, because the user accepted that."""
+
+
 class SessionInfo(Shown):
     name: str
     server: str
@@ -34,6 +43,8 @@ class SessionInfo(Shown):
     """Whether what it prints is kept on disk: `full` while the disk refuses it, `off` where the setting says so."""
     notice: str | None = None
     """What its screen lacks, and why; null if it lacks nothing."""
+    sandbox: SandboxInfo | None = None
+    """Null for an open session."""
 
 
 class SessionCreate(Model):
@@ -44,6 +55,8 @@ class SessionCreate(Model):
     cwd: Annotated[str, Field(max_length=4096)] | None = None
     env: Annotated[dict[str, str], Field(max_length=4096)] | None = None
     tags: Tags | None = None
+    sandbox: Annotated[str, Field(max_length=64)] | None = None
+    """A sandbox profile by name; `off` for none. Agents may ask for a narrower one than they get, never for a wider one."""
 
 
 class SessionPatch(Model):

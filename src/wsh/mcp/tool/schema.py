@@ -135,4 +135,13 @@ STATE_PROPERTIES: dict[str, Schema] = {
     "title": {"type": "string"},
     "cwd": {"type": "string"},
 }
+SANDBOX: Schema = {
+    "type": "object",
+    "description": "What holds the session in; absent for an open one.",
+    "properties": {
+        "profile": {"type": "string"},
+        "backend": {"type": "string"},
+        "weaker": {"type": "array", "items": {"type": "string"}},
+    },
+}
 SUCCESS: Schema = {"type": "boolean", "const": True}

@@ -13,9 +13,11 @@ from wsh.operation.session import (
     get_session,
     kill_session,
     list_sessions,
+    show_holding,
     update_session,
 )
 from wsh.wire.error import InvalidRequest
+from wsh.wire.jsonobject import JsonObject
 from wsh.wire.session import SessionCreate, SessionPatch
 from wsh.wire.tool import Annotations, ToolOutcome
 
@@ -33,6 +35,7 @@ _ENTRY = s.result(
     title={"type": "string"},
     cwd={"type": "string"},
     notice={"type": "string", "description": "What its screen lacks, and why; absent if it lacks nothing."},
+    sandbox=s.SANDBOX,
     taken_by={"type": "string", "description": "The person who has taken the keyboard; agents' input is refused."},
 )
 
@@ -40,7 +43,9 @@ _ENTRY = s.result(
 async def _create(call: ToolCall) -> ToolOutcome:
     made = await call.make(create_session, SessionCreate(**call.arguments))
     session = call.rooms.registry.get_session(made["name"])
-    shown = {"session": session.name, "pid": session.pid, "rows": session.rows, "cols": session.cols}
+    shown: JsonObject = {"session": session.name, "pid": session.pid, "rows": session.rows, "cols": session.cols}
+    if session.holding is not None:
+        shown["sandbox"] = show_holding(session.holding)
     return ToolOutcome(shown | {"command": session.command, "tags": list(session.tags)} | show_state(session))
 
 
@@ -105,6 +110,11 @@ TOOLS = (
                 "items": {"type": "string", "minLength": 1, "maxLength": 64},
                 "maxItems": 64,
             },
+            sandbox=s.text(
+                "A sandbox profile by name, narrower than the one that agents get; left out, that one. Inside, writes end at "
+                "the session's folder and the network may be off.",
+                maxLength=64,
+            ),
         ),
         output_schema=s.result(
             ["session", "pid", "rows", "cols"],
@@ -114,10 +124,12 @@ TOOLS = (
             cols={"type": "integer"},
             command={"type": "string"},
             tags={"type": "array", "items": {"type": "string"}},
+            sandbox=s.SANDBOX,
             **s.STATE_PROPERTIES,
         ),
         spell=_create,
         calls=(create_session,),
+        schema_version=2,
         annotations=Annotations(open_world=True),
     ),
     OperationTool(
@@ -139,7 +151,7 @@ TOOLS = (
         },
         spell=_list,
         calls=(list_sessions, get_session),
-        schema_version=2,
+        schema_version=3,
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),

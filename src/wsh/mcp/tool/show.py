@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from wsh.operation.context import Rooms
-from wsh.operation.session import describe
+from wsh.operation.session import describe, show_holding
 from wsh.session.event import Output, SessionEvent
 from wsh.session.session import Session
 from wsh.wire.error import SessionExited
@@ -28,6 +28,8 @@ def show_session(rooms: Rooms, session: Session) -> JsonObject:
         shown["taken_by"] = session.taken_by
     if session.notice is not None:
         shown["notice"] = session.notice
+    if session.holding is not None:
+        shown["sandbox"] = show_holding(session.holding)
     return shown
 
 
