@@ -21,7 +21,7 @@ from wsh.session.examine import BUDGET_S, Fed, Findings, Sized, Step, examine, l
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.note import Found, size_of
-from wsh.session.output import RENDER_LIMITS
+from wsh.session.output import LEAVE_ALT, RENDER_LIMITS
 from wsh.session.sidecar import read_resizes
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.trial import Fate, attempt_aside
@@ -126,7 +126,7 @@ class Inquest:
                 if isinstance(step, Fed) and step.at < end
                 for at, data in [(step.at, step.data)]
             ]
-            return examine(lambda: Terminal(rows, cols, RENDER_LIMITS), steps, look_everywhere, BUDGET_S, self._limit_s)
+            return examine(lambda: Terminal(rows, cols, RENDER_LIMITS), steps, _look_as_text, BUDGET_S, self._limit_s)
 
         fate = await attempt_aside(work, _PATIENCE_S, _PATIENCE_S)
         findings = fate.answer if fate.lived else Findings()
@@ -215,3 +215,11 @@ def _outcome(plan: Plan, size: int) -> str:
     if size:
         return f"{size} bytes were left out"
     return "its parts were changed" if plan.news else "nothing of it kills in a trial"
+
+
+def _look_as_text(terminal: Terminal) -> None:
+    """What rendering does at its end, besides what everybody does."""
+    look_everywhere(terminal)
+    terminal.feed(LEAVE_ALT)
+    terminal.text_between(terminal.first_line, terminal.total_lines)
+    terminal.scrollback(0, 1000, styled=True)

@@ -26,7 +26,7 @@ _STEP_BYTES = 16 * 1024
 RENDER_LIMITS = TerminalLimits(scrollback_lines=2 * _STEP_BYTES)
 _TURN_BYTES = 4 * _STEP_BYTES
 _LONG_ROWS = _STEP_BYTES
-_LEAVE_ALT = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
+LEAVE_ALT = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
 
 KEEP_BYTES = 2 * 1024 * 1024
 HALF_BYTES = 512 * 1024
@@ -99,7 +99,7 @@ class LineRenderer:
 
     def _finish(self) -> list[Line]:
         terminal = self._terminal
-        terminal.feed(_LEAVE_ALT)
+        terminal.feed(LEAVE_ALT)
         lines = self._take(terminal.screen_line)
         end = terminal.total_lines
         if self._styled:

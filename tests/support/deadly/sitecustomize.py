@@ -12,7 +12,11 @@ import signal
 import sys
 from typing import Any
 
-WORDS = (b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"STUBBORN")
+WORDS = (
+    b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER", b"REFUSED", b"STUBBORN",
+)  # fmt: skip
+LEAVE_ALTERNATE = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
+"""What a terminal is fed at the end that renders output as text, and no other."""
 MAIN = os.getpid()
 
 
@@ -44,7 +48,7 @@ class Deadly:
     def ghostty_terminal_vt_write(self, terminal: Any, data: Any, size: int) -> None:
         key = self._key(terminal)
         seen = self._tail.get(key, b"") + bytes(self._native.ffi.buffer(data, size))
-        self._tail[key] = seen[-16:]
+        self._tail[key] = seen[-32:]
         found = {word for word in WORDS if word in seen}
         if b"DEADLY" in found:
             die()
@@ -52,6 +56,8 @@ class Deadly:
             die()  # though no child ever dies of it
         while b"ENDLESS" in found:
             pass
+        if self._is(terminal, b"NO-RENDER") and seen.endswith(LEAVE_ALTERNATE):
+            die()
         if found:
             self._poison.setdefault(key, set()).update(found)
         self._lib.ghostty_terminal_vt_write(terminal, data, size)
@@ -74,6 +80,8 @@ class Deadly:
     def ghostty_render_state_update(self, state: Any, terminal: Any) -> Any:
         if self._is(terminal, b"NO-READ"):
             die()
+        if self._is(terminal, b"REFUSED"):
+            return -2
         return self._lib.ghostty_render_state_update(state, terminal)
 
 
