@@ -41,7 +41,7 @@ _SIDES = (
 )
 _COUNTS = (0, 1, 1, 1, 2, 2, 3, 5, 8, 10, 40, 80, 82, 99, 255, 999)
 _HUGE_COUNTS = (*_COUNTS, 9999, 32767, 65535, 65536, 99999)
-_HUGE = 0.1
+_HUGE = 0.03
 """Of the cases repeat and scroll by huge counts: ten of those take as long as a thousand others."""
 _FINALS = b"@ABCDEFGHIJKLMPSTXZ`abcdefghilmnqrstu"
 _MODES = (
@@ -125,10 +125,10 @@ class Generator:
         chance = self.chance
         kind = chance.random()
         if kind < 0.15:
-            return chance.randbytes(chance.choice((10, 100, 1000)))
+            return chance.randbytes(chance.choice((10, 100, 1000, 10_000)))
         if kind < 0.35 and self.corpus:
             return self._mutated()
-        pieces = [self._piece() for _ in range(chance.choice((3, 10, 30, 100, 300)))]
+        pieces = [self._piece() for _ in range(chance.choice((3, 10, 30, 100, 300, 1000, 3000)))]
         return (self._scene() if kind < 0.6 else b"") + b"".join(pieces)
 
     def _scene(self) -> bytes:
@@ -150,7 +150,7 @@ class Generator:
         chance = self.chance
         source = chance.choice(self.corpus)
         start = chance.randrange(len(source))
-        data = bytearray(source[start : start + chance.choice((100, 1000, 8000))])
+        data = bytearray((source[start:] + source * 4)[: chance.choice((100, 1000, 8000, 30_000))])
         for _ in range(chance.randint(1, 1 + len(data) // 50)):
             at = chance.randrange(len(data) + 1)
             match chance.randrange(4):
