@@ -207,7 +207,7 @@ class TypedLine:
             return None
         shown = self._echoed and not self._hidden and len(self._text) <= _MOST_KEPT_BYTES
         return {
-            "authors": [[actor.kind, actor.id, at] for actor, at in self.authors.items()],
+            "authors": [[actor.kind, actor.id, at, actor.connection] for actor, at in self.authors.items()],
             "text": self._text.decode("utf-8", "replace") if shown else None,
             "hidden": self._hidden,
             "canonical": self._canonical,
@@ -215,7 +215,7 @@ class TypedLine:
         }
 
     def recall(self, facts: JsonObject) -> None:
-        self.authors = {Actor(kind, id): float(at) for kind, id, at in facts["authors"]}
+        self.authors = {Actor(kind, id, whose): float(at) for kind, id, at, whose in facts["authors"]}
         text = facts.get("text")
         self._text = bytearray((text or "").encode("utf-8"))
         self._opaque = text is None

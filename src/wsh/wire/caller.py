@@ -21,6 +21,8 @@ class Actor:
 
     kind: ActorKind
     id: str
+    connection: str = field(default="", repr=False)
+    """Which of several that go by the same name, where they have connections of their own; never told."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
@@ -67,4 +69,8 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """The owner is a person, also when a script types for them."""
-        return Actor("person" if self.is_owner else "agent", (self.client or self.name)[:64])
+        return Actor(
+            "person" if self.is_owner else "agent",
+            (self.client or self.name)[:64],
+            self.connection if self.for_model else "",
+        )
