@@ -445,3 +445,17 @@ def test_a_ctrl_c_that_fish_forgets_over_a_bound_key_is_given_again(places: Plac
         assert text_of(await run(session, "echo free")) == "free"
 
     with_shell(places, "fish", work, **NO_WAIT)
+
+
+@each_shell
+def test_a_person_may_clear_what_they_have_just_typed(places: Places, shell: str) -> None:
+    async def work(session: Session) -> None:
+        await run(session, "true")
+        await type_half(session, b"echo half")
+        with pytest.raises(LineInUse) as refused:
+            await session.run_command("echo mixed", PERSON, timeout_ms=300)
+        assert refused.value.facts["own"] is True
+        done = await session.run_command("echo clean", PERSON, timeout_ms=300, clear_line=True)
+        assert text_of(done) == "clean"
+
+    with_shell(places, shell, work, session__line_wait_ms=60_000)

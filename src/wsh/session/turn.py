@@ -116,7 +116,7 @@ class LineTurn:
         author, typed = problem.typed_by, self._session.line
         if author is None or author.get("kind") != "person" or time.monotonic() >= self._deadline:
             return False
-        if problem.facts.get("own"):
+        if problem.facts.get("own") and not self._clear:
             return False  # nobody waits for themselves
         if self._typing_age() >= (_TYPING_S if self._clear else self._wait_s):
             return False
