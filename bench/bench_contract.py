@@ -11,9 +11,9 @@ from typing import Any
 import uvloop
 
 from bench.row import Row, at_most, at_most_ratio, median
+from wsh.app.headless import HeadlessRunner
 from wsh.contract.assemble import make_contract
 from wsh.contract.execute_command import ExecuteCommand
-from wsh.headless import HeadlessRunner
 from wsh.operation.context import ignore_progress
 from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore

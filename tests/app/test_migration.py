@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsh.migration import Migration, bring_up_to_date
+from wsh.app.migration import Migration, bring_up_to_date
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError
 from wsh.wire.token import TokenFile

@@ -17,8 +17,8 @@ import yaml
 from tests.support.contract.world import with_keeper
 from tests.support.operation.rooms import make_rooms
 from tests.support.waiting import until
+from wsh.app.headless import HeadlessRunner
 from wsh.contract.execute_command import ENOENT_HINT, ExecuteCommand
-from wsh.headless import HeadlessRunner
 from wsh.mcp.tool.execute import DESCRIPTION, declare_execute
 from wsh.policy.audit import Audit
 from wsh.process import Run

@@ -44,7 +44,7 @@ def server(
     import os
     from pathlib import Path
 
-    from wsh.app import ServerOptions, run_server
+    from wsh.app.server import ServerOptions, run_server
     from wsh.wire.name import check_session_name
     from wsh.wire.place import find_places
     from wsh.wire.setting import SettingError, load

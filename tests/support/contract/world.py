@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wsh.app.headless import HeadlessRunner
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
 from wsh.contract.alias import CANONICAL_TOOL, Tool
 from wsh.contract.dispatch import Answer, Contract
@@ -20,7 +21,6 @@ from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
 from wsh.contract.policy_book import PolicyBook
 from wsh.contract.runner import OnOutput, Runner, Started
-from wsh.headless import HeadlessRunner
 from wsh.policy import Mode, Policy
 from wsh.policy.policy import allow_rules
 from wsh.process import Keeper, KeeperOptions

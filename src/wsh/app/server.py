@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from wsh.app.migration import bring_up_to_date
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
-from wsh.migration import bring_up_to_date
 from wsh.wire.crash import leave_traces
 from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
@@ -32,10 +32,10 @@ from wsh.wire.shortage import find_shortage
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
+    from wsh.app.lifetime import Holding, Lifetime
     from wsh.contract.dispatch import Contract
     from wsh.contract.execute_command import ExecuteCommand
     from wsh.http.gateway import Access, Gateway
-    from wsh.http.lifetime import Holding, Lifetime
     from wsh.mcp.call import CallDesk
     from wsh.mcp.endpoint import McpEndpoint
     from wsh.operation.context import Rooms
@@ -137,7 +137,7 @@ def _record(doors: Doors, options: ServerOptions, *, persistent: bool) -> None:
 
 async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
     open_package("uvicorn")
-    from wsh.http.lifetime import Lifetime
+    from wsh.app.lifetime import Lifetime
     from wsh.http.serve import Limits, Listener, Presence
 
     presence = Presence()
@@ -414,9 +414,9 @@ class LateRooms:
             gc.collect()
             gc.freeze()
             gc.enable()
+        from wsh.app.headless import HeadlessRunner
         from wsh.contract.assemble import make_contract
         from wsh.contract.execute_command import ExecuteCommand
-        from wsh.headless import HeadlessRunner
         from wsh.policy.audit import Audit
         from wsh.policy.store import PolicyStore
         from wsh.session.output import render_printed
@@ -481,9 +481,9 @@ def _import_mcp() -> None:
 
 
 def _import_rooms() -> None:
+    import wsh.app.headless
     import wsh.contract.assemble
     import wsh.contract.execute_command
-    import wsh.headless
     import wsh.workspace.feed
     import wsh.workspace.tool  # noqa: F401
 
