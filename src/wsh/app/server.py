@@ -1,4 +1,4 @@
-"""Composition root: the only file that knows every room.
+"""The server: it listens, wires the rooms together, serves until told to stop.
 
 `run_server` listens before it imports anything heavy: a client that comes while we import waits in the backlog, so a
 freshly started server answers as early as it can. Only the standard library and `wire` are imported at the top.
@@ -7,7 +7,6 @@ freshly started server answers as early as it can. Only the standard library and
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import json
 import logging
@@ -16,43 +15,31 @@ import secrets
 import signal
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wsh.app.migration import bring_up_to_date
 from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
 from wsh.wire.crash import leave_traces
-from wsh.wire.error import InternalError, WshError
 from wsh.wire.owner import hide_memory
 from wsh.wire.package import open_package
 from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError, Settings
-from wsh.wire.shortage import find_shortage
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
     from wsh.app.lifetime import Holding, Lifetime
-    from wsh.contract.dispatch import Contract
-    from wsh.contract.execute_command import ExecuteCommand
     from wsh.http.gateway import Access, Gateway
-    from wsh.mcp.call import CallDesk
     from wsh.mcp.endpoint import McpEndpoint
     from wsh.operation.context import Rooms
     from wsh.operation.late import Late
-    from wsh.policy.store import PolicyStore
     from wsh.session.event import SessionEvent
     from wsh.session.registry import LifecycleEvent, SessionRegistry
     from wsh.visual.stages import Stages
-    from wsh.workspace.feed import SessionTranscripts
-    from wsh.workspace.service import WorkspaceService
 
 log = logging.getLogger("wsh.app")
 
-_RETRY_S, _LONGEST_RETRY_S = 0.5, 5.0
-"""Between two tries to open rooms that could not be opened."""
-_MALLOC = {-8: 2, -3: 256 * 1024, -1: 512 * 1024}
-"""M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: see `_bound_memory`."""
 GRACE_S = 2.0
 """How long requests under way may take to finish when the server ends."""
 
@@ -177,6 +164,7 @@ class App:
     """One server's rooms, wired together. `open` fills them; the gateway may be served before that."""
 
     def __init__(self, doors: Doors, settings: Settings, options: ServerOptions, lifetime: Lifetime) -> None:
+        from wsh.app.late import LateRooms
         from wsh.http import server_route
         from wsh.http.auth import Authority
         from wsh.http.gateway import Gateway, Mount
@@ -320,223 +308,12 @@ class App:
         say("Ctrl+C ends the server and keeps the sessions; `wsh stop` ends both.")
 
 
-class LateRooms:
-    """The rooms that take long to import: MCP first, then policy, contract and workspace. They open beside the first requests."""
-
-    def __init__(self, app: App) -> None:
-        from wsh.operation.late import Late
-
-        self.contract: Late[Contract] = Late()
-        self.workspace: Late[WorkspaceService] = Late()
-        self.execute: Late[ExecuteCommand] = Late()
-        self.mcp: Late[McpEndpoint] = Late()
-        self.desk: CallDesk | None = None
-        self._app = app
-        self._imports: asyncio.Future[None] | None = None
-        self._door: asyncio.Task[None] | None = None
-        self._rooms: asyncio.Task[None] | None = None
-        self._door_tried = asyncio.Event()
-        self._stopping = asyncio.Event()
-        self._problems: dict[str, WshError] = {}
-        self._transcripts: SessionTranscripts | None = None
-
-    def start_imports(self) -> None:
-        """Begin to import, in a thread: the loop goes on between two of its imports."""
-        self._imports = asyncio.ensure_future(asyncio.to_thread(_import_mcp))
-
-    def start(self) -> None:
-        self._door = asyncio.ensure_future(self._keep_open("MCP does", self._serve_mcp, (self.mcp,)))
-        rooms = (self.contract, self.workspace, self.execute)
-        self._rooms = asyncio.ensure_future(
-            self._keep_open("The contract and the workspace tools do", self._serve_rooms, rooms)
-        )
-
-    async def aclose(self) -> None:
-        """End calls and streams under way, then the rooms. Idempotent."""
-        self._stopping.set()
-        await asyncio.gather(*(task for task in (self._door, self._rooms) if task), return_exceptions=True)
-        for late in (self.contract, self.workspace, self.execute, self.mcp):
-            late.close()
-
-    async def _keep_open(self, what: str, serve: Callable[[str], Awaitable[None]], rooms: Sequence[Late[Any]]) -> None:
-        """Until we end; what cannot be opened, as without a disk or descriptors, is tried again."""
-        pause_s = _RETRY_S
-        while not self._stopping.is_set():
-            try:
-                await serve(what)
-            except Exception as problem:
-                self._tell_failure(what, problem, rooms)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._stopping.wait()
-            pause_s = min(pause_s * 2, _LONGEST_RETRY_S)
-
-    def _tell_failure(self, what: str, problem: Exception, rooms: Sequence[Late[Any]]) -> None:
-        shortage = find_shortage(problem, self._app.places.state)
-        if shortage is None:
-            log.error("late rooms could not be opened", exc_info=problem)
-        elif what not in self._problems:
-            log.warning("late rooms could not be opened: %s", shortage.message)
-        told = self._problems[what] = shortage or InternalError("A part of the server could not be opened.")
-        for late in rooms:
-            late.fail(told)
-
-    def list_warnings(self) -> list[str]:
-        """What cannot be had now, and why; it is tried again all the time."""
-        found = [f"{what} not work: {problem.message}" for what, problem in self._problems.items()]
-        if self._transcripts is not None and self._transcripts.warning is not None:
-            found.append(self._transcripts.warning)
-        return found
-
-    async def _serve_mcp(self, what: str) -> None:
-        try:
-            imports, self._imports = self._imports, None
-            await (imports or asyncio.to_thread(_import_mcp))
-            from wsh.mcp.endpoint import open_door
-
-            endpoint = open_door(self._app.rooms)
-            self.desk = endpoint.door.desk
-            self._app.rooms.list_guests = endpoint.door.list_guests
-            async with endpoint.run():
-                self.mcp.set(endpoint)
-                self._problems.pop(what, None)
-                self._door_tried.set()
-                await self._stopping.wait()
-        finally:
-            self._door_tried.set()
-
-    async def _serve_rooms(self, what: str) -> None:
-        await self._door_tried.wait()  # whoever asks for the tools first waits for nothing else
-        try:
-            await asyncio.to_thread(_import_rooms)
-        finally:
-            # What is there now stays: a collection would look at all of it for 50 ms, again and again.
-            gc.collect()
-            gc.freeze()
-            gc.enable()
-        from wsh.app.headless import HeadlessRunner
-        from wsh.contract.assemble import make_contract
-        from wsh.contract.execute_command import ExecuteCommand
-        from wsh.policy.audit import Audit
-        from wsh.policy.store import PolicyStore
-        from wsh.session.output import render_printed
-        from wsh.workspace.feed import SessionTranscripts
-        from wsh.workspace.service import WorkspaceService
-
-        app, settings, places = self._app, self._app.settings, self._app.places
-        async with contextlib.AsyncExitStack() as closing:
-            own = (places.config, places.runtime, places.state)
-            runner = HeadlessRunner(
-                app.registry.keeper,
-                os.environ,
-                own_folders=own,
-                sandboxes=app.registry.sandboxes,
-                sandbox=app.rooms.sandbox.load,
-            )
-            trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
-            policy = PolicyStore(places.policy_file)
-            contract = make_contract(
-                settings,
-                places,
-                runner=runner,
-                policy=policy,
-                trail=trail,
-                environ=dict(os.environ),
-                render=render_printed,
-            )
-            execute = ExecuteCommand(
-                runner,
-                trail,
-                timeout_ms=settings.get_int("exec.timeout_ms"),
-                max_output_bytes=settings.get_int("exec.max_output_bytes"),
-                result_bytes=settings.get_int("exec.result_bytes"),
-                kept_bytes=settings.get_int("exec.kept_bytes"),
-                home=os.environ.get("HOME"),
-            )
-            workspace = WorkspaceService(places, settings, _Around(app, policy))
-            transcripts = SessionTranscripts(
-                app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
-            )
-            self._transcripts = transcripts
-            for room in (workspace, transcripts, contract):
-                closing.push_async_callback(room.aclose)
-            workspace.use_transcripts(transcripts)
-            workspace.start_watching()
-            await transcripts.start()
-            self.contract.set(contract)
-            self.workspace.set(workspace)
-            self.execute.set(execute)
-            self._problems.pop(what, None)
-            await self._stopping.wait()
-            if self._door is not None:
-                await asyncio.wait({self._door})  # its calls end before what they work with
-
-
-def _import_mcp() -> None:
-    _bound_memory()
-    from wsh.mcp.sdk import prepare
-
-    prepare()
-    import wsh.mcp.endpoint  # noqa: F401
-
-
-def _import_rooms() -> None:
-    import wsh.app.headless
-    import wsh.contract.assemble
-    import wsh.contract.execute_command
-    import wsh.workspace.feed
-    import wsh.workspace.tool  # noqa: F401
-
-
-def _bound_memory() -> None:
-    """Few pools of memory for many threads: what one thread frees is used by the next, and the process stays small.
-
-    Large pieces come from the system and go back to it. By itself the library would take them from the pools once the
-    first one was freed, and leave holes there that nothing fits into.
-    """
-    import ctypes
-
-    try:
-        libc = ctypes.CDLL(None)
-        for option, value in _MALLOC.items():
-            libc.mallopt(option, value)
-    except (OSError, AttributeError):
-        pass  # not glibc
-
-
 def _check_stage() -> None:
     from wsh.contract.alias import find_bad_stage
 
     problem = find_bad_stage(os.environ)
     if problem is not None:
         raise SettingError(problem)
-
-
-class _Around:
-    """What the workspace room shows of the rest of the server."""
-
-    def __init__(self, app: App, policy: PolicyStore) -> None:
-        self._app = app
-        self._policy = policy
-
-    def describe_queue(self) -> dict[str, object]:
-        desk = self._app.late.desk
-        active = desk.under_way if desk is not None else 0
-        return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
-
-    async def describe_policy(self) -> dict[str, object]:
-        warning = self._policy.warning
-        return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
-
-    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
-        from wsh.contract.alias import find_bad_stage
-
-        problem = find_bad_stage(environ)
-        return [] if problem is None else [{"code": "ALIAS_STAGE", "message": f"{problem}; strict is used."}]
-
-    def list_sessions(self) -> list[dict[str, object]]:
-        sessions = self._app.registry.list_sessions()
-        return [{"name": s.name, "cwd": s.cwd, "running": s.running} for s in sessions]
 
 
 def _serve_late(late: Late[McpEndpoint]) -> Callable[..., Awaitable[None]]:
