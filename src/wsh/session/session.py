@@ -18,13 +18,14 @@ from typing import TypeAlias
 from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, Ring
 from wsh.sandbox.hold import Holding
 from wsh.session import event as ev
-from wsh.session.command import Command, CommandEvent, CommandLog, Place
+from wsh.session.command import Command, CommandEvent, CommandLog
 from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
 from wsh.session.line import LineInfo, TypedLine
-from wsh.session.mark import LONGEST_INTRODUCTION, NonceMask, find_introduction
+from wsh.session.mark import NonceMask
+from wsh.session.nesting import Shells
 from wsh.session.note import Notes, size_word
 from wsh.session.output import OutputPage, OutputText, rendering
 from wsh.session.playback import read_output, read_output_page
@@ -133,14 +134,8 @@ class Session:
         self.lock = asyncio.Lock()
         """Held by one `run_command` at a time."""
         self._agent_defaults = launch.agent_defaults
-        self.commands = commands
-        """What the shell's marks tell; None for a program without them."""
-        self._root = commands
-        """The log of the shell that wsh started; `commands` is that of the innermost one that tells."""
-        self._inner_nonces: list[str] = []
-        self._masks = [NonceMask(commands.nonce)] if commands is not None else []
-        self._tail = b""
-        """The newest bytes of a running command, in case a shell inside introduces itself across two reads."""
+        self._shells = Shells(commands, self.remember) if commands is not None else None
+        """What the shells' marks tell; None for a program without them."""
         self.snapshot_offset = offset
         self._keeper = keeper
         self._offset = offset
@@ -192,6 +187,11 @@ class Session:
     def last_activity_ms(self) -> int:
         """Milliseconds since the last output."""
         return max(0, int((time.monotonic() - self.last_activity) * 1000))
+
+    @property
+    def commands(self) -> CommandLog | None:
+        """What the marks of the innermost shell that tells say; None for a program without them."""
+        return None if self._shells is None else self._shells.innermost
 
     @property
     def journal(self) -> Journal:
@@ -258,8 +258,8 @@ class Session:
             "first_size": list(self.first_size),
             "agent_defaults": self._agent_defaults,
             "left_out": [list(part) for part in self.gaps],
-            "marks": None if self._root is None else [self._root.shell, self._root.nonce],
-            "inner_nonces": list(self._inner_nonces),
+            "marks": None if self._shells is None else [self._shells.root.shell, self._shells.root.nonce],
+            "inner_nonces": [] if self._shells is None else list(self._shells.inner_nonces),
             "line": self.line.facts(),
             "sandbox": None if self.holding is None else self.holding.to_facts(),
         }
@@ -267,10 +267,9 @@ class Session:
     def recall(self, facts: JsonObject, meta: JsonObject) -> None:
         """Take back what a snapshot and a description say, in a restore."""
         self.lost_bytes = int(facts.get("lost_bytes", 0))
-        self._inner_nonces = [str(nonce) for nonce in meta.get("inner_nonces") or ()]
-        self._masks = [NonceMask(nonce) for nonce in self.nonces]
-        if self.commands is not None:
-            self.commands.recall(facts.get("commands") or {})
+        if self._shells is not None:
+            self._shells.recall(str(nonce) for nonce in meta.get("inner_nonces") or ())
+            self._shells.root.recall(facts.get("commands") or {})
         rows, cols = meta.get("first_size") or (self.rows, self.cols)
         self.first_size = (int(rows), int(cols))
         if meta.get("line") and meta.get("running"):
@@ -352,8 +351,8 @@ class Session:
 
     def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
         """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
-        if self.commands is not None:
-            return self._parse_marked(start, self._without_gaps(start, data))
+        if self._shells is not None:
+            return self._shells.consume(start, self._without_gaps(start, data), self.terminal, live=True)
         if self._is_careful(start):
             self.terminal.feed(self._without_gaps(start, data))
             return data, []
@@ -371,65 +370,12 @@ class Session:
         """Whether some output from `start` on is to be left out."""
         return self.set_aside or start < self.gaps.end
 
-    def _parse_marked(self, start: int, data: bytes, *, live: bool = True) -> tuple[bytes, list[CommandEvent]]:
-        """Feed the terminal, stopping at each mark of the shell to see where the screen stands there.
-
-        Returns what may be shown of the bytes, and what the marks told.
-        """
-        root = self._root
-        assert root is not None
-        met = self._meet_shell(data) if root.phase == "running" else None
-        shown = data
-        for mask in self._masks:
-            shown = mask.hide(shown)
-        view, terminal = memoryview(shown), self.terminal
-
-        def feed(first: int, last: int) -> None:
-            terminal.feed(view[first - start : last - start])
-
-        def place() -> Place:
-            return Place(terminal.rows, terminal.cols, terminal.epoch, terminal.cursor_line, terminal.cursor.col)
-
-        told = root.consume(start, data, shown, feed, place, live=live)
-        inner = self.commands
-        if inner is not None and inner is not root:
-            first = met or 0
-            told += inner.consume(start + first, data[first:], shown[first:], lambda _a, _b: None, place, live=live)
-            if root.current is None:
-                told += self._leave_shell(inner, root)
-        return shown, told
-
-    def _meet_shell(self, data: bytes) -> int | None:
-        """A shell inside of the running command begins to tell: where in `data` its introduction ends."""
-        before = self._tail
-        self._tail = data[-LONGEST_INTRODUCTION:]
-        if b"133;I" not in before + data or self._root is None:
-            return None
-        met = find_introduction(before + data)
-        if met is None or met[0] in self.nonces:
-            return None
-        nonce, shell, end = met
-        if self.commands is not None:
-            self._root.go_on_after(self.commands)
-        self.commands = self._root.nest(nonce, shell)
-        self._inner_nonces = [*self._inner_nonces[-15:], nonce]
-        self._masks = [NonceMask(one) for one in self.nonces]
-        self.remember()
-        return max(0, end - len(before))
-
-    def _leave_shell(self, inner: CommandLog, root: CommandLog) -> list[CommandEvent]:
-        self.commands = root
-        ended = [command for command in root if command.end is not None]
-        told = inner.shell_exited((ended[-1].exit_code if ended else None) or 0, self._offset)
-        root.go_on_after(inner)
-        return told
-
     def feed_journal(self, data: bytes) -> None:
         """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
         with self.note.during(Work.FEED, self._offset, len(data)) if self.note is not None else nullcontext():
             blanked = self._without_gaps(self._offset, data)
-            if self.commands is not None:
-                self._parse_marked(self._offset, blanked, live=False)
+            if self._shells is not None:
+                self._shells.consume(self._offset, blanked, self.terminal, live=False)
             else:
                 self.terminal.feed(blanked)
         self._offset += len(data)
@@ -491,7 +437,7 @@ class Session:
     @property
     def nonces(self) -> tuple[str, ...]:
         """The secrets in the marks of its shells; they must not leave by any door."""
-        return () if self._root is None else (self._root.nonce, *self._inner_nonces)
+        return () if self._shells is None else self._shells.nonces
 
     # input
 
@@ -710,7 +656,7 @@ class Session:
     @property
     def has_inner_shell(self) -> bool:
         """Whether a shell inside of the one that wsh started tells what it does."""
-        return self.commands is not self._root
+        return self._shells is not None and self._shells.innermost is not self._shells.root
 
     # commands of an integrated shell
 
@@ -849,8 +795,8 @@ class Session:
 
     def _facts(self) -> JsonObject:
         facts: JsonObject = {"lost_bytes": self.lost_bytes}
-        if self._root is not None:
-            facts["commands"] = self._root.facts()
+        if self._shells is not None:
+            facts["commands"] = self._shells.root.facts()
         return facts
 
     def make_snapshot(self) -> Snapshot:
