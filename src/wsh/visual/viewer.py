@@ -23,7 +23,8 @@ from wsh.visual.input import ModeChanged
 from wsh.visual.keyboard import Area, Direction, Keyboard, move_mouse
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
-from wsh.wire.error import SessionExited, WshError
+from wsh.visual.typing import Typing
+from wsh.wire.error import WshError
 from wsh.wire.name import check_size
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ _LOAD = 60.0
 """Making frames takes at most one part in so many of the time."""
 _FRAME_S = 0.001
 """About how long making one frame may take, when many lines scrolled off."""
-_INPUT_BYTES = 16 << 20
-"""Typed and pasted bytes that may wait for a program that does not read."""
 _ECHO_FRAMES = 2
 """Frames that may follow a key at once: programs draw in one or two writes what it does."""
 _ECHO_LOAD = 3.0
@@ -115,9 +114,7 @@ class Viewers:
         self._last_generation = 0
         self._cost_s = 0.0
         self._echo_frames = 0
-        self._input: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue()
-        self._input_bytes = 0
-        self._typist: asyncio.Task[None] | None = None
+        self._typing = Typing(session, self._tell_refusal)
         self._stop_hearing: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
@@ -241,7 +238,7 @@ class Viewers:
             self.session.listeners.add(self._on_session),
             self.stage.subscribe(self._on_stage),
         ]
-        self._typist = asyncio.ensure_future(self._type())
+        self._typing.open()
 
     def _close(self) -> None:
         for stop in self._stop_hearing:
@@ -250,9 +247,7 @@ class Viewers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._typist is not None:
-            self._typist.cancel()
-            self._typist = None
+        self._typing.close()
         self._painters.clear()
 
     def _on_session(self, event: ev.SessionEvent) -> None:
@@ -473,42 +468,13 @@ class Viewers:
         if not data:
             return
         self._echo_frames = _ECHO_FRAMES
-        try:
-            if self._input.empty():
-                data = data[self.session.send_at_once(data, viewer.actor) :]
-                if not data:
-                    return
-        except SessionExited:
-            return  # the picture says so already
-        if self._input_bytes + len(data) > _INPUT_BYTES:
+        if not self._typing.put(data, viewer.actor):
             viewer.outlet.send(b"\x07")
-            return
-        self._input_bytes += len(data)
-        self._input.put_nowait((data, viewer.actor))
 
-    async def _type(self) -> None:
-        while True:
-            data, actor = await self._input.get()
-            self._input_bytes -= len(data)
-            while not self._input.empty() and len(data) < 65536:
-                more, who = self._input.get_nowait()
-                self._input_bytes -= len(more)
-                if who != actor:
-                    await self._send(data, actor)
-                    data, actor = more, who
-                else:
-                    data += more
-            await self._send(data, actor)
-
-    async def _send(self, data: bytes, actor: Actor) -> None:
-        try:
-            await self.session.send_input(data, actor)
-        except SessionExited:
-            pass  # the picture says so already
-        except WshError as error:
-            viewer = self._viewers.get(actor.id)
-            if viewer is not None:
-                viewer.outlet.tell({"type": "error", **error.to_wire()})
+    def _tell_refusal(self, actor: Actor, error: WshError) -> None:
+        viewer = self._viewers.get(actor.id)
+        if viewer is not None:
+            viewer.outlet.tell({"type": "error", **error.to_wire()})
 
 
 def _one_line(text: str, most: int) -> str:
