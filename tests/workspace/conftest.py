@@ -35,7 +35,7 @@ def make_tools(places: Places, tree: Path) -> Iterator[MakeTools]:
             async def create() -> WorkspaceService:
                 service = WorkspaceService(places, load(flags=flags), surroundings)
                 if source is not None:
-                    service.use_transcripts(source)
+                    service.upkeep.use(source)
                 return service
 
             service = runner.run(create())

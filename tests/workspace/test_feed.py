@@ -28,7 +28,7 @@ class Desk:
     def __init__(self, registry: SessionRegistry, places: Places, *, enabled: bool = True) -> None:
         self.service = WorkspaceService(places, registry.settings)
         self.feed = SessionTranscripts(registry, self.service.transcripts, enabled=enabled)
-        self.service.use_transcripts(self.feed)
+        self.service.upkeep.use(self.feed)
         self.context = ToolContext(str(places.state))
 
     async def search(self, query: str, **arguments: Any) -> list[dict[str, Any]]:

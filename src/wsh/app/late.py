@@ -172,7 +172,7 @@ class LateRooms:
             self._transcripts = transcripts
             for room in (workspace, transcripts, contract):
                 closing.push_async_callback(room.aclose)
-            workspace.use_transcripts(transcripts)
+            workspace.upkeep.use(transcripts)
             workspace.start_watching()
             await transcripts.start()
             self.contract.set(contract)

@@ -19,26 +19,25 @@ from typing import TypeVar
 from wsh.wire.jsonobject import JsonObject
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
-from wsh.wire.shortage import find_shortage
 from wsh.workspace import archive, status, store
 from wsh.workspace.child import LocalRunner, Runner, python_module
 from wsh.workspace.error import (
-    CapabilityMissing,
     IndexBroken,
     NoIndex,
     NothingThere,
     ToolError,
     from_payload,
 )
-from wsh.workspace.excerpt import find_chunk, find_sha256, show_chunk, show_transcript
+from wsh.workspace.excerpt import find_chunk, find_sha256, show_chunk
 from wsh.workspace.folder import IndexFolder
 from wsh.workspace.hit import decode_id, iso_time
 from wsh.workspace.reader import Index, Readers
 from wsh.workspace.scanner import Scanners
 from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
 from wsh.workspace.show import Wanted, resolve_inside, show
-from wsh.workspace.surroundings import Alone, Surroundings, ToolContext, TranscriptSource
+from wsh.workspace.surroundings import Alone, Surroundings, ToolContext
 from wsh.workspace.transcript import TranscriptStore
+from wsh.workspace.upkeep import TranscriptUpkeep
 from wsh.workspace.watch import Watcher
 
 log = logging.getLogger(__name__)
@@ -52,7 +51,6 @@ _PHASES = {
     "finishing": "Writing the index",
 }
 _BACKGROUND_NICE = 15
-_RETIRE_EVERY_S = 3600.0
 
 
 class WorkspaceService:
@@ -68,35 +66,12 @@ class WorkspaceService:
         self.settings = settings
         self._base = self.folder = places.index
         self._around: Surroundings = surroundings or Alone()
-        self._source: TranscriptSource | None = None
-        self._retiring: asyncio.Task[None] | None = None
         self._watcher: Watcher | None = None
         self._runner: Runner = runner or LocalRunner()
         self._readers = Readers()
         self._scanners = Scanners()
         self.transcripts = TranscriptStore(places.index / "transcripts.db", settings.get_int("index.retention_days"))
-
-    def use_transcripts(self, source: TranscriptSource) -> None:
-        """Where transcripts come from; without a source there is only what the store holds already.
-
-        From now on those past their days leave by themselves, whether or not anybody builds or searches.
-        """
-        self._source = source
-        if self._retiring is None:
-            self._retiring = asyncio.ensure_future(self._retire_transcripts())
-
-    async def _retire_transcripts(self) -> None:
-        while True:
-            try:
-                if self.transcripts.exists():
-                    await asyncio.to_thread(self.transcripts.expire)
-            except (OSError, sqlite3.Error) as problem:
-                shortage = find_shortage(problem, self.folder)
-                if shortage is None:
-                    log.exception("old transcripts could not be removed")
-                else:
-                    log.warning("old transcripts could not be removed: %s", shortage.message)
-            await asyncio.sleep(_RETIRE_EVERY_S)
+        self.upkeep = TranscriptUpkeep(self.transcripts, self.folder)
 
     def start_watching(self) -> None:
         """From now on, workspaces that are built or searched are kept fresh in the background."""
@@ -112,14 +87,11 @@ class WorkspaceService:
             self._watcher.follow(root)
 
     async def aclose(self) -> None:
-        if self._retiring is not None:
-            self._retiring.cancel()
-            await asyncio.gather(self._retiring, return_exceptions=True)
         if self._watcher is not None:
             await self._watcher.aclose()
         await self._scanners.aclose()
         self._readers.close()
-        self.transcripts.close()
+        await self.upkeep.aclose()
 
     def home_of(self, root: str) -> IndexFolder:
         return IndexFolder.of(self._base, root)
@@ -141,11 +113,10 @@ class WorkspaceService:
         if mode != "transcripts":
             result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context)
         if mode == "transcripts":
-            if not self._can_transcribe():
-                raise _no_transcripts()
+            self.upkeep.check()
             result |= {"files": None, "chunks": 0, "bytes": 0, "skippedByReason": {}, "rebuilt": None, "full": full}
         if mode in ("all", "transcripts"):
-            result["transcripts"] = await self._build_transcripts(full) if self._can_transcribe() else None
+            result["transcripts"] = await self.upkeep.build(full) if self.upkeep.possible else None
         result["durationMs"] = round((time.monotonic() - started) * 1000)
         if mode != "transcripts":
             self._follow(root)
@@ -203,18 +174,6 @@ class WorkspaceService:
         log.error("the index builder ended with %s: %s", code, errors.decode("utf-8", "replace"))
         raise ToolError("The index builder ended unexpectedly.", hint="The old index is intact; the log has more.")
 
-    def _can_transcribe(self) -> bool:
-        return self._source is None or self._source.enabled
-
-    async def _build_transcripts(self, full: bool) -> JsonObject:
-        expired = await asyncio.to_thread(self.transcripts.expire)
-        if self._source is not None:
-            if full:
-                await self._source.replay()
-            else:
-                await self._source.refresh()
-        return {"expired": expired, **await asyncio.to_thread(self.transcripts.status)}
-
     # export and import
 
     async def export_index(self, context: ToolContext, workspace: str | None, file: str) -> JsonObject:
@@ -241,9 +200,9 @@ class WorkspaceService:
                 result |= await self._read(current, lambda connection: self._describe_index(connection, home, root))
             except IndexBroken as problem:
                 result["problem"] = {"reason": problem.reason, "message": problem.message, "hint": problem.hint}
-        if self._can_transcribe():
-            await self._refresh_transcripts()
-            result["transcripts"] = await asyncio.to_thread(self._describe_transcripts)
+        if self.upkeep.possible:
+            await self.upkeep.refresh()
+            result["transcripts"] = await asyncio.to_thread(self.upkeep.describe)
         else:
             result["transcripts"] = None
         return result
@@ -277,11 +236,11 @@ class WorkspaceService:
         root = status.resolve_workspace(arguments.get("workspace"), context.cwd)
         request = understand(arguments | {"workspace": root}, time.time())
         check_known(request)
-        if request.mode == "transcripts" and not self._can_transcribe():
-            raise _no_transcripts()
+        if request.mode == "transcripts":
+            self.upkeep.check()
         warnings: list[dict[str, str]] = []
-        if request.in_transcripts and self._can_transcribe():
-            stale = await self._refresh_transcripts()
+        if request.in_transcripts and self.upkeep.possible:
+            stale = await self.upkeep.refresh()
             if stale is not None:
                 warnings.append({"code": "TRANSCRIPTS_STALE", "message": f"The newest output is missing: {stale}"})
         found = await self._search_sound(request, root, context, deadline, warnings)
@@ -296,7 +255,7 @@ class WorkspaceService:
             "workspace": root,
             "query": request.query,
             "match": request.match,
-            "searched": [s for s in request.sources if s != "transcripts" or self._can_transcribe()],
+            "searched": [s for s in request.sources if s != "transcripts" or self.upkeep.possible],
             "hits": found.hits,
             "nextCursor": write_cursor(request.fingerprint, request.offset + request.top) if found.more else None,
             "durationMs": round((time.monotonic() - started) * 1000, 2),
@@ -316,7 +275,7 @@ class WorkspaceService:
                 request,
                 index,
                 root,
-                self.transcripts if self._can_transcribe() else None,
+                self.transcripts if self.upkeep.possible else None,
                 self._readers,
                 self._scanners,
                 deadline,
@@ -353,27 +312,6 @@ class WorkspaceService:
                 raise NoIndex(root, request.mode)
         return current
 
-    async def _refresh_transcripts(self) -> str | None:
-        """Take in what is new. Where the disk has no room for it, what is there can still be read: why it is not all."""
-        if self._source is not None and self._source.enabled:
-            try:
-                await self._source.refresh()
-            except (OSError, sqlite3.Error) as problem:
-                shortage = find_shortage(problem, self.folder)
-                if shortage is None:
-                    raise
-                return shortage.message
-        return None
-
-    def _describe_transcripts(self) -> JsonObject | None:
-        """None where there are none, because the disk has no room to begin them."""
-        try:
-            return self.transcripts.status()
-        except (OSError, sqlite3.Error) as problem:
-            if find_shortage(problem, self.folder) is None:
-                raise
-            return None
-
     # show_file
 
     async def show_file(
@@ -395,7 +333,7 @@ class WorkspaceService:
             return await self._finish_shown(shown, root, home, None)
         kind, uid = decode_id(id)
         if kind == "t":
-            return await asyncio.to_thread(self._show_transcript, root, id, uid, start_line, end_line, max_bytes)
+            return await asyncio.to_thread(self.upkeep.show, root, id, uid, start_line, end_line, max_bytes)
         current = home.find_current()
         chunk = None if current is None else await self._read_index(current, lambda index: find_chunk(index, uid))
         if chunk is None:
@@ -424,15 +362,6 @@ class WorkspaceService:
             }
         )
 
-    def _show_transcript(
-        self, root: str, id: str, uid: int, start_line: int | None, end_line: int | None, max_bytes: int
-    ) -> JsonObject:
-        found = self.transcripts.find_by_uid(uid)
-        if found is None:
-            raise NothingThere(f"There is no transcript {id}.", hint="It may have expired; search again.", id=id)
-        facts, text = found
-        return show_transcript(root, id, facts, text, start_line or 1, end_line, max_bytes)
-
     # check_status and workspace_status
 
     async def check_status(self, context: ToolContext) -> JsonObject:
@@ -440,12 +369,12 @@ class WorkspaceService:
         policy = await self._around.describe_policy()
         if policy.get("state") == "strict":
             machine["warnings"].append({"code": "POLICY_STRICT", "message": str(policy.get("warning") or "Strict.")})
-        if not self._can_transcribe():
+        if not self.upkeep.possible:
             machine["warnings"].append(
                 {"code": "TRANSCRIPTS_OFF", "message": "Journaling is off, so there are no transcripts to search."}
             )
         machine["warnings"] += self._around.list_warnings(context.environ)
-        machine["capabilities"]["transcripts"] = self._can_transcribe()
+        machine["capabilities"]["transcripts"] = self.upkeep.possible
         return machine | {"queue": self._around.describe_queue(), "policy": policy}
 
     async def workspace_status(self, context: ToolContext, workspace: str | None = None) -> JsonObject:
@@ -464,7 +393,7 @@ class WorkspaceService:
         for mode in store.INDEXED:
             reason = None if mode in sources else problem or "There is no index; run index_build."
             modes[mode] = {"available": reason is None, "reason": reason}
-        off = None if self._can_transcribe() else "Journaling is off (setting journal.enabled)."
+        off = None if self.upkeep.possible else "Journaling is off (setting journal.enabled)."
         modes["transcripts"] = {"available": off is None, "reason": off}
         every = all(entry["available"] for entry in modes.values())
         modes["all"] = {
@@ -489,13 +418,6 @@ class WorkspaceService:
 def _describe(phase: str, done: int, total: int) -> str:
     text = _PHASES.get(phase, phase)
     return f"{text}: {done} of {total}" if total else text
-
-
-def _no_transcripts() -> CapabilityMissing:
-    return CapabilityMissing(
-        "Transcripts cannot be searched: journaling is off.",
-        hint="Set journal.enabled to true and restart the server.",
-    )
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
