@@ -45,6 +45,7 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("export", ("-o", "job.cast", "job"), lambda v: v["bytes"] == Path("job.cast").stat().st_size),
     ("play", ("--idle-limit", "0.1", "job.cast"), lambda v: v["moments"] and v["duration_s"] < 60),
     ("status", (), lambda v: v["running"] and v["url"] and v["pid"] and v["socket"] and v["sessions"] == 1),
+    ("open", (), lambda v: v["opened"].startswith("http://127.0.0.1:")),
     ("link", (), lambda v: v["url"].startswith("http://")),
     ("token", (), lambda v: v["role"] == "owner" and len(v["token"]) > 20),
     ("token", ("--agent", "ada"), lambda v: v["role"] == "agent"),
@@ -154,6 +155,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tree / "note.md").write_text("# A quokka\n\nIt smiles.\n")
     monkeypatch.chdir(tree)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BROWSER", "true %s")
     return tree
 
 

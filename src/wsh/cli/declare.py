@@ -294,7 +294,20 @@ def _convert(text: str, kind: type, label: str, command: Command) -> object:
 
 def near(word: str, known: Iterable[str]) -> str:
     """A suggestion for a word that is not known."""
-    from difflib import get_close_matches
+    found = min(known, key=lambda one: _distance(word, one), default="")
+    is_close = found and _distance(word, found) <= max(1, len(word) // 3)
+    return f" Did you mean {found}?" if is_close else ""
 
-    found = get_close_matches(word, list(known), 1, 0.6)
-    return f" Did you mean {found[0]}?" if found else ""
+
+def _distance(one: str, other: str) -> int:
+    """How many letters must be added, left out, changed or swapped with the next one. Without difflib, which imports re."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one):
+        older, before, row = before, row, [i + 1]
+        for j, b in enumerate(other):
+            least = min(before[j + 1] + 1, row[j] + 1, before[j] + (a != b))
+            if i and j and a == other[j - 1] and b == one[i - 1]:
+                least = min(least, older[j - 1] + 1)
+            row.append(least)
+    return row[-1]

@@ -53,6 +53,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "server": "Run the server in the foreground.",
         "service": "Run the server as a systemd user unit.",
         "status": "Say whether a server runs, and how it is.",
+        "open": "Open the page in your browser.",
         "link": "Print a link that signs a browser in, once.",
         "stop": "Stop the server and its sessions.",
         "config": "Show the effective settings and where they come from.",

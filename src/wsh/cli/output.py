@@ -65,9 +65,38 @@ def report_error(error: WshError) -> int:
     else:
         code = error.to_wire().get("details", {}).get("tool_code")  # of the tools that have codes of their own
         echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
-        if error.hint:
-            echo(f"     {error.hint}", err=True)
+        hint = _hint(error)
+        if hint:
+            echo(f"     {hint}", err=True)
     return exit_status(error)
+
+
+_HINTS = {
+    "session_not_found": "`wsh list` shows the sessions; `wsh new --name NAME` makes one.",
+    "line_in_use": "Wait until it is completed, use another session, or give --clear-line; a person's text is put back afterwards.",
+}
+"""What to do next, in words of the command line where the server's hint has those of other doors."""
+
+
+def _hint(error: WshError) -> str | None:
+    facts = error.to_wire().get("details", {})
+    if error.code == "session_not_found":
+        return (_near_session(str(facts.get("session", ""))) + " " + _HINTS[error.code]).strip()
+    if error.code == "idle_timeout" and "command_id" in facts:
+        name = facts.get("session")
+        return f"`wsh wait --command {name}` waits on, `wsh attach {name}` shows it, `wsh keys {name} ctrl+c` ends it."
+    return _HINTS.get(error.code) or error.hint
+
+
+def _near_session(name: str) -> str:
+    from wsh.cli.declare import near
+    from wsh.cli.request import call
+
+    try:
+        known = [str(session["name"]) for session in call("GET", "/sessions", start=False, doing="")]
+    except Exception:  # a suggestion that cannot be had is none, whatever the reason
+        return ""
+    return near(name, known).strip()
 
 
 def _report_wrong_use(problem: WrongUse) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,7 +114,13 @@ async def open_link(call: Call) -> Answer:
         f"{facts.authority.cookie_name}={value}; Path={facts.base_prefix or '/'}; "
         f"Max-Age={int(SIGN_IN_S)}; HttpOnly; SameSite=Strict" + ("; Secure" if facts.secure else "")
     )
-    return Answer(b"", 303, headers=(("location", f"{home}#key={key}"), ("set-cookie", cookie)))
+    target = f"{home}#key={key}"
+    if call.headers.get("sec-fetch-site") == "cross-site":
+        # Followed on another site or in a file: browsers keep a strict cookie back through the redirects of such a visit. A page of
+        # ours that goes on by itself ends the visit.
+        body = f'<!doctype html><title>wsh</title><meta http-equiv="refresh" content="0;url={escape(target)}">'
+        return Answer(body.encode(), 200, "text/html; charset=utf-8", (("set-cookie", cookie),))
+    return Answer(b"", 303, headers=(("location", target), ("set-cookie", cookie)))
 
 
 async def make_page_secret(call: Call) -> PageSecret:

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from wsh.cli.declare import Failure, command, echo, json_option
+from wsh.cli.output import print_json
+from wsh.cli.request import call
+
+_LIFETIME_S = 60
+_PAGE = '<!doctype html><meta charset="utf-8"><title>wsh</title><meta http-equiv="refresh" content="0;url={url}">\n'
+
+
+@command("open", json_option)
+def open_(as_json: bool) -> None:
+    """Open the page in your browser, signed in. BROWSER names another browser than the usual one."""
+    url = call("POST", "/auth/link")["url"]
+    if not _show(url):
+        raise Failure(f"there is no browser to open here. This link signs one in, once:\n{url}")
+    if as_json:
+        print_json({"opened": url.partition("/auth/")[0]})
+    else:
+        echo(f"opened {url.partition('/auth/')[0]}")
+
+
+def _show(url: str) -> bool:
+    """True if a browser was started.
+
+    Arguments of a process can be read by every user of the machine, and the link signs in whoever follows it first. So the browser is given
+    a private file that leads there, which is removed a minute later.
+    """
+    import os
+    import subprocess
+    import tempfile
+    import webbrowser
+    from html import escape
+
+    if not any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")):
+        return False
+    file, path = tempfile.mkstemp(prefix="wsh-", suffix=".html")
+    with os.fdopen(file, "w") as out:
+        out.write(_PAGE.format(url=escape(url)))
+    opened = webbrowser.open(f"file://{path}")
+    wait_s = _LIFETIME_S if opened else 0
+    removing = ["sh", "-c", f'sleep {wait_s}; rm -f -- "$1"', "sh", path]
+    devnull = subprocess.DEVNULL
+    subprocess.Popen(removing, stdin=devnull, stdout=devnull, stderr=devnull, start_new_session=True)
+    return opened
