@@ -1,11 +1,15 @@
-"""What every test gets: the suite's own options and order, and private XDG folders."""
+"""What every test gets: the suite's own options and order, a home of its own and private XDG folders."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.session.shells import make_home
 from tests.support.suite import (  # noqa: F401 - hooks
     pytest_addoption,
     pytest_collection_modifyitems,
@@ -20,6 +24,20 @@ from wsh.wire.place import Places, find_places
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     """`async def` tests and fixtures run on the loop that the server uses."""
     return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Start files of whoever runs the tests are none of theirs; what npm needs to find packages is."""
+    home = Path(make_home(tmp_path_factory.mktemp("user")))
+    for name in (".npm", ".npmrc"):
+        if (Path.home() / name).exists():
+            (home / name).symlink_to(Path.home() / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        # `python3` may be a script that looks for its versions at home.
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        yield
 
 
 @pytest.fixture

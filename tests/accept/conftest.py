@@ -16,6 +16,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.accept)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_home() -> None:
+    """Package managers and foreign clients are used as this user has them."""
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel as `make dist` makes it, out of its sdist."""

@@ -99,7 +99,7 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_th
             executed = call_tool(server, "execute_command", {"command": "true"})
             assert (executed["isError"], executed["code"]) == (True, "DISK_FULL"), executed
             refused = server.request("POST", "/terminal", HEADLESS)
-            assert refused.status == 507, refused
+            assert refused.status == 507, json.dumps(refused.json)
             assert refused.json["error"]["details"]["reason"] == "disk_full", refused
             contract = call_tool(server, "memory_terminal_interactive", HEADLESS)
             assert contract["error"]["code"] != "PM_TERM_INTERNAL", contract

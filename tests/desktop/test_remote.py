@@ -23,7 +23,7 @@ def test_a_session_of_the_server_is_shown_and_typed_into(server: RunningServer, 
     )
     cols = window.terminal_size()[1]
     before = window.pixels(*window.cells(0, 0, 4, cols))
-    window.enter(f"echo from afar > {proof}; tput cols > {proof}.cols")
+    window.enter_command(f"echo from afar > {proof}; tput cols > {proof}.cols")
     wait_until(lambda: proof.exists() and proof.read_text() == "from afar\n", "what was typed in the window")
     wait_until(lambda: window.pixels(*window.cells(0, 0, 4, cols)) != before, "what the server's session shows")
     assert "from afar" in server.request("GET", "/sessions/far/screen?format=plain").body.decode()

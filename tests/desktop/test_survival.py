@@ -57,7 +57,7 @@ def test_requests_and_terminals_outlive_their_display_and_are_shown_again(
             window.press("ctrl+shift+n")
             wait_until(lambda: " – " in window.title(), "a terminal")
             name = window.title().split(" – ")[0]
-            window.enter(f"while sleep 0.1; do date +%N > {proof}; done")
+            window.enter_command(f"while sleep 0.1; do date +%N > {proof}; done")
             wait_until(proof.exists, "the program in the terminal")
             asking = Asking(server, execute("echo", "still here"))
             window.wait_for_pending(1)
@@ -129,7 +129,7 @@ def test_a_session_of_the_server_is_shown_again_when_its_server_is_back(places: 
             body = {"name": "far", "command": "bash --norc", "cwd": str(tmp_path)}
             assert server.request("POST", "/sessions", body).status == 201
             window.show_terminal("far")
-            window.enter(f"echo before > {proof}")
+            window.enter_command(f"echo before > {proof}")
             wait_until(proof.exists, "what was typed before")
             # Killed, not stopped: the keeper has its sessions, and the next server takes them back.
             server.process.kill()

@@ -74,8 +74,7 @@ def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Des
     answer = asking.answer()
     assert answer["success"] is True, answer
     proof = tmp_path / "typed"
-    window.focus()
-    window.enter(f"echo by hand > {proof}")
+    window.enter_command(f"echo by hand > {proof}")
     wait_until(lambda: proof.exists() and proof.read_text() == "by hand\n", "what was typed in the window")
     # Somebody asks to type into it: a badge stands beside its name.
     blue = {bytes.fromhex(load()[theme]["attention"].removeprefix("#")) for theme in ("dark", "light")}
@@ -105,7 +104,7 @@ def test_a_flood_can_be_interrupted_and_typed_after(window: Desk, tmp_path: Path
     flooding, after = tmp_path / "flooding", tmp_path / "after"
     window.press("ctrl+shift+n")
     wait_until(lambda: " – " in window.title(), "a terminal")
-    window.enter(f"touch {flooding}; yes a flood of words without end")
+    window.enter_command(f"touch {flooding}; yes a flood of words without end")
     wait_until(flooding.exists, "the flood")
     window.press("ctrl+c")
     window.enter(f"touch {after}")

@@ -59,105 +59,90 @@ async def read_until_closed(reader: asyncio.StreamReader, timeout: float = 10.0)
             return b""
 
 
-def test_a_client_that_misses_two_pings_is_closed_and_one_that_answers_is_not() -> None:
-    async def main() -> None:
-        async with listening(Limits(ping_s=0.2)) as (port, presence, _):
-            deaf, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(UPGRADE)
-            alive, answering = await asyncio.open_connection("127.0.0.1", port)
-            answering.write(UPGRADE)
-            await alive.readuntil(b"\r\n\r\n")
+async def test_a_client_that_misses_two_pings_is_closed_and_one_that_answers_is_not() -> None:
+    async with listening(Limits(ping_s=0.2)) as (port, presence, _):
+        deaf, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(UPGRADE)
+        alive, answering = await asyncio.open_connection("127.0.0.1", port)
+        answering.write(UPGRADE)
+        await alive.readuntil(b"\r\n\r\n")
 
-            async def pong() -> int:
-                count = 0
-                while count < 5:
-                    head = await alive.readexactly(2)
-                    assert head[0] == 0x89
-                    payload = await alive.readexactly(head[1])
-                    answering.write(bytes((0x8A, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
-                    count += 1
-                return count
+        async def pong() -> int:
+            count = 0
+            while count < 5:
+                head = await alive.readexactly(2)
+                assert head[0] == 0x89
+                payload = await alive.readexactly(head[1])
+                answering.write(bytes((0x8A, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
+                count += 1
+            return count
 
-            answered = asyncio.ensure_future(pong())
-            received = await read_until_closed(deaf)
-            frames = received.partition(b"\r\n\r\n")[2]
-            assert frames.count(b"\x89\x04") == 2, "two pings, then the end"
-            assert b"\x88" in frames and (1011).to_bytes(2, "big") in frames
-            assert await asyncio.wait_for(answered, 10) == 5
-            assert presence.count == 1
-            writer.close()
-            answering.close()
-
-    asyncio.run(main())
+        answered = asyncio.ensure_future(pong())
+        received = await read_until_closed(deaf)
+        frames = received.partition(b"\r\n\r\n")[2]
+        assert frames.count(b"\x89\x04") == 2, "two pings, then the end"
+        assert b"\x88" in frames and (1011).to_bytes(2, "big") in frames
+        assert await asyncio.wait_for(answered, 10) == 5
+        assert presence.count == 1
+        writer.close()
+        answering.close()
 
 
-def test_a_reader_that_stalls_is_cut_off() -> None:
-    async def main() -> None:
-        async with listening(Limits(stalled_write_s=0.3)) as (port, presence, _):
-            with socket.create_connection(("127.0.0.1", port)) as sock:
-                sock.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
-                await until(lambda: presence.count == 1, "1 connections")
-                await until(lambda: presence.count == 0, "0 connections")
-
-    asyncio.run(main())
-
-
-def test_presence_counts_each_client_once_also_across_an_upgrade() -> None:
-    async def main() -> None:
-        async with listening(Limits()) as (port, presence, _):
-            seen: list[int] = []
-            presence.changed = lambda: seen.append(presence.count)
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(UPGRADE)
-            await reader.readuntil(b"\r\n\r\n")
-            assert presence.count == 1
-            writer.close()
+async def test_a_reader_that_stalls_is_cut_off() -> None:
+    async with listening(Limits(stalled_write_s=0.3)) as (port, presence, _):
+        with socket.create_connection(("127.0.0.1", port)) as sock:
+            sock.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+            await until(lambda: presence.count == 1, "1 connections")
             await until(lambda: presence.count == 0, "0 connections")
-            assert seen == [1, 0]
-
-    asyncio.run(main())
 
 
-def test_the_end_is_bounded_whatever_clients_do() -> None:
-    async def main() -> None:
-        async with listening(Limits()) as (port, presence, listener):
-            writers = []
-            for request in (
-                b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n",
-                b"GET /fl",
-                UPGRADE,
-                b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n",
-            ):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(request)
-                writers.append(writer)
-            await asyncio.sleep(0.1)
-            async with asyncio.timeout(HANG_S):
-                await listener.aclose(0.3)
-            await until(lambda: presence.count == 0, "0 connections")
-            for writer in writers:
-                writer.close()
-
-    asyncio.run(main())
+async def test_presence_counts_each_client_once_also_across_an_upgrade() -> None:
+    async with listening(Limits()) as (port, presence, _):
+        seen: list[int] = []
+        presence.changed = lambda: seen.append(presence.count)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(UPGRADE)
+        await reader.readuntil(b"\r\n\r\n")
+        assert presence.count == 1
+        writer.close()
+        await until(lambda: presence.count == 0, "0 connections")
+        assert seen == [1, 0]
 
 
-def test_a_handshake_that_is_none_is_refused_in_the_shape_of_all_errors() -> None:
-    async def work() -> None:
-        async with listening(Limits()) as (port, *_):
-            for broken in (
-                UPGRADE.replace(b"Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n", b""),
-                UPGRADE.replace(b"MDAwMDAwMDAwMDAwMDAwMA==", b"%%%"),
-                UPGRADE.replace(b"Version: 13", b"Version: 7"),
-            ):
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(broken)
-                head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 400 ") and b"application/json" in head
-                assert json.loads(body)["error"]["code"] == "invalid_request"
-                writer.close()
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(UPGRADE)
-            assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 101")
+async def test_the_end_is_bounded_whatever_clients_do() -> None:
+    async with listening(Limits()) as (port, presence, listener):
+        writers = []
+        for request in (
+            b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /fl",
+            UPGRADE,
+            b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n",
+        ):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            writers.append(writer)
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(HANG_S):
+            await listener.aclose(0.3)
+        await until(lambda: presence.count == 0, "0 connections")
+        for writer in writers:
             writer.close()
 
-    asyncio.run(work())
+
+async def test_a_handshake_that_is_none_is_refused_in_the_shape_of_all_errors() -> None:
+    async with listening(Limits()) as (port, *_):
+        for broken in (
+            UPGRADE.replace(b"Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n", b""),
+            UPGRADE.replace(b"MDAwMDAwMDAwMDAwMDAwMA==", b"%%%"),
+            UPGRADE.replace(b"Version: 13", b"Version: 7"),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(broken)
+            head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 400 ") and b"application/json" in head
+            assert json.loads(body)["error"]["code"] == "invalid_request"
+            writer.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(UPGRADE)
+        assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 101")
+        writer.close()

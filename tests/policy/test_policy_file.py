@@ -237,18 +237,15 @@ def test_a_policy_that_others_may_write_is_not_used(tmp_path: Path) -> None:
     assert "not a file" in (PolicyStore(path).warning or "")
 
 
-def test_listeners_hear_of_a_change(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "folder" / "policy.toml"
-        store = PolicyStore(path)
-        changed = asyncio.Event()
-        store.check()
-        store.subscribe(lambda _policy: changed.set())
-        watching = asyncio.create_task(store.watch())
-        await asyncio.sleep(0)
-        path.parent.mkdir()
-        path.write_text('[headless]\nallow = ["make"]\n')
-        await asyncio.wait_for(changed.wait(), HANG_S)
-        watching.cancel()
-
-    asyncio.run(scenario())
+async def test_listeners_hear_of_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "policy.toml"
+    store = PolicyStore(path)
+    changed = asyncio.Event()
+    store.check()
+    store.subscribe(lambda _policy: changed.set())
+    watching = asyncio.create_task(store.watch())
+    await asyncio.sleep(0)
+    path.parent.mkdir()
+    path.write_text('[headless]\nallow = ["make"]\n')
+    await asyncio.wait_for(changed.wait(), HANG_S)
+    watching.cancel()

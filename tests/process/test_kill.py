@@ -75,35 +75,32 @@ def test_no_process_of_the_tree_survives(run: Run, tmp_path: Path, kind: str) ->
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
-def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(
+async def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(
     places: Places, tmp_path: Path, torture: bool
 ) -> None:
     kinds = sorted(_HIDERS)
     rounds = 200 if torture else len(kinds)
 
-    async def test() -> None:
-        async with opened(places) as keeper:
-            bystander = await keeper.spawn(shell("setsid sleep 301 & echo ready; read x; exit 9"))
-            await said(bystander, b"ready")
-            ours = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
-            try:
-                for number in range(rounds):
-                    kind = kinds[number % len(kinds)]
-                    child, pids = await spawn_hider(keeper, kind, tmp_path / f"pids{number}")
-                    report = await keeper.kill_tree(child, grace_ms=50)
-                    assert report.survivors == (), kind
-                    assert not any(is_alive(pid) for pid in [child.pid, *pids]), kind
-                    await child.exited
-                    await keeper.forget(child)
-                assert ours.returncode is None and is_alive(ours.pid)
-                assert bystander.running
-                await bystander.write_all(b"\n")
-                assert (await bystander.exited).code == 9
-            finally:
-                ours.kill()
-                await ours.wait()
-
-    asyncio.run(test())
+    async with opened(places) as keeper:
+        bystander = await keeper.spawn(shell("setsid sleep 301 & echo ready; read x; exit 9"))
+        await said(bystander, b"ready")
+        ours = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
+        try:
+            for number in range(rounds):
+                kind = kinds[number % len(kinds)]
+                child, pids = await spawn_hider(keeper, kind, tmp_path / f"pids{number}")
+                report = await keeper.kill_tree(child, grace_ms=50)
+                assert report.survivors == (), kind
+                assert not any(is_alive(pid) for pid in [child.pid, *pids]), kind
+                await child.exited
+                await keeper.forget(child)
+            assert ours.returncode is None and is_alive(ours.pid)
+            assert bystander.running
+            await bystander.write_all(b"\n")
+            assert (await bystander.exited).code == 9
+        finally:
+            ours.kill()
+            await ours.wait()
 
 
 def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
@@ -183,20 +180,15 @@ def test_every_descendant_carries_the_mark_of_its_child_alone(run: Run, tmp_path
     run(test)
 
 
-def test_the_tree_of_a_dead_server_s_headless_command_is_killed(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with opened(places) as keeper:
-            note = tmp_path / "pid"
-            script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300'"
-            spec = SpawnSpec(
-                ["sh", "-c", script], "/", {"PATH": os.environ["PATH"]}, terminal=False, dies_with_server=True
-            )
-            child = await keeper.spawn(spec)
-            await until(lambda: write_pids(note, 1))
-            await keeper.aclose()
-            await until(lambda: not is_alive(child.pid) and not is_alive(write_pids(note, 1)[0]))
-
-    asyncio.run(test())
+async def test_the_tree_of_a_dead_server_s_headless_command_is_killed(places: Places, tmp_path: Path) -> None:
+    async with opened(places) as keeper:
+        note = tmp_path / "pid"
+        script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300'"
+        spec = SpawnSpec(["sh", "-c", script], "/", {"PATH": os.environ["PATH"]}, terminal=False, dies_with_server=True)
+        child = await keeper.spawn(spec)
+        await until(lambda: write_pids(note, 1))
+        await keeper.aclose()
+        await until(lambda: not is_alive(child.pid) and not is_alive(write_pids(note, 1)[0]))
 
 
 def test_on_windows_the_tree_is_left_to_taskkill() -> None:
@@ -275,19 +267,16 @@ def test_trees_die_whole_where_a_lower_limit_forbids_the_mark(places: Places, tm
     assert done.returncode == 0 and done.stdout.splitlines() == sorted(_HIDERS), done.stderr + done.stdout
 
 
-def test_what_bears_no_trace_of_its_child_ends_with_the_keeper(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        note = tmp_path / "pids"
-        keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
-        script = f"ulimit -R 1000; ulimit -x 1000; setsid -f env -i sh -c 'echo $$ >> {note}; exec sleep 300'; read x"
-        child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}))
-        await until(lambda: write_pids(note, 1))
-        (pid,) = write_pids(note, 1)
-        await keeper.kill_tree(child, grace_ms=100)
-        await keeper.stop(grace_ms=100)
-        await until(lambda: not is_alive(pid))
-
-    asyncio.run(test())
+async def test_what_bears_no_trace_of_its_child_ends_with_the_keeper(places: Places, tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+    script = f"ulimit -R 1000; ulimit -x 1000; setsid -f env -i sh -c 'echo $$ >> {note}; exec sleep 300'; read x"
+    child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}))
+    await until(lambda: write_pids(note, 1))
+    (pid,) = write_pids(note, 1)
+    await keeper.kill_tree(child, grace_ms=100)
+    await keeper.stop(grace_ms=100)
+    await until(lambda: not is_alive(pid))
 
 
 STEAL = """
@@ -304,18 +293,15 @@ open(sys.argv[1], "w").write(said)
 """
 
 
-def test_what_a_keeper_started_does_not_become_its_server(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with opened(places) as keeper:
-            note = tmp_path / "said"
-            env = {**os.environ, "PYTHONPATH": os.getcwd()}
-            lowered = "ulimit -R 1000; ulimit -x 1000; "
-            for number, before in enumerate(("", lowered, lowered + "setsid --wait ")):
-                note = tmp_path / f"said{number}"
-                script = before + shlex.join([sys.executable, "-c", STEAL, str(note)])
-                child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", env))
-                await until(child.exited.done)
-                assert "inside one of the keeper's own sessions" in note.read_text(), note.read_text()
-                assert not keeper.displaced
-
-    asyncio.run(test())
+async def test_what_a_keeper_started_does_not_become_its_server(places: Places, tmp_path: Path) -> None:
+    async with opened(places) as keeper:
+        note = tmp_path / "said"
+        env = {**os.environ, "PYTHONPATH": os.getcwd()}
+        lowered = "ulimit -R 1000; ulimit -x 1000; "
+        for number, before in enumerate(("", lowered, lowered + "setsid --wait ")):
+            note = tmp_path / f"said{number}"
+            script = before + shlex.join([sys.executable, "-c", STEAL, str(note)])
+            child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", env))
+            await until(child.exited.done)
+            assert "inside one of the keeper's own sessions" in note.read_text(), note.read_text()
+            assert not keeper.displaced

@@ -47,7 +47,7 @@ def expected(name: str, lines: int) -> bytes:
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
-def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
+async def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
     places: Places, tmp_path: Path, torture: bool
 ) -> None:
     rounds = 500 if torture else 6
@@ -71,238 +71,206 @@ def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
         server.wait()
         server.stdout.close()
 
-    async def check() -> None:
-        async with opened(places) as keeper:
-            children = {child.meta["name"]: child for child in keeper.children.values()}
-            assert set(children) == set(command)
-
-            def dirty(some: list[Child]) -> None:
-                for child in some:
-                    child.ring.consume(child.ring.readable())
-
-            keeper.on_dirty = dirty
-            dirty(list(children.values()))
-            for name, child in children.items():
-                whole = expected(name, lines)
-                status = await child.exited
-                assert (status.code, status.offset) == (0, len(whole)), name
-                await until(lambda child=child, whole=whole: child.ring.journaled == len(whole))  # type: ignore[misc]
-                segments = read_journal(tmp_path / name)
-                assert b"".join(segments.values()) == whole, name
-                starts = list(segments)
-                assert [s + len(segments[s]) for s in starts[:-1]] == starts[1:], name
-                assert child.ring.journal_dropped == 0
-                oldest = max(child.ring.oldest, child.ring.tail - 1000)
-                assert child.ring.copy(oldest, child.ring.head) == whole[oldest:]
-
     kill(serve(command), 0.1)
     for _ in range(rounds - 1):
         kill(serve({}), random.random() * 0.05)
-    asyncio.run(check())
+    async with opened(places) as keeper:
+        children = {child.meta["name"]: child for child in keeper.children.values()}
+        assert set(children) == set(command)
+
+        def dirty(some: list[Child]) -> None:
+            for child in some:
+                child.ring.consume(child.ring.readable())
+
+        keeper.on_dirty = dirty
+        dirty(list(children.values()))
+        for name, child in children.items():
+            whole = expected(name, lines)
+            status = await child.exited
+            assert (status.code, status.offset) == (0, len(whole)), name
+            await until(lambda child=child, whole=whole: child.ring.journaled == len(whole))  # type: ignore[misc]
+            segments = read_journal(tmp_path / name)
+            assert b"".join(segments.values()) == whole, name
+            starts = list(segments)
+            assert [s + len(segments[s]) for s in starts[:-1]] == starts[1:], name
+            assert child.ring.journal_dropped == 0
+            oldest = max(child.ring.oldest, child.ring.tail - 1000)
+            assert child.ring.copy(oldest, child.ring.head) == whole[oldest:]
 
 
-def test_a_successor_finds_children_with_meta_output_and_exit(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with opened(places) as first:
-            child = await first.spawn(shell("echo one; read x; echo two; exit 5", meta={"name": "a"}))
-            done = await first.spawn(shell("echo done; exit 6", journal=journal_in(tmp_path / "j")))
-            await done.exited
-            await first.update_meta(child, {"name": "b", "text": "ü" * 100})
-            await said(child, b"one")
-            child.ring.consume(3)
-            child.ring.set_replied(2)
-            await first.aclose()
-            with pytest.raises(KeeperGone):
-                await first.inspect(child)
+async def test_a_successor_finds_children_with_meta_output_and_exit(places: Places, tmp_path: Path) -> None:
+    async with opened(places) as first:
+        child = await first.spawn(shell("echo one; read x; echo two; exit 5", meta={"name": "a"}))
+        done = await first.spawn(shell("echo done; exit 6", journal=journal_in(tmp_path / "j")))
+        await done.exited
+        await first.update_meta(child, {"name": "b", "text": "ü" * 100})
+        await said(child, b"one")
+        child.ring.consume(3)
+        child.ring.set_replied(2)
+        await first.aclose()
+        with pytest.raises(KeeperGone):
+            await first.inspect(child)
 
-            second = await Keeper.open(places, OPTIONS)
-            assert second.pid == first.pid
-            again = second.children[child.id]
-            assert again.meta == {"name": "b", "text": "ü" * 100}
-            assert (again.ring.tail, again.ring.replied) == (3, 2)
-            assert again.ring.peek() == b"\r\n"
-            assert again.ring.seek(0) and again.ring.peek().startswith(b"one")
-            await again.write_all(b"\n")
-            assert (await again.exited).code == 5
-            ended = second.children[done.id]
-            assert (await ended.exited).code == 6
-            assert ended.ring.peek() == b"done\r\n" and ended.ring.eof
-            await second.forget(ended)
-            assert done.id not in second.children
-            await second.aclose()
-
-    asyncio.run(test())
+        second = await Keeper.open(places, OPTIONS)
+        assert second.pid == first.pid
+        again = second.children[child.id]
+        assert again.meta == {"name": "b", "text": "ü" * 100}
+        assert (again.ring.tail, again.ring.replied) == (3, 2)
+        assert again.ring.peek() == b"\r\n"
+        assert again.ring.seek(0) and again.ring.peek().startswith(b"one")
+        await again.write_all(b"\n")
+        assert (await again.exited).code == 5
+        ended = second.children[done.id]
+        assert (await ended.exited).code == 6
+        assert ended.ring.peek() == b"done\r\n" and ended.ring.eof
+        await second.forget(ended)
+        assert done.id not in second.children
+        await second.aclose()
 
 
-def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_journal_waits(
+async def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_journal_waits(
     places: Places, tmp_path: Path
 ) -> None:
-    async def test() -> None:
-        async with opened(places) as first:
-            script = "head -c 400000 /dev/zero | tr '\\0' x; touch {}"
-            small = {"ring_bytes": 64 * 1024}
-            free = await first.spawn(
-                shell(script.format(tmp_path / "free"), journal=journal_in(tmp_path / "j"), **small)
-            )
-            bound = await first.spawn(shell(script.format(tmp_path / "bound"), **small))
-            await first.aclose()
-            await until((tmp_path / "free").exists)
-            assert not (tmp_path / "bound").exists()
+    async with opened(places) as first:
+        script = "head -c 400000 /dev/zero | tr '\\0' x; touch {}"
+        small = {"ring_bytes": 64 * 1024}
+        free = await first.spawn(shell(script.format(tmp_path / "free"), journal=journal_in(tmp_path / "j"), **small))
+        bound = await first.spawn(shell(script.format(tmp_path / "bound"), **small))
+        await first.aclose()
+        await until((tmp_path / "free").exists)
+        assert not (tmp_path / "bound").exists()
 
-            second = await Keeper.open(places, OPTIONS)
-            free, bound = second.children[free.id], second.children[bound.id]
-            assert free.ring.tail == 0 and free.ring.oldest > 0
-            assert not free.ring.seek(0), "those bytes are only in the journal"
-            while free.running:  # with a server again, what it has not consumed holds the child back
-                free.ring.seek(free.ring.head)
-                await asyncio.sleep(0.001)
-            assert (await free.exited).code == 0 and free.ring.head == 400_000
-            await until(lambda: free.ring.journaled == 400_000)
-            assert sum(len(data) for data in read_journal(tmp_path / "j").values()) == 400_000
-            await until(lambda: bound.ring.paused, "the one without a journal to be held back")
-            assert bound.ring.tail == 0
-            got = 0
-            while bound.running:
-                data = bound.ring.peek()
-                got += len(data)
-                bound.ring.consume(len(data))
-                await asyncio.sleep(0.001)
-            assert got + bound.ring.readable() == 400_000
-            await second.aclose()
-
-    asyncio.run(test())
+        second = await Keeper.open(places, OPTIONS)
+        free, bound = second.children[free.id], second.children[bound.id]
+        assert free.ring.tail == 0 and free.ring.oldest > 0
+        assert not free.ring.seek(0), "those bytes are only in the journal"
+        while free.running:  # with a server again, what it has not consumed holds the child back
+            free.ring.seek(free.ring.head)
+            await asyncio.sleep(0.001)
+        assert (await free.exited).code == 0 and free.ring.head == 400_000
+        await until(lambda: free.ring.journaled == 400_000)
+        assert sum(len(data) for data in read_journal(tmp_path / "j").values()) == 400_000
+        await until(lambda: bound.ring.paused, "the one without a journal to be held back")
+        assert bound.ring.tail == 0
+        got = 0
+        while bound.running:
+            data = bound.ring.peek()
+            got += len(data)
+            bound.ring.consume(len(data))
+            await asyncio.sleep(0.001)
+        assert got + bound.ring.readable() == 400_000
+        await second.aclose()
 
 
-def test_the_newest_server_displaces_the_one_before(places: Places) -> None:
-    async def test() -> None:
-        async with opened(places) as first:
-            child = await first.spawn(shell("read x; echo got $x"))
-            lost: list[KeeperGone] = []
-            first.on_lost = lost.append
-            second = await Keeper.open(places, OPTIONS)
-            await until(lambda: lost)
-            assert "another server" in lost[0].message
-            with pytest.raises(KeeperGone, match="another server"):
-                await first.ping()
-            with pytest.raises(KeeperGone):
-                await child.exited
-            child.ring.consume(5)  # what the displaced one does to its counters is nobody's business
-            assert second.children[child.id].ring.tail == 0
-            await second.children[child.id].write_all(b"1\n")
-            assert (await second.children[child.id].exited).code == 0
-            await second.aclose()
-
-    asyncio.run(test())
-
-
-def test_servers_that_race_share_one_keeper(places: Places) -> None:
-    async def test() -> None:
-        keepers = await asyncio.gather(*(Keeper.open(places, OPTIONS) for _ in range(6)), return_exceptions=True)
-        alive = [keeper for keeper in keepers if isinstance(keeper, Keeper)]
-        assert all(isinstance(keeper, Keeper | KeeperGone) for keeper in keepers)
-        assert len({keeper.pid for keeper in alive}) == 1
-        for keeper in alive:
-            await keeper.aclose()
-        async with opened(places) as last:
-            assert last.pid == alive[0].pid
-
-    asyncio.run(test())
-
-
-def test_a_dead_keeper_is_loud_and_the_next_one_starts_clean(places: Places) -> None:
-    async def test() -> None:
-        keeper = await Keeper.open(places, OPTIONS)
-        child = await keeper.spawn(shell("sleep 300"))
+async def test_the_newest_server_displaces_the_one_before(places: Places) -> None:
+    async with opened(places) as first:
+        child = await first.spawn(shell("read x; echo got $x"))
         lost: list[KeeperGone] = []
-        keeper.on_lost = lost.append
-        os.kill(keeper.pid, 9)
+        first.on_lost = lost.append
+        second = await Keeper.open(places, OPTIONS)
+        await until(lambda: lost)
+        assert "another server" in lost[0].message
+        with pytest.raises(KeeperGone, match="another server"):
+            await first.ping()
         with pytest.raises(KeeperGone):
             await child.exited
-        assert len(lost) == 1 and lost[0].code == "keeper_gone"
-        with pytest.raises(KeeperGone):
-            await keeper.spawn(shell("true"))
+        child.ring.consume(5)  # what the displaced one does to its counters is nobody's business
+        assert second.children[child.id].ring.tail == 0
+        await second.children[child.id].write_all(b"1\n")
+        assert (await second.children[child.id].exited).code == 0
+        await second.aclose()
+
+
+async def test_servers_that_race_share_one_keeper(places: Places) -> None:
+    keepers = await asyncio.gather(*(Keeper.open(places, OPTIONS) for _ in range(6)), return_exceptions=True)
+    alive = [keeper for keeper in keepers if isinstance(keeper, Keeper)]
+    assert all(isinstance(keeper, Keeper | KeeperGone) for keeper in keepers)
+    assert len({keeper.pid for keeper in alive}) == 1
+    for keeper in alive:
         await keeper.aclose()
-        await until(lambda: not is_alive(child.pid))  # its terminal hung up
-        async with opened(places) as fresh:
-            assert fresh.children == {}
-
-    asyncio.run(test())
+    async with opened(places) as last:
+        assert last.pid == alive[0].pid
 
 
-def test_a_keeper_with_nothing_to_keep_ends_by_itself(places: Places) -> None:
-    async def test() -> None:
-        keeper = await Keeper.open(places, KeeperOptions(linger_s=0.1))
-        child = await keeper.spawn(shell("exit 1"))
+async def test_a_dead_keeper_is_loud_and_the_next_one_starts_clean(places: Places) -> None:
+    keeper = await Keeper.open(places, OPTIONS)
+    child = await keeper.spawn(shell("sleep 300"))
+    lost: list[KeeperGone] = []
+    keeper.on_lost = lost.append
+    os.kill(keeper.pid, 9)
+    with pytest.raises(KeeperGone):
         await child.exited
-        await keeper.aclose()
-        await stays(lambda: is_alive(keeper.pid), "a keeper that remembers an exit", 0.3)
-        keeper = await Keeper.open(places, OPTIONS)
-        await keeper.forget(keeper.children[child.id])
-        await keeper.aclose()
-        await until(lambda: not is_alive(keeper.pid))
-        assert not places.keeper_socket.exists()
-        with pytest.raises(KeeperGone, match="nobody listens"):
-            await Keeper.open(places, KeeperOptions(start=False))
-
-    asyncio.run(test())
+    assert len(lost) == 1 and lost[0].code == "keeper_gone"
+    with pytest.raises(KeeperGone):
+        await keeper.spawn(shell("true"))
+    await keeper.aclose()
+    await until(lambda: not is_alive(child.pid))  # its terminal hung up
+    async with opened(places) as fresh:
+        assert fresh.children == {}
 
 
-def test_stopping_ends_every_tree_even_of_forgotten_children(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        keeper = await Keeper.open(places, OPTIONS)
-        note = tmp_path / "pid"
-        script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & until [ -s {note} ]; do sleep 0.01; done"
-        child = await keeper.spawn(shell(script))
-        await child.exited
-        await keeper.forget(child)
-        pid = int(note.read_text())
-        assert is_alive(pid), "a child that simply exits kills nothing else"
-        other = await keeper.spawn(shell("sleep 300"))
-        assert await keeper.stop() == []
-        assert not is_alive(pid) and not is_alive(other.pid)
-        await until(lambda: not is_alive(keeper.pid))
-
-    asyncio.run(test())
+async def test_a_keeper_with_nothing_to_keep_ends_by_itself(places: Places) -> None:
+    keeper = await Keeper.open(places, KeeperOptions(linger_s=0.1))
+    child = await keeper.spawn(shell("exit 1"))
+    await child.exited
+    await keeper.aclose()
+    await stays(lambda: is_alive(keeper.pid), "a keeper that remembers an exit", 0.3)
+    keeper = await Keeper.open(places, OPTIONS)
+    await keeper.forget(keeper.children[child.id])
+    await keeper.aclose()
+    await until(lambda: not is_alive(keeper.pid))
+    assert not places.keeper_socket.exists()
+    with pytest.raises(KeeperGone, match="nobody listens"):
+        await Keeper.open(places, KeeperOptions(start=False))
 
 
-def test_a_keeper_of_another_version_is_refused_in_clear_words(places: Places, tmp_path: Path) -> None:
-    async def test() -> None:
-        places.runtime.mkdir(mode=0o700, exist_ok=True)
+async def test_stopping_ends_every_tree_even_of_forgotten_children(places: Places, tmp_path: Path) -> None:
+    keeper = await Keeper.open(places, OPTIONS)
+    note = tmp_path / "pid"
+    script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & until [ -s {note} ]; do sleep 0.01; done"
+    child = await keeper.spawn(shell(script))
+    await child.exited
+    await keeper.forget(child)
+    pid = int(note.read_text())
+    assert is_alive(pid), "a child that simply exits kills nothing else"
+    other = await keeper.spawn(shell("sleep 300"))
+    assert await keeper.stop() == []
+    assert not is_alive(pid) and not is_alive(other.pid)
+    await until(lambda: not is_alive(keeper.pid))
 
-        async def old_keeper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(frame.encode({"keeper": 1, "protocols": [0], "nonce": "00"}))
-            await writer.drain()
+
+async def test_a_keeper_of_another_version_is_refused_in_clear_words(places: Places, tmp_path: Path) -> None:
+    places.runtime.mkdir(mode=0o700, exist_ok=True)
+
+    async def old_keeper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(frame.encode({"keeper": 1, "protocols": [0], "nonce": "00"}))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(old_keeper, places.keeper_socket)
+    with pytest.raises(KeeperIncompatible, match=r"speaks protocol \[0\], this server speaks 1"):
+        await Keeper.open(places, OPTIONS)
+    server.close()
+    places.keeper_socket.unlink()
+
+
+async def test_a_stranger_without_the_secret_or_of_another_version_gets_nothing(places: Places) -> None:
+    async with opened(places):
+        assert places.keeper_socket.stat().st_mode & 0o777 == 0o600
+        assert places.keeper_secret.stat().st_mode & 0o777 == 0o600
+        for hello, refused in (
+            ({"protocol": layout.PROTOCOL, "proof": "00" * 32}, "proof"),
+            ({"protocol": 99, "proof": ""}, "protocol"),
+        ):
+            reader, writer = await asyncio.open_unix_connection(places.keeper_socket)
+            decoder = frame.Decoder()
+            writer.write(frame.encode(hello))
+            decoder.push(await reader.read(), [])
+            greeting, refusal = decoder.pop(), decoder.pop()
+            assert greeting is not None and greeting["protocols"] == [layout.PROTOCOL]
+            assert refusal is not None and refusal["refused"] == refused
             writer.close()
-
-        server = await asyncio.start_unix_server(old_keeper, places.keeper_socket)
-        with pytest.raises(KeeperIncompatible, match=r"speaks protocol \[0\], this server speaks 1"):
-            await Keeper.open(places, OPTIONS)
-        server.close()
-        places.keeper_socket.unlink()
-
-    asyncio.run(test())
-
-
-def test_a_stranger_without_the_secret_or_of_another_version_gets_nothing(places: Places) -> None:
-    async def test() -> None:
-        async with opened(places):
-            assert places.keeper_socket.stat().st_mode & 0o777 == 0o600
-            assert places.keeper_secret.stat().st_mode & 0o777 == 0o600
-            for hello, refused in (
-                ({"protocol": layout.PROTOCOL, "proof": "00" * 32}, "proof"),
-                ({"protocol": 99, "proof": ""}, "protocol"),
-            ):
-                reader, writer = await asyncio.open_unix_connection(places.keeper_socket)
-                decoder = frame.Decoder()
-                writer.write(frame.encode(hello))
-                decoder.push(await reader.read(), [])
-                greeting, refusal = decoder.pop(), decoder.pop()
-                assert greeting is not None and greeting["protocols"] == [layout.PROTOCOL]
-                assert refusal is not None and refusal["refused"] == refused
-                writer.close()
-                await writer.wait_closed()
-
-    asyncio.run(test())
+            await writer.wait_closed()
 
 
 def test_the_keeper_imports_the_standard_library_alone() -> None:
@@ -327,150 +295,131 @@ def test_the_keeper_imports_the_standard_library_alone() -> None:
     assert "asyncio" not in names and "typing" not in names
 
 
-def test_sigterm_ends_the_keeper_with_everything_in_it(places: Places) -> None:
-    async def test() -> None:
-        keeper = await Keeper.open(places, OPTIONS)
-        child = await keeper.spawn(shell("setsid sleep 300 & echo $!; wait"))
-        await said(child, b"\r\n")
-        pid = int(child.ring.peek())
-        os.kill(keeper.pid, 15)
-        await until(lambda: not is_alive(keeper.pid))
-        assert not is_alive(pid) and not is_alive(child.pid)
-        assert not places.keeper_socket.exists() and not places.keeper_secret.exists()
-        await keeper.aclose()
-
-    asyncio.run(test())
+async def test_sigterm_ends_the_keeper_with_everything_in_it(places: Places) -> None:
+    keeper = await Keeper.open(places, OPTIONS)
+    child = await keeper.spawn(shell("setsid sleep 300 & echo $!; wait"))
+    await said(child, b"\r\n")
+    pid = int(child.ring.peek())
+    os.kill(keeper.pid, 15)
+    await until(lambda: not is_alive(keeper.pid))
+    assert not is_alive(pid) and not is_alive(child.pid)
+    assert not places.keeper_socket.exists() and not places.keeper_secret.exists()
+    await keeper.aclose()
 
 
-def test_a_child_signalled_before_its_exec_does_not_end_the_keeper(places: Places) -> None:
-    async def test() -> None:
-        async with opened(places) as keeper:
-            for _ in range(30):
-                spawning = asyncio.ensure_future(keeper.spawn(shell("sleep 300")))
-                await asyncio.sleep(random.random() * 0.003)
-                spawning.cancel()
-                try:
-                    child = await spawning
-                except asyncio.CancelledError:
-                    continue
-                await keeper.kill_tree(child)
-                await child.exited
-                await keeper.forget(child)
-            assert (await keeper.ping())["children"] == 0
-
-    asyncio.run(test())
+async def test_a_child_signalled_before_its_exec_does_not_end_the_keeper(places: Places) -> None:
+    async with opened(places) as keeper:
+        for _ in range(30):
+            spawning = asyncio.ensure_future(keeper.spawn(shell("sleep 300")))
+            await asyncio.sleep(random.random() * 0.003)
+            spawning.cancel()
+            try:
+                child = await spawning
+            except asyncio.CancelledError:
+                continue
+            await keeper.kill_tree(child)
+            await child.exited
+            await keeper.forget(child)
+        assert (await keeper.ping())["children"] == 0
 
 
-def test_a_message_that_makes_no_sense_costs_the_connection_and_not_the_keeper(places: Places) -> None:
-    async def test() -> None:
-        async with opened(places) as keeper:
-            child = await keeper.spawn(shell("read x; exit 3"))
-            for nonsense in ({"do": "spawn"}, {"do": "kill", "child": child.id}, {"do": "spawn", "terminal": 1}):
-                broken = await Keeper.open(places, OPTIONS)
-                with pytest.raises(KeeperGone):
-                    await broken._link.ask(nonsense)
-                await broken.aclose()
-            last = await Keeper.open(places, OPTIONS)
-            with pytest.raises(InvalidRequest, match="unknown request"):
-                await last._ask({"do": "dance"})
-            with pytest.raises(InvalidRequest, match="no such child"):
-                await last._ask({"do": "inspect", "child": 999})
-            await last.children[child.id].write_all(b"\n")
-            assert (await last.children[child.id].exited).code == 3
-            await last.aclose()
-
-    asyncio.run(test())
+async def test_a_message_that_makes_no_sense_costs_the_connection_and_not_the_keeper(places: Places) -> None:
+    async with opened(places) as keeper:
+        child = await keeper.spawn(shell("read x; exit 3"))
+        for nonsense in ({"do": "spawn"}, {"do": "kill", "child": child.id}, {"do": "spawn", "terminal": 1}):
+            broken = await Keeper.open(places, OPTIONS)
+            with pytest.raises(KeeperGone):
+                await broken._link.ask(nonsense)
+            await broken.aclose()
+        last = await Keeper.open(places, OPTIONS)
+        with pytest.raises(InvalidRequest, match="unknown request"):
+            await last._ask({"do": "dance"})
+        with pytest.raises(InvalidRequest, match="no such child"):
+            await last._ask({"do": "inspect", "child": 999})
+        await last.children[child.id].write_all(b"\n")
+        assert (await last.children[child.id].exited).code == 3
+        await last.aclose()
 
 
-def test_a_socket_that_was_cleaned_away_comes_back(places: Places) -> None:
-    async def test() -> None:
-        loop = Loop()
-        door = Door(loop, str(places.keeper_socket), str(places.keeper_secret))
-        places.keeper_socket.unlink()
-        places.keeper_secret.unlink()
-        door.restore()
-        assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
-        places.keeper_secret.unlink()
-        door.restore()
-        assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
-        door.close()
-        assert not places.keeper_socket.exists()
-        places.keeper_socket.write_text("somebody else's")
-        door.restore()
-        assert places.keeper_socket.read_text() == "somebody else's"
-
+async def test_a_socket_that_was_cleaned_away_comes_back(places: Places) -> None:
     places.runtime.mkdir(mode=0o700)
-    asyncio.run(test())
+    loop = Loop()
+    door = Door(loop, str(places.keeper_socket), str(places.keeper_secret))
+    places.keeper_socket.unlink()
+    places.keeper_secret.unlink()
+    door.restore()
+    assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
+    places.keeper_secret.unlink()
+    door.restore()
+    assert places.keeper_socket.is_socket() and places.keeper_secret.exists()
+    door.close()
+    assert not places.keeper_socket.exists()
+    places.keeper_socket.write_text("somebody else's")
+    door.restore()
+    assert places.keeper_socket.read_text() == "somebody else's"
 
 
-def test_whoever_meets_a_keeper_that_is_ending_gets_the_next_one(places: Places) -> None:
+async def test_whoever_meets_a_keeper_that_is_ending_gets_the_next_one(places: Places) -> None:
     """The socket of one that ends may still take a connection; its secret is gone by then."""
 
-    async def test() -> None:
-        for delay_ms in range(0, 24, 2):
-            first = await Keeper.open(places, KeeperOptions(linger_s=0.01))
-            await first.aclose()
-            await asyncio.sleep(delay_ms / 1000)
-            await (await Keeper.open(places, KeeperOptions(linger_s=0.01))).aclose()
-        last = await Keeper.open(places, OPTIONS)
-        await last.stop(grace_ms=0)
-
-    asyncio.run(test())
+    for delay_ms in range(0, 24, 2):
+        first = await Keeper.open(places, KeeperOptions(linger_s=0.01))
+        await first.aclose()
+        await asyncio.sleep(delay_ms / 1000)
+        await (await Keeper.open(places, KeeperOptions(linger_s=0.01))).aclose()
+    last = await Keeper.open(places, OPTIONS)
+    await last.stop(grace_ms=0)
 
 
 @pytest.mark.parametrize(
     "gives_up", ["before its greeting", "after its greeting", "after the proof", "in the midst of its children"]
 )
-def test_a_keeper_that_ends_at_any_step_of_our_coming_in_is_followed_by_the_next(places: Places, gives_up: str) -> None:
-    async def test() -> None:
-        places.runtime.mkdir(mode=0o700, exist_ok=True)
-        places.keeper_secret.write_bytes(b"00" * 32)
-        met: list[str] = []
+async def test_a_keeper_that_ends_at_any_step_of_our_coming_in_is_followed_by_the_next(
+    places: Places, gives_up: str
+) -> None:
+    places.runtime.mkdir(mode=0o700, exist_ok=True)
+    places.keeper_secret.write_bytes(b"00" * 32)
+    met: list[str] = []
 
-        async def ending(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            met.append(gives_up)
-            if gives_up != "before its greeting":
-                writer.write(frame.encode({"keeper": 1, "protocols": [layout.PROTOCOL], "nonce": "00" * 16}))
-                await writer.drain()
-            if gives_up in ("after the proof", "in the midst of its children"):
-                await reader.read(1)  # the rest stays unread, so that the other side sees a reset
-            if gives_up == "in the midst of its children":
-                writer.write(frame.encode({"event": "children", "list": []}))
-                await writer.drain()
-            server.close()
-            places.keeper_socket.unlink()
-            places.keeper_secret.unlink()
-            writer.transport.abort()
+    async def ending(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.append(gives_up)
+        if gives_up != "before its greeting":
+            writer.write(frame.encode({"keeper": 1, "protocols": [layout.PROTOCOL], "nonce": "00" * 16}))
+            await writer.drain()
+        if gives_up in ("after the proof", "in the midst of its children"):
+            await reader.read(1)  # the rest stays unread, so that the other side sees a reset
+        if gives_up == "in the midst of its children":
+            writer.write(frame.encode({"event": "children", "list": []}))
+            await writer.drain()
+        server.close()
+        places.keeper_socket.unlink()
+        places.keeper_secret.unlink()
+        writer.transport.abort()
 
-        server = await asyncio.start_unix_server(ending, places.keeper_socket)
-        lost: list[KeeperGone] = []
-        async with opened(places) as keeper:
-            keeper.on_lost = lost.append
-            assert met == [gives_up] and (await keeper.ping())["children"] == 0
-        assert lost == []
-
-    asyncio.run(test())
+    server = await asyncio.start_unix_server(ending, places.keeper_socket)
+    lost: list[KeeperGone] = []
+    async with opened(places) as keeper:
+        keeper.on_lost = lost.append
+        assert met == [gives_up] and (await keeper.ping())["children"] == 0
+    assert lost == []
 
 
-def test_a_keeper_that_is_killed_while_we_come_in_is_followed_by_the_next(places: Places) -> None:
+async def test_a_keeper_that_is_killed_while_we_come_in_is_followed_by_the_next(places: Places) -> None:
     """Unlike one that ends, it leaves its socket and its secret behind."""
 
-    async def test() -> None:
-        for _ in range(8):
-            first = await Keeper.open(places, OPTIONS)
-            await first.aclose()
-            coming = asyncio.ensure_future(Keeper.open(places, OPTIONS))
-            await asyncio.sleep(random.random() * 0.01)
-            os.kill(first.pid, 9)
-            try:
-                second = await coming
-            except KeeperGone:
-                raise AssertionError("nobody followed the keeper that was killed") from None
-            if second.pid == first.pid:  # it had come in before
-                await second.aclose()
-                continue
-            await second.stop(grace_ms=0)
-        async with opened(places) as last:
-            assert last.children == {}
-
-    asyncio.run(test())
+    for _ in range(8):
+        first = await Keeper.open(places, OPTIONS)
+        await first.aclose()
+        coming = asyncio.ensure_future(Keeper.open(places, OPTIONS))
+        await asyncio.sleep(random.random() * 0.01)
+        os.kill(first.pid, 9)
+        try:
+            second = await coming
+        except KeeperGone:
+            raise AssertionError("nobody followed the keeper that was killed") from None
+        if second.pid == first.pid:  # it had come in before
+            await second.aclose()
+            continue
+        await second.stop(grace_ms=0)
+    async with opened(places) as last:
+        assert last.children == {}

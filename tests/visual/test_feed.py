@@ -125,189 +125,164 @@ steps = st.lists(st.one_of(printed, st.tuples(st.integers(1, 12), st.integers(1,
 
 @settings(max_examples=150, deadline=None)
 @given(steps, st.sampled_from(["styled", "plain"]), st.data())
-def test_differences_applied_to_the_last_sync_give_the_screen(happened: list[Any], format: Any, data: Any) -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, format, 0)
-        reader, mirror = Reader("diffs"), Mirror()
-        feed.join(reader)
-        mirror.take(feed.sync())
-        for step in happened:
-            if isinstance(step, bytes):
-                program.print(step)
-            else:
-                stages.of(session).resize(*step)
-            if data.draw(st.booleans()):
-                feed._tick()
-        feed._tick()
-        for event in reader.heard:
-            mirror.take(event)
-        assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, format)))
-        feed.leave(reader)
-        program.terminal.close()
-
-    asyncio.run(main())
+async def test_differences_applied_to_the_last_sync_give_the_screen(
+    happened: list[Any], format: Any, data: Any
+) -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, format, 0)
+    reader, mirror = Reader("diffs"), Mirror()
+    feed.join(reader)
+    mirror.take(feed.sync())
+    for step in happened:
+        if isinstance(step, bytes):
+            program.print(step)
+        else:
+            stages.of(session).resize(*step)
+        if data.draw(st.booleans()):
+            feed._tick()
+    feed._tick()
+    for event in reader.heard:
+        mirror.take(event)
+    assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, format)))
+    feed.leave(reader)
+    program.terminal.close()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.text(alphabet="abc", max_size=15), max_size=12), max_size=6))
-def test_line_events_tell_every_line_in_its_last_form(batches: list[list[str]]) -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 0)
-        reader = Reader("lines")
-        feed.join(reader)
-        for batch in batches:
-            for line in batch:
-                program.print(line.encode() + b"\r\n")
-            feed._tick()
-        for _ in range(3):
-            feed._tick()
-        told: dict[int, str] = {event["index"]: event["line"] for event in reader.named_events("line")}
-        lines = [line for batch in batches for line in batch]
-        for index, line in enumerate(lines):
-            assert told.get(index, "") == line, (index, told)
-        feed.leave(reader)
-        program.terminal.close()
-
-    asyncio.run(main())
-
-
-def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feeds = Feeds(stages, encode_event)
-        readers = [Reader("diffs") for _ in range(5)]
-        named = Reader("diffs", named=True)
-        joined = [feeds.join(session, "styled", 20, reader) for reader in [*readers, named]]
-        assert len({id(feed) for feed in joined}) == 1
-        program.print(b"hello")
-        await until(lambda: named.heard and all(reader.frames for reader in readers), "the news")
-        assert len({id(reader.frames[0]) for reader in readers}) == 1
-        assert named.heard[0]["session"] == "p" and "session" not in readers[0].heard[0]
-        for reader in [*readers, named]:
-            feeds.leave(joined[0], 20, reader)
-        assert feeds._feeds == {} and program.listeners.callbacks != [] and joined[0]._stops == []
-        program.terminal.close()
-
-    asyncio.run(main())
-
-
-def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 100)
-        reader = Reader("diffs")
-        feed.join(reader)
-        program.print(b"x")
-        assert feed._timer is not None and feed._timer.when() <= asyncio.get_running_loop().time()
-        await until(lambda: reader.heard, "the first news")
-        for _ in range(10):
-            program.print(b"y")
-        assert len(reader.named_events("diff")) == 1
-        assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(0.1)
-        await until(lambda: len(reader.heard) > 1, "the next news")
-        assert [row["line"] for row in reader.heard[1]["rows"]] == ["x" + "y" * 10]
-        feed.leave(reader)
-        program.terminal.close()
-
-    asyncio.run(main())
-
-
-def test_a_moment_without_the_processor_does_not_put_off_the_next_news() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        look = stages.read_screen
-
-        def look_after_a_while(session: Session, format: Format) -> dict[str, Any]:
-            time.sleep(0.1)
-            return look(session, format)
-
-        stages.read_screen = look_after_a_while  # type: ignore[method-assign]
-        feed = Feed(stages, encode_event, session, "plain", 50)
-        feed.join(Reader("diffs"))
-        program.print(b"x")
+async def test_line_events_tell_every_line_in_its_last_form(batches: list[list[str]]) -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 0)
+    reader = Reader("lines")
+    feed.join(reader)
+    for batch in batches:
+        for line in batch:
+            program.print(line.encode() + b"\r\n")
         feed._tick()
-        assert feed._cost_s < 0.1, "a pause is not counted as work"
-        feed.close()
-        program.terminal.close()
-
-    asyncio.run(main())
-
-
-def test_news_that_cost_much_come_a_quarter_of_a_second_apart_at_most() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 50)
-        feed.join(Reader("diffs"))
+    for _ in range(3):
         feed._tick()
-        feed._cost_s = 3.0
-        program.print(b"x")
-        assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(PUT_OFF_S)
-        feed.close()
-        program.terminal.close()
+    told: dict[int, str] = {event["index"]: event["line"] for event in reader.named_events("line")}
+    lines = [line for batch in batches for line in batch]
+    for index, line in enumerate(lines):
+        assert told.get(index, "") == line, (index, told)
+    feed.leave(reader)
+    program.terminal.close()
 
-    asyncio.run(main())
+
+async def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feeds = Feeds(stages, encode_event)
+    readers = [Reader("diffs") for _ in range(5)]
+    named = Reader("diffs", named=True)
+    joined = [feeds.join(session, "styled", 20, reader) for reader in [*readers, named]]
+    assert len({id(feed) for feed in joined}) == 1
+    program.print(b"hello")
+    await until(lambda: named.heard and all(reader.frames for reader in readers), "the news")
+    assert len({id(reader.frames[0]) for reader in readers}) == 1
+    assert named.heard[0]["session"] == "p" and "session" not in readers[0].heard[0]
+    for reader in [*readers, named]:
+        feeds.leave(joined[0], 20, reader)
+    assert feeds._feeds == {} and program.listeners.callbacks != [] and joined[0]._stops == []
+    program.terminal.close()
 
 
-def test_more_lines_than_can_be_told_are_a_lag_and_a_sync() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 0)
-        reader = Reader("lines")
-        feed.join(reader)
-        program.print(b"".join(b"%d\r\n" % n for n in range(LINES_PER_TICK + 100)))
+async def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 100)
+    reader = Reader("diffs")
+    feed.join(reader)
+    program.print(b"x")
+    assert feed._timer is not None and feed._timer.when() <= asyncio.get_running_loop().time()
+    await until(lambda: reader.heard, "the first news")
+    for _ in range(10):
+        program.print(b"y")
+    assert len(reader.named_events("diff")) == 1
+    assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(0.1)
+    await until(lambda: len(reader.heard) > 1, "the next news")
+    assert [row["line"] for row in reader.heard[1]["rows"]] == ["x" + "y" * 10]
+    feed.leave(reader)
+    program.terminal.close()
+
+
+async def test_a_moment_without_the_processor_does_not_put_off_the_next_news() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    look = stages.read_screen
+
+    def look_after_a_while(session: Session, format: Format) -> dict[str, Any]:
+        time.sleep(0.1)
+        return look(session, format)
+
+    stages.read_screen = look_after_a_while  # type: ignore[method-assign]
+    feed = Feed(stages, encode_event, session, "plain", 50)
+    feed.join(Reader("diffs"))
+    program.print(b"x")
+    feed._tick()
+    assert feed._cost_s < 0.1, "a pause is not counted as work"
+    feed.close()
+    program.terminal.close()
+
+
+async def test_news_that_cost_much_come_a_quarter_of_a_second_apart_at_most() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 50)
+    feed.join(Reader("diffs"))
+    feed._tick()
+    feed._cost_s = 3.0
+    program.print(b"x")
+    assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(PUT_OFF_S)
+    feed.close()
+    program.terminal.close()
+
+
+async def test_more_lines_than_can_be_told_are_a_lag_and_a_sync() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 0)
+    reader = Reader("lines")
+    feed.join(reader)
+    program.print(b"".join(b"%d\r\n" % n for n in range(LINES_PER_TICK + 100)))
+    feed._tick()
+    names = [event["event"] for event in reader.heard]
+    assert names[:2] == ["lagged", "sync"] and reader.heard[0]["skipped"] > 0
+    program.terminal.close()
+
+
+async def test_the_line_under_the_cursor_is_told_to_lines_when_it_has_settled() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 0)
+    lines, chars = Reader("lines"), Reader("chars")
+    feed.join(lines)
+    feed.join(chars)
+    for part in (b"a", b"b", b"c"):
+        program.print(part)
         feed._tick()
-        names = [event["event"] for event in reader.heard]
-        assert names[:2] == ["lagged", "sync"] and reader.heard[0]["skipped"] > 0
-        program.terminal.close()
-
-    asyncio.run(main())
-
-
-def test_the_line_under_the_cursor_is_told_to_lines_when_it_has_settled() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 0)
-        lines, chars = Reader("lines"), Reader("chars")
-        feed.join(lines)
-        feed.join(chars)
-        for part in (b"a", b"b", b"c"):
-            program.print(part)
-            feed._tick()
-        assert [event["line"] for event in chars.named_events("line")] == ["a", "ab", "abc"]
-        assert lines.named_events("line") == []
-        feed._tick()
-        assert [event["line"] for event in lines.named_events("line")] == ["abc"]
-        assert len(chars.named_events("line")) == 3
-        program.terminal.close()
-
-    asyncio.run(main())
+    assert [event["line"] for event in chars.named_events("line")] == ["a", "ab", "abc"]
+    assert lines.named_events("line") == []
+    feed._tick()
+    assert [event["line"] for event in lines.named_events("line")] == ["abc"]
+    assert len(chars.named_events("line")) == 3
+    program.terminal.close()
 
 
-def test_exit_is_told_after_the_last_news() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        feed = Feed(stages, encode_event, session, "plain", 10_000)
-        reader = Reader("diffs", "exit")
-        feed.join(reader)
-        feed._tick()
-        program.print(b"last words")
-        program.listeners.tell(Exited(3, None))
-        assert [event["event"] for event in reader.heard] == ["diff", "exit"]
-        assert reader.heard[1]["exit_code"] == 3
-        program.terminal.close()
-
-    asyncio.run(main())
+async def test_exit_is_told_after_the_last_news() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 10_000)
+    reader = Reader("diffs", "exit")
+    feed.join(reader)
+    feed._tick()
+    program.print(b"last words")
+    program.listeners.tell(Exited(3, None))
+    assert [event["event"] for event in reader.heard] == ["diff", "exit"]
+    assert reader.heard[1]["exit_code"] == 3
+    program.terminal.close()
 
 
 class FakeOutlet:
@@ -322,35 +297,30 @@ class FakeOutlet:
         self.written += decode(frames)
 
 
-def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from() -> None:
-    async def main() -> None:
-        program = Program()
-        stages, session = set_up(program)
-        outlet = FakeOutlet()
-        wanted = Subscribe(events=["diffs"], interval_ms=5, format="plain")
-        subscription = Subscription(
-            stages, Feeds(stages, encode_event), session, cast(Any, outlet), wanted, named=False
-        )
-        subscription.start()
-        mirror = Mirror()
-        outlet.buffered = 10**9
-        for n in range(20):
-            program.print(b"%d\r\n" % n)
-            await asyncio.sleep(0.006)
-        assert [event["event"] for event in outlet.written] == ["sync"]
-        outlet.buffered = 0
-        await until(lambda: len(outlet.written) >= 3, "what was missed", seen=lambda: outlet.written)
-        program.print(b"and on")
-        await until(lambda: "and on" in json.dumps(outlet.written), "the news after it", seen=lambda: outlet.written)
-        assert [event["event"] for event in outlet.written[:3]] == ["sync", "lagged", "sync"]
-        assert outlet.written[1]["skipped"] > 0
-        for event in outlet.written:
-            mirror.take(event)
-        assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, "plain")))
-        subscription.close()
-        program.terminal.close()
-
-    asyncio.run(main())
+async def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on_from() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    outlet = FakeOutlet()
+    wanted = Subscribe(events=["diffs"], interval_ms=5, format="plain")
+    subscription = Subscription(stages, Feeds(stages, encode_event), session, cast(Any, outlet), wanted, named=False)
+    subscription.start()
+    mirror = Mirror()
+    outlet.buffered = 10**9
+    for n in range(20):
+        program.print(b"%d\r\n" % n)
+        await asyncio.sleep(0.006)
+    assert [event["event"] for event in outlet.written] == ["sync"]
+    outlet.buffered = 0
+    await until(lambda: len(outlet.written) >= 3, "what was missed", seen=lambda: outlet.written)
+    program.print(b"and on")
+    await until(lambda: "and on" in json.dumps(outlet.written), "the news after it", seen=lambda: outlet.written)
+    assert [event["event"] for event in outlet.written[:3]] == ["sync", "lagged", "sync"]
+    assert outlet.written[1]["skipped"] > 0
+    for event in outlet.written:
+        mirror.take(event)
+    assert mirror.screen == json.loads(json.dumps(stages.read_screen(session, "plain")))
+    subscription.close()
+    program.terminal.close()
 
 
 def test_frames_of_every_length_are_well_formed() -> None:

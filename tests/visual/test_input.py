@@ -70,13 +70,10 @@ def test_a_reader_gets_each_event_once_and_is_told_what_it_missed() -> None:
     assert (len(events), missed) == (KEPT_EVENTS, 5)
 
 
-def test_a_wait_for_keys_ends_when_one_comes_or_time_is_up() -> None:
-    async def main() -> None:
-        control, _ = make()
-        control.capture("a")
-        start = control.next_seq
-        assert not await control.wait_for_event(start, 0.02)
-        asyncio.get_running_loop().call_later(0.02, control.divert, b"q", "q", "v")
-        assert await control.wait_for_event(start, 5)
-
-    asyncio.run(main())
+async def test_a_wait_for_keys_ends_when_one_comes_or_time_is_up() -> None:
+    control, _ = make()
+    control.capture("a")
+    start = control.next_seq
+    assert not await control.wait_for_event(start, 0.02)
+    asyncio.get_running_loop().call_later(0.02, control.divert, b"q", "q", "v")
+    assert await control.wait_for_event(start, 5)

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import secrets
+import select
 import signal
 import stat
 import sys
@@ -31,8 +32,8 @@ from wsh.wire.place import Places
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 CHUNK = 1 << 18
-# Answers that are about to come get this long after the host closed its end.
-DRAIN_S = 2.0
+# Answers that are about to come get this long after the host closed its end, unless the host is gone altogether.
+DRAIN_S = 10.0
 # A server that restarts gets this long before the pump starts one itself.
 RESTART_S = 0.5
 # How long a server that dies under the greeting may be followed by others that do.
@@ -265,10 +266,15 @@ class Pump:
 
     async def _drain(self) -> None:
         """The host closed its end: answers that are about to come still go out, the rest is cancelled."""
-        try:
-            await asyncio.wait_for(self._idle.wait(), DRAIN_S)
-        except TimeoutError:
-            pass
+        assert self._wire is not None
+        deadline = time.monotonic() + DRAIN_S
+        while not (self._idle.is_set() or self._ended.is_set() or self._wire.is_unread()):
+            if time.monotonic() > deadline:
+                return
+            try:
+                await asyncio.wait_for(self._idle.wait(), 0.05)
+            except TimeoutError:
+                pass
 
     # host to server
 
@@ -536,6 +542,12 @@ class Wire:
                 except OSError as problem:
                     self.broken = True
                     raise BrokenPipeError(str(problem)) from None
+
+    def is_unread(self) -> bool:
+        """Whether nobody holds the other end of our output any more."""
+        asked = select.poll()
+        asked.register(self._out, 0)
+        return bool(asked.poll(0))
 
     @staticmethod
     async def _wait_until(add: Callable[..., object], remove: Callable[[int], object], fd: int) -> None:

@@ -17,7 +17,8 @@ class Layout:
     """Keeps a file up to date with every named item that can be seen, as it was in the last frame.
 
     `items` has the rectangle (left, top, width, height, in pixels of the screen) of each by its `objectName`, the first
-    of those that share one; `terminal` the place and size of its first cell, its columns and the text of its rows.
+    of those that share one; `terminal` the place and size of its first cell, its columns, the text of its rows and
+    whether keys go to it.
     """
 
     def __init__(self, scene: QQuickWindow, path: Path) -> None:
@@ -40,6 +41,7 @@ class Layout:
                     "cell": [corner.x(), corner.y(), *item.cell_size],
                     "cols": item.cols,
                     "rows": item.rows_text,
+                    "has_keyboard": item.hasActiveFocus(),
                 }
         told = json.dumps({"items": items, "terminal": terminal})
         if told != self._told:

@@ -73,6 +73,16 @@ class Desk:
         self.type(text)
         self.press("Return")
 
+    def enter_command(self, text: str) -> None:
+        """At the prompt of the terminal in front, once it is there and the keys go to it."""
+        self.focus()
+        wait_until(self._is_at_prompt, "a prompt in the window", seen=self.layout)
+        self.enter(text)
+
+    def _is_at_prompt(self) -> bool:
+        said = self.layout()["terminal"]
+        return bool(said.get("has_keyboard")) and any(row.strip() for row in said["rows"])
+
     def hold_until(self, x: int, y: int, condition: Callable[[], object], what: str) -> None:
         """Press the mouse there, and let go when the condition holds."""
         self._tool("mousemove", str(x), str(y), "mousedown", "1")
