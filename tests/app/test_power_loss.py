@@ -72,7 +72,8 @@ def starts_clean(places: Places, copied: Path, monkeypatch: pytest.MonkeyPatch) 
                 assert server.request("GET", f"/sessions/{info['name']}/commands").status in (200, 409)
             made = server.request("POST", "/sessions", {"name": "after", "command": "bash --norc"})
             assert made.status == 201, made
-            ran = server.request("POST", "/sessions/after/run", {"input": "echo goes on"})
+            asked = {"input": "echo goes on", "max_wait_ms": 120_000}
+            ran = server.request("POST", "/sessions/after/run", asked, timeout=180)
             assert ran.status == 200, ran.body
             assert ran.json["output"].strip() == "goes on", ran
             found = server.request("POST", "/workspace/search", {"query": "goes", "mode": "transcripts"})

@@ -85,7 +85,7 @@ class IdentityRegistry:
         self,
         *,
         retention_s: float = 86_400,
-        max_ended: int = 512,
+        max_ended: int = 256,
         max_kept_bytes: int = 256 * 1024 * 1024,
         max_active: int = 256,
         clock: Callable[[], float] = time.monotonic,

@@ -1,13 +1,10 @@
-"""Rings of quiet streams give their memory back.
+"""Rings give their memory back.
 
-A ring that went round once has all its pages. When its stream has been quiet for a while and everything in it is
-consumed and on disk, the pages go back to the system: a thousand sessions cost what they print now, not what they
-ever printed. Without a working journal the ring is the only copy, and is left alone.
+A ring that went round once has all its pages. Every two seconds those in which everything is consumed and on disk give
+theirs back to the system: a thousand sessions cost what they print now, not what they ever printed. Without a working journal the ring is the only copy, and is left alone.
 """
 
 from __future__ import annotations
-
-import time
 
 from wsh.process.keeper import layout, libc
 from wsh.process.keeper.control import fence
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
     from wsh.process.keeper.stream import Pump, Stream
 
 WORTH_BYTES = 64 * 1024
-_QUIET_US = 2_000_000
 _SWEEP_S = 2.0
 
 
@@ -36,11 +32,8 @@ class Slimmer:
         self._fat.pop(stream, None)
 
     def _sweep(self) -> None:
-        now_us = time.time_ns() // 1000
         for stream in list(self._fat):
-            quiet_us = now_us - self._pump.control.words[stream.base + layout.LAST_OUTPUT_US]
-            recent = 0 <= quiet_us < _QUIET_US  # one from the future: the clock was set back
-            if not recent and self._slim(stream):
+            if self._slim(stream):
                 del self._fat[stream]
         if self._fat:
             self._pump.loop.after(_SWEEP_S, self._sweep)
