@@ -463,6 +463,7 @@ def _state_of(facts: JsonObject) -> ProcessState:
         cwd=foreground.get("cwd") if foreground else None,
         reading=facts.get("reading", "unknown"),
         plain_read=facts.get("plain_read", False),
+        reader=facts.get("reader"),
         relayed=facts.get("relayed", False),
         echo=facts.get("echo"),
         canonical=facts.get("canonical"),

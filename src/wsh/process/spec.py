@@ -122,6 +122,7 @@ class ProcessState:
     cwd: str | None = None
     reading: Answer = "unknown"  # is a process of the foreground group blocked until the terminal has input?
     plain_read: bool = False  # it is, and in a plain read rather than a poll
+    reader: int | None = None  # the process of that group that is, where it can be told
     relayed: bool = False  # the foreground passes the terminal on: `reading` is about what is behind it
     echo: bool | None = None
     canonical: bool | None = None

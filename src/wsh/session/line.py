@@ -227,6 +227,11 @@ class TypedLine:
     def pending(self) -> bool:
         return bool(self.authors)
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether keys were pressed that may have started anything, such as Ctrl+T."""
+        return self.pending and self._opaque
+
     def stands(self, modes: Modes) -> bool:
         """Whether an uncompleted line waits for whoever reads the terminal now.
 

@@ -254,9 +254,8 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
         modes = read_modes(session.child) or modes
         if _is_shell_reading(session, modes):
             age = abs(time.time() - max(typed.authors.values(), default=0.0))
-            if typed.is_inside_key(log.editor, age):
-                found = typed.describe()
-                return LineInfo(found.text or _cursor_row(session), False, found.author, found.at), None
+            if typed.is_inside_key(log.editor, age) or (typed.has_keys and await _does_another_read(session)):
+                return _left_alone(session), None
             key = ASK_REST if log.continues and log.shell == "bash" else ASK
             if log.shell == "fish" and _is_dropping(session, log):
                 await _until_reading(session)
@@ -275,6 +274,8 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 author = typed.describe()
                 return LineInfo(typed_since or author.text, log.continues, author.author, author.at), None
             modes = read_modes(session.child) or modes
+        elif typed.has_keys:
+            return _left_alone(session), None  # a key of somebody's has started a program in front of the line
     if session.terminal.alt or not typed.stands(modes):
         return None, None
     if modes.canonical:
@@ -295,6 +296,28 @@ async def _is_shown(session: Session, text: str | None) -> bool:
 
     await _until(session, shows, _ECHO_S)
     return shows()
+
+
+def _left_alone(session: Session) -> LineInfo:
+    """The line of somebody who is in the middle of something, such as a search or a menu."""
+    found = session.line.describe()
+    return LineInfo(found.text or _cursor_row(session), False, found.author, found.at)
+
+
+async def _does_another_read(session: Session) -> bool:
+    """Whether a program that the shell runs for a key, such as a menu, reads the terminal in its place. It may be about to."""
+    until = time.monotonic() + _READING_S
+    while not session.has_inner_shell:
+        try:
+            seen = await session.inspect()
+        except SessionExited:
+            return False
+        if seen.reading != "no":
+            return seen.reader is not None and seen.reader != session.pid
+        if time.monotonic() >= until:
+            return True
+        await asyncio.sleep(0.002)
+    return False
 
 
 def _describe(session: Session, told: ShellLine) -> LineInfo | None:

@@ -118,10 +118,11 @@ def inspect(child: Child, *, jobs: bool) -> JsonObject:
     if foreground:
         state["foreground"] = describe(foreground[0]) | {"cwd": _link(f"/proc/{foreground[0]}/cwd")}
         terminal = _terminal_name(master)
-        reading, relayed = look_for_reader(foreground[:16], terminal, raw=not state["canonical"])
+        reading, relayed, reader = look_for_reader(foreground[:16], terminal, raw=not state["canonical"])
         state["reading"] = YES if reading == _PLAIN else reading
         state["plain_read"] = reading == _PLAIN
         state["relayed"] = relayed
+        state["reader"] = reader
     else:
         state["reading"] = UNKNOWN
     if jobs:
@@ -188,8 +189,8 @@ def _terminal_name(master: int) -> str:
     return f"/dev/pts/{number}"
 
 
-def look_for_reader(pids: list[int], terminal: str, *, raw: bool = False) -> tuple[str, bool]:
-    """Whether one of these waits for the terminal, and whether a relay is among them: then the answer is about what is behind it."""
+def look_for_reader(pids: list[int], terminal: str, *, raw: bool = False) -> tuple[str, bool, int | None]:
+    """Whether one of these waits for the terminal; whether a relay is among them, when the answer is about what is behind it; and which waits."""
     answers, relayed = [], False
     for pid in pids:
         answer, behind = _reads_itself(pid, terminal, raw)
@@ -199,7 +200,8 @@ def look_for_reader(pids: list[int], terminal: str, *, raw: bool = False) -> tup
     if found == NO:
         # `su -c` and `setsid` start their program in a session of its own, where it still reads our terminal.
         found = _best([_reads(pid, terminal) for pid in _other_sessions(pids)])
-    return found, relayed
+        return found, relayed, None
+    return found, relayed, pids[answers.index(found)] if found in (YES, _PLAIN) else None
 
 
 def _best(answers: list[str]) -> str:
