@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import sys
+
 from wsh.cli.declare import Argument, Option, command, echo, json_option, session_argument
 from wsh.cli.output import plain_lines, print_json
 from wsh.cli.request import call, session_path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # A pipe wants all of it; the server's own default is for readers that pay for every word.
 _MOST_BYTES = 64 * 1024 * 1024
+# The server cuts this to the limit of its own.
+_NO_DEADLINE_MS = 24 * 3600 * 1000
 
 
 @command(
@@ -17,7 +25,7 @@ _MOST_BYTES = 64 * 1024 * 1024
         show_default=True,
         help="Silence that ends a command the shell says nothing about.",
     ),
-    Option("--max-wait-ms", kind=int, default=30_000, show_default=True, help="Overall deadline."),
+    Option("--max-wait-ms", kind=int, help="Give up after so long; default: wait as long as the command takes."),
     Option(
         "--max-output-bytes",
         kind=int,
@@ -33,33 +41,60 @@ _MOST_BYTES = 64 * 1024 * 1024
 )
 def run(
     timeout_ms: int,
-    max_wait_ms: int,
+    max_wait_ms: int | None,
     max_output_bytes: int,
     clear_line: bool,
     as_json: bool,
     session: str,
     words: tuple[str, ...],
 ) -> int:
-    """Type COMMAND into SESSION, wait for its end, print its output.
+    """Type COMMAND into SESSION, wait for its end, print its output; on a terminal, line by line as it comes.
 
     The exit status is the command's own where the shell tells it. It types only onto an empty line: where somebody has
     typed something without Enter, nothing is typed, and the error says what stands there.
     """
+    text = " ".join(words)
     request = {
-        "input": " ".join(words),
+        "input": text,
         "timeout_ms": timeout_ms,
-        "max_wait_ms": max_wait_ms,
+        "max_wait_ms": _NO_DEADLINE_MS if max_wait_ms is None else max_wait_ms,
         "max_output_bytes": max_output_bytes,
         "format": "plain",
         "clear_line": clear_line,
     }
+    stream = None
+    if sys.stdout.isatty() and not as_json and "\n" not in text:
+        from wsh.cli.following import Stream
+
+        stream = Stream(session, text)
     # What the shell did not tell is told as null.
-    done = {"exit_code": None, "output": None, "duration_ms": None} | call(
-        "POST", session_path(session, "/run"), json_body=request, doing="running"
-    )
+    done: dict[str, Any] = {"exit_code": None, "output": None, "duration_ms": None}
+    try:
+        done |= _run(session, request, "" if stream else "running", max_wait_ms is None)
+    finally:
+        if stream is not None:
+            stream.stop()
     if as_json:
         print_json(done)
     else:
-        text = done["output"] if done["output"] is not None else plain_lines(done["screen"]).rstrip("\n")
-        echo(text, end="" if not text or text.endswith("\n") else "\n")
+        shown = done["output"] if done["output"] is not None else plain_lines(done["screen"]).rstrip("\n")
+        if stream is not None and stream.printed:
+            shown = "\n".join(shown.split("\n")[stream.printed :])
+        echo(shown, end="" if not shown or shown.endswith("\n") else "\n")
     return done["exit_code"] or 0
+
+
+def _run(session: str, request: dict[str, object], doing: str, without_deadline: bool) -> Any:
+    try:
+        return call("POST", session_path(session, "/run"), json_body=request, doing=doing)
+    except Exception as problem:
+        from wsh.wire.error import WaitTimeout
+
+        # One request has a limit of its own (server.max_wait_ms). Without the command's number nothing can be waited for.
+        if not isinstance(problem, WaitTimeout) or not without_deadline:
+            raise
+        if "command_id" not in problem.to_wire().get("details", {}):
+            raise
+        from wsh.cli.following import wait_on
+
+        return wait_on(session, problem)
