@@ -50,9 +50,11 @@ _CODES: dict[str, str] = {
     "misconfigured": FORBIDDEN,
 }
 _FAILURE_OUTPUT_BYTES = 16 * 1024
-_ALT_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)h")
+# The alternate screen, keys and mouse of a terminal, pasted text told apart; or a screen full of blanks, which is how curses
+# begins on a terminal that can do nothing.
+_SCREEN = re.compile(rb"\x1b\[\?(?:\d+;)*(?:1049|1047|47|2004|100[0236]|1)(?:;\d+)*h|\A(?:\x1b\[\?\d+h)? {1500}")
 _NO_TERMINAL = re.compile(
-    rb"not (?:from |to |connected to )?a (?:terminal|tty)|(?:error|failed) opening terminal|open terminal failed"
+    rb"(?<!because stdin is )not (?:from |to |connected to )?a (?:terminal|tty)|(?:error|failed) opening terminal|open terminal failed"
     rb"|/dev/tty: No such device|connected to a terminal",
     re.IGNORECASE,
 )
@@ -137,6 +139,8 @@ class ExecuteCommand:
                 kept = KeptOutput(caller.id, started.result.exit_code, output)
                 if self._kept.keep(trace_id, kept):
                     fields["output_of"] = trace_id
+            if opening.draws:
+                fields["note"] = ENOENT_HINT
             return fields
         except asyncio.CancelledError:
             ended = "cancelled"
@@ -240,6 +244,8 @@ class _Opening:
 
     def __init__(self) -> None:
         self.wants_terminal = asyncio.Event()
+        self.draws = False
+        """Whether it wrote what only a screen can show."""
         self._heard = {"stdout": bytearray(), "stderr": bytearray()}
 
     def hear(self, stream: Literal["stdout", "stderr"], data: bytes) -> None:
@@ -247,7 +253,8 @@ class _Opening:
         if self.wants_terminal.is_set() or len(heard) >= _OPENING_BYTES:
             return
         heard += data[: _OPENING_BYTES - len(heard)]
-        if _ALT_SCREEN.search(heard) or (stream == "stderr" and _NO_TERMINAL.search(heard)):
+        self.draws = self.draws or _SCREEN.search(heard) is not None
+        if self.draws or (stream == "stderr" and _NO_TERMINAL.search(heard)):
             self.wants_terminal.set()
 
 

@@ -31,7 +31,7 @@ def declare_execute(timeout_ms: int) -> OperationTool:
         _OUTPUT,
         _spell,
         (execute_command,),
-        schema_version=4,
+        schema_version=5,
         default_timeout_ms=timeout_ms,
         timeout_argument="timeout_ms",
         timeout_spelling="timeoutMs",
@@ -52,6 +52,8 @@ async def _spell(call: ToolCall) -> ToolOutcome:
         raise
     if "stdout_dropped_bytes" in fields or "stderr_dropped_bytes" in fields:
         fields["rest"] = _say_rest(fields.get("output_of"), call.context.toolsets)
+    if "note" in fields:
+        fields["note"] = f"{fields['note']} {_say_where(call.context.toolsets)}"
     from wsh.contract.yaml_text import to_yaml
 
     return ToolOutcome(fields, text=to_yaml(fields))
@@ -116,6 +118,7 @@ _OUTPUT: JsonObject = {
         "signal": {"type": "string", "description": "The signal that ended it, if one did."},
         "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
         "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+        "note": {"type": "string", "description": "It drew a screen, which nobody sees here."},
         "output_of": {"type": "string", "description": "The handle that reads what did not fit."},
         "rest": {"type": "string", "description": "How to read what did not fit."},
         "first_line": {"type": "integer", "description": "With output_of: where this page begins."},
