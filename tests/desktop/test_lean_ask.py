@@ -21,7 +21,8 @@ def agent(server: RunningServer) -> Iterator[StdioHost]:
 
 def _ask(agent: StdioHost, command: str, cwd: Path) -> int:
     arguments = {"command": command, "cwd": str(cwd)}
-    return agent.start_request("tools/call", {"name": "ask", "arguments": arguments})
+    id: int = agent.start_request("tools/call", {"name": "ask", "arguments": arguments})
+    return id
 
 
 def _answer(agent: StdioHost, id: int) -> tuple[bool, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import struct
 import subprocess
 import sys
 import zipfile
@@ -15,6 +17,7 @@ import pytest
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.process import Confinement, Keeper, SpawnSpec
+from wsh.process.launch import why_outdated
 from wsh.wire.error import SandboxUnavailable
 from wsh.wire.place import Places, ensure_private
 
@@ -40,8 +43,17 @@ def _screens(server: RunningServer) -> dict[str, object]:
     return {name: (screen["lines"], screen["cursor"]) for name, screen in screens.items()}
 
 
-def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(old_keeper: None, places: Places) -> None:
-    with running_server(places, check_left=False) as server:
+def _play_its_server(folder: Path) -> dict[str, str]:
+    """Variables by which a server takes the old keeper for its own, as the server of that version would."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text("from wsh.process import launch\nlaunch.why_outdated = lambda pid: None\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(
+    old_keeper: None, places: Places, tmp_path: Path
+) -> None:
+    with running_server(places, check_left=False, environ=_play_its_server(tmp_path / "older")) as server:
         for n in range(SESSIONS):
             colour = 31 + n % 6
             script = f"printf '\\033[{colour}msession {n}\\033[0m\\n'; seq {n * 7}; exec cat"
@@ -73,8 +85,10 @@ def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(old_keeper: Non
 
 
 def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
-    old_keeper: None, places: Places, tmp_path: Path
+    old_keeper: None, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("wsh.process.launch.why_outdated", lambda pid: None)  # as if it kept something
+
     async def main() -> None:
         keeper = await Keeper.open(places)
         spec = SpawnSpec(["touch", str(tmp_path / "ran")], "/", {"PATH": os.environ["PATH"]})
@@ -85,3 +99,40 @@ def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
 
     asyncio.run(main())
     assert not (tmp_path / "ran").exists()
+
+
+def _keeper_pid(places: Places) -> int:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(places.keeper_socket))
+        return int(struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def test_an_old_keeper_is_replaced_when_its_last_session_has_ended_and_not_before(
+    old_keeper: None, places: Places, tmp_path: Path
+) -> None:
+    old = _keeper_pid(places)
+    with running_server(places, check_left=False, environ=_play_its_server(tmp_path / "older")) as server:
+        for name in ("one", "two"):
+            server.request("POST", "/sessions", {"name": name, "command": "printf kept; exec cat"})
+        server.process.kill()
+        server.process.wait()
+        with running_server(places, check_left=False) as successor:
+            assert why_outdated(old) == "is that of another installation"
+            assert successor.request("DELETE", "/sessions/one").status == 204
+            assert successor.request("POST", "/sessions", {"name": "three", "command": "exec cat"}).status == 201
+            assert _keeper_pid(places) == old, "something still runs under it"
+            for name in ("two", "three"):
+                assert successor.request("DELETE", f"/sessions/{name}").status == 204
+            answers = [
+                successor.request("POST", "/sessions", {"name": f"new{n}", "command": f"printf 'hello {n}'; exec cat"})
+                for n in range(4)
+            ]
+            assert [answer.status for answer in answers] == [201] * 4
+            new = _keeper_pid(places)
+            assert new != old and why_outdated(new) is None
+            wait_until(lambda: not Path(f"/proc/{old}").exists(), what="the end of the old keeper")
+            wait_until(
+                lambda: "hello 3" in str(successor.get("/sessions/new3/screen?format=plain")),
+                what="a session under the new keeper",
+            )
+            assert successor.get("/server/info").get("warnings", []) == []

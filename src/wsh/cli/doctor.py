@@ -119,25 +119,20 @@ def _keeper(places: Places) -> Iterator[Finding]:
     import socket
     import struct
 
-    import wsh.process.keeper
+    from wsh.process.launch import why_outdated
 
     with socket.socket(socket.AF_UNIX) as sock:
         try:
             sock.connect(str(places.keeper_socket))
             pid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            started = os.stat(f"/proc/{pid}").st_mtime
         except OSError:
             return
-    ours = Path(wsh.process.keeper.__file__).parent
-    changed = max(path.stat().st_mtime for path in ours.glob("*.py"))
-    advice = "its sessions go on; it is replaced when the last of them has ended"
-    if os.fsencode(ours / "main.py") not in words:
-        yield Finding("note", f"the keeper (pid {pid}) is that of another installation", advice)
-    elif changed > started:
-        yield Finding("note", f"the keeper (pid {pid}) is older than this installation", advice)
-    else:
+    fault = why_outdated(pid)
+    if fault is None:
         yield Finding("ok", f"the keeper (pid {pid}) is that of this installation")
+    else:
+        advice = "its sessions go on; the first program that is started after the last of them has ended gets a new one"
+        yield Finding("note", f"the keeper (pid {pid}) {fault}", advice)
 
 
 def _deaths(places: Places) -> Iterator[Finding]:

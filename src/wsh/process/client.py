@@ -78,6 +78,9 @@ class Keeper:
         self._stopping = False
         self._gone = asyncio.Event()
         self._spawning: set[asyncio.Future[JsonObject]] = set()
+        self._outdated: str | None = None
+        self._renewing = asyncio.Lock()
+        self._renewed = False
         self._ending: set[asyncio.Future[None]] = set()
         self._link: Link
         self._board: Board | None = None
@@ -125,6 +128,8 @@ class Keeper:
         try:
             async with asyncio.timeout(self._options.connect_timeout_s):
                 await asyncio.shield(self._taken)
+            if not self._renewed:
+                self._outdated = launch.why_outdated(self.pid)
         except KeeperEnding:
             raise
         except TimeoutError:
@@ -139,6 +144,8 @@ class Keeper:
     async def spawn(self, spec: SpawnSpec) -> Child:
         """Start a program. Raises ProgramNotFound, CwdNotFound, InvalidEnvironment and the like; nothing stays then."""
         request = self._request_of(spec)
+        if self._outdated is not None and not self.children:
+            await self._renew()
         fds = [spec.cwd_fd] if spec.cwd_fd is not None else []
         if spec.confinement is not None:
             ruleset = spec.confinement.ruleset_fd
@@ -157,6 +164,34 @@ class Keeper:
         if child is None:
             raise DescriptorsExhausted("server")
         return child
+
+    async def _renew(self) -> None:
+        """A keeper that an upgrade left behind makes room for the one of this installation, now that it keeps nothing."""
+        async with self._renewing:
+            if (
+                self._outdated is None
+                or self.children
+                or self._spawning
+                or self._closed
+                or self._link.problem is not None
+            ):
+                return
+            log.info("the keeper (pid %d) %s and keeps nothing; it is replaced", self.pid, self._outdated)
+            self._outdated, self._renewed = None, True
+            self._stopping = True
+            try:
+                await self._ask({"do": "stop", "grace_ms": 0})
+                async with asyncio.timeout(_LAST_WORDS_S):
+                    await self._gone.wait()
+                self._link.close()
+                self._let_go()
+                await self._connect()
+            except (WshError, TimeoutError) as problem:
+                lost = problem if isinstance(problem, KeeperGone) else KeeperGone(f"it was replaced: {problem}")
+                self.on_lost(lost)
+                raise lost from None
+            finally:
+                self._stopping = False
 
     def _require_descriptors(self) -> None:
         """Some must stay free for requests, or the server could neither answer nor end a session. Raises WshError."""

@@ -45,6 +45,27 @@ def connect(places: Places, options: KeeperOptions) -> socket.socket:
         drop_lock(path, lock)
 
 
+def why_outdated(pid: int) -> str | None:
+    """What is wrong with the program of keeper `pid`, as the rest of a sentence about it; None if it is the one that we would start."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        started = _read_start(pid)
+        changed = max(path.stat().st_mtime for path in _MAIN.parent.glob("*.py"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+    if os.fsencode(_MAIN) not in words:
+        return "is that of another installation"
+    return "is older than this installation" if changed > started + 1 else None  # the boot is told in whole seconds
+
+
+def _read_start(pid: int) -> float:
+    """When that process began, in seconds since the epoch."""
+    ticks = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+    lines = Path("/proc/stat").read_text().splitlines()
+    boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+    return boot + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _start(places: Places, options: KeeperOptions) -> None:
     ensure_private(places.state)
     log = places.state / f"{places.server}.keeper.log"
