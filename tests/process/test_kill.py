@@ -147,7 +147,7 @@ def test_a_kill_with_no_grace_comes_at_once(run: Run) -> None:
         child = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
         await said(child, b"ready")
         report = await keeper.kill_tree(child, grace_ms=0)
-        assert report.duration_ms < 500
+        assert report.forced and report.survivors == ()
         assert (await child.exited).signal_name == "SIGKILL"
 
     run(test)

@@ -48,6 +48,7 @@ ListenStream=%t/wsh/{name}.sock
 ListenStream={bind}
 SocketMode=0600
 DirectoryMode=0700
+RemoveOnStop=yes
 
 [Install]
 WantedBy=sockets.target
