@@ -36,9 +36,7 @@ TOOLS = (
             "the next key. Ask briefly, show how to get out (Ctrl+\\), release at once. If mode is passthrough again, a "
             "person took the keyboard back: stop asking."
         ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
+        input_schema=s.on_session(
             mode=s.choice("Take or give back the keys; left out: only report.", "capture", "release"),
             focus=s.text(
                 "Element that the keys are meant for: an overlay's or a panel's id.", minLength=1, maxLength=64
@@ -84,9 +82,7 @@ TOOLS = (
             "belong to the mode they were made in. enter_alt gives you an empty alternate screen to draw on, exit_alt leaves it "
             "and removes what was drawn there; a program's own alternate screen is not yours to leave."
         ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
+        input_schema=s.on_session(
             action=s.choice("Left out: only report.", "enter_alt", "exit_alt"),
         ),
         output_schema=s.result(["mode"], mode=s.choice("The screen mode now.", "normal", "alt")),

@@ -7,6 +7,7 @@ a full-screen program is in front. Where no session is named, the caller's own i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from wsh.mcp.budget import Row, fit_rows, number_lines
@@ -417,8 +418,10 @@ _SESSION = s.text("Session; left out: your own.", maxLength=64)
 _TOKENS = s.number("Most tokens to return.", 100, 50_000, BUDGET)
 _TIMEOUT = {"type": "integer", "minimum": 1, "maximum": s.MAX_WAIT_MS, "default": 60_000}
 
+_lean = partial(OperationTool, output_schema=None, family="lean")
+
 TOOLS = (
-    OperationTool(
+    _lean(
         name="run",
         title="Run a command",
         description=(
@@ -435,15 +438,13 @@ TOOLS = (
             timeout_ms=_TIMEOUT,
             max_tokens=_TOKENS,
         ),
-        output_schema=None,
         spell=_run,
         calls=(run_command, create_session, get_command_output),
         default_timeout_ms=60_000,
         timeout_argument="timeout_ms",
         annotations=Annotations(destructive=True, open_world=True),
-        family="lean",
     ),
-    OperationTool(
+    _lean(
         name="type",
         title="Type",
         description=(
@@ -458,14 +459,12 @@ TOOLS = (
             session=_SESSION,
             max_tokens=_TOKENS,
         ),
-        output_schema=None,
         spell=_type,
         calls=(send_input, await_state, get_screen, get_scrollback),
         default_timeout_ms=60_000,
         annotations=Annotations(destructive=True, open_world=True),
-        family="lean",
     ),
-    OperationTool(
+    _lean(
         name="look",
         title="Look",
         description=(
@@ -483,13 +482,11 @@ TOOLS = (
             color={"type": "boolean", "description": "Show colours as <fg=red>…</>."},
             max_tokens=_TOKENS,
         ),
-        output_schema=None,
         spell=_look,
         calls=(get_screen, get_scrollback, get_command, get_command_output),
         annotations=Annotations(read_only=True, idempotent=True),
-        family="lean",
     ),
-    OperationTool(
+    _lean(
         name="wait",
         title="Wait",
         description=(
@@ -505,15 +502,13 @@ TOOLS = (
             timeout_ms=_TIMEOUT,
             max_tokens=_TOKENS,
         ),
-        output_schema=None,
         spell=_wait,
         calls=(await_state, get_screen, get_command_output),
         default_timeout_ms=60_000,
         timeout_argument="timeout_ms",
         annotations=Annotations(read_only=True),
-        family="lean",
     ),
-    OperationTool(
+    _lean(
         name="sessions",
         title="Sessions",
         description=(
@@ -529,14 +524,12 @@ TOOLS = (
             cwd={"type": "string"},
             new_name={"type": "string", "maxLength": 64},
         ),
-        output_schema=None,
         spell=_sessions,
         calls=(list_sessions, create_session, kill_session, update_session),
         default_timeout_ms=60_000,
         annotations=Annotations(destructive=True),
-        family="lean",
     ),
-    OperationTool(
+    _lean(
         name="ask",
         title="Ask a person",
         description=(
@@ -551,12 +544,10 @@ TOOLS = (
             timeout_ms={"type": "integer", "minimum": 1, "maximum": 3_600_000, "default": 300_000},
             max_tokens=_TOKENS,
         ),
-        output_schema=None,
         spell=_ask,
         calls=(call_terminal,),
         default_timeout_ms=300_000,
         timeout_argument="timeout_ms",
         annotations=Annotations(destructive=True, open_world=True),
-        family="lean",
     ),
 )

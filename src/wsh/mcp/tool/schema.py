@@ -39,6 +39,13 @@ def choice(description: str, *choices: str, default: str | None = None) -> Schem
 
 
 SESSION = text("Name of the session.", minLength=1, maxLength=64)
+
+
+def on_session(*required: str, **properties: Schema) -> Schema:
+    """Arguments of a tool about one session, which is named."""
+    return arguments(["session", *required], session=SESSION, **properties)
+
+
 FORMAT = choice(
     "`plain` gives each line as text and costs far fewer tokens; `styled` gives spans with colours and attributes.",
     "styled",

@@ -163,9 +163,8 @@ TOOLS = (
             "their output is read. `rename` gives it another name. `detach` sends every viewer away and leaves the "
             "program alone. To interrupt a command, send ctrl+c with wsh_send_input instead."
         ),
-        input_schema=s.arguments(
-            ["session", "action"],
-            session=s.SESSION,
+        input_schema=s.on_session(
+            "action",
             action=s.choice("What to do.", "kill", "rename", "detach"),
             new_name=s.text("The new name; required for rename, refused otherwise.", minLength=1),
         ),

@@ -110,9 +110,8 @@ TOOLS = (
             "wsh_run_command is better. Returns the generation from before the input: give it to wsh_await_quiesce, "
             "then read with wsh_get_screen."
         ),
-        input_schema=s.arguments(
-            ["session", "input"],
-            session=s.SESSION,
+        input_schema=s.on_session(
+            "input",
             input=s.text(
                 "What to type. In utf8, \\r is Enter. In keys, names separated by spaces: `enter`, `escape`, `ctrl+c`, "
                 "`shift+tab`, `alt+left`, `f5`, `space`, or single characters.",
@@ -140,7 +139,7 @@ TOOLS = (
             "What the terminal shows now, with the cursor. Reading never disturbs the program. Use format plain unless "
             "colour matters. For lines that scrolled away use wsh_get_scrollback; to wait first, wsh_await_quiesce."
         ),
-        input_schema=s.arguments(["session"], session=s.SESSION, format=s.FORMAT),
+        input_schema=s.on_session(format=s.FORMAT),
         output_schema=s.result(s.SCREEN_REQUIRED, **s.SCREEN_PROPERTIES, **s.STATE_PROPERTIES),
         spell=_get_screen,
         calls=(get_screen,),
@@ -155,9 +154,7 @@ TOOLS = (
             "from the newest line: offset 0 and limit 100 are the last 100 lines. With `since_line`, the lines from that "
             "lasting number on: keep first_line plus the number of lines to ask for what came since."
         ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
+        input_schema=s.on_session(
             offset=s.number("Lines to leave out at the newest end.", 0, 2**53, 0),
             limit=s.number("Most lines to return.", 0, 1_000_000, 100),
             since_line=s.number("Lasting number of the first line wanted; instead of offset.", 0, 2**53),
@@ -188,9 +185,7 @@ TOOLS = (
             "TOOL_TIMEOUT; the program is left alone. A session that ends meanwhile fails it with SESSION_EXITED, unless "
             "`until` names exit. Returns no screen: read it afterwards."
         ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
+        input_schema=s.on_session(
             timeout_ms=s.TIMEOUT_MS,
             max_wait_ms=s.MAX_WAIT,
             generation=s.number(
@@ -240,9 +235,8 @@ TOOLS = (
             "wsh_await_quiesce. A session that ends meanwhile fails it with SESSION_EXITED and everything else it would have "
             "returned. Calls on one session run one after the other."
         ),
-        input_schema=s.arguments(
-            ["session", "input"],
-            session=s.SESSION,
+        input_schema=s.on_session(
+            "input",
             input=s.text("The command or text to type; Enter is added unless it ends in one.", maxLength=4_000_000),
             timeout_ms=s.TIMEOUT_MS,
             max_wait_ms=s.MAX_WAIT,

@@ -20,6 +20,7 @@ from wsh.wire.tool import Annotations, ToolOutcome
 
 Spell: TypeAlias = Callable[[ToolCall], Awaitable[ToolOutcome]]
 _STEERING = {"session", "id", "list"}
+_HEIGHT = s.number("Rows. A new one is as high as its text.", 1, 1000)
 _MODE = s.choice("The screen mode it belongs to; it is shown in that mode alone.", "normal", "alt")
 
 
@@ -107,85 +108,82 @@ def _explain(problem: ValidationError, invalid: type[InvalidRequest]) -> Invalid
     return invalid(f"{where}: {first['msg']}.", hint="Nothing was changed.")
 
 
+def _declare(
+    kind: ElementOperations,
+    noun: str,
+    about: str,
+    about_removal: str,
+    place: dict[str, s.Schema],
+    shown_place: JsonObject,
+    spell: Spell,
+) -> tuple[OperationTool, OperationTool]:
+    """The tool that draws such elements, and the one that removes them."""
+    many = f"{noun}s"
+    return (
+        OperationTool(
+            name=f"wsh_{noun}",
+            title=f"Draw {'an' if noun[0] in 'aeiou' else 'a'} {noun}",
+            description=about,
+            input_schema=s.on_session(
+                id=s.ELEMENT_ID,
+                **place,
+                background=s.BACKGROUND,
+                spans=s.SPANS,
+                focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
+                list=s.flag(f"Return all {many}; everything else is ignored."),
+            ),
+            output_schema=_element_result(many, {**_SHARED, **shown_place}),
+            spell=spell,
+            calls=(kind.list, kind.create, kind.patch),
+            schema_version=2,
+        ),
+        OperationTool(
+            name=f"wsh_remove_{noun}",
+            title=f"Remove {many}",
+            description=(
+                f"Remove one {noun} by its id, or all of the session without one: name yours, others may have made some. "
+                f"{about_removal}"
+            ),
+            input_schema=s.on_session(id=s.ELEMENT_ID),
+            output_schema=s.result(["success"], success=s.SUCCESS),
+            spell=_remove(kind),
+            calls=(kind.remove, kind.clear),
+            annotations=Annotations(destructive=True),
+        ),
+    )
+
+
 TOOLS = (
-    OperationTool(
-        name="wsh_overlay",
-        title="Draw an overlay",
-        description=(
-            "Show text floating over a terminal, for the people who watch it; the program does not notice. Without `id` a "
-            "new overlay is made, with `id` the given fields of that one change, with `list` all are returned. For a "
-            "state that lasts use wsh_panel, which hides nothing. Remove it when it is no longer true."
-        ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
-            id=s.ELEMENT_ID,
-            x=s.number("Column of the left edge, from 0. A new one starts at 0.", 0, 65_535),
-            y=s.number("Row of the top edge, from 0. A new one starts at 0.", 0, 65_535),
-            z=s.Z,
-            width=s.number("Columns. A new one is as wide as its text.", 1, 1000),
-            height=s.number("Rows. A new one is as high as its text.", 1, 1000),
-            background=s.BACKGROUND,
-            spans=s.SPANS,
-            focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
-            list=s.flag("Return all overlays; everything else is ignored."),
-        ),
-        output_schema=_element_result("overlays", {**_SHARED, **_PLACE}),
-        spell=_upsert(OVERLAY, "overlays", _create_overlay, PatchOverlay, InvalidOverlay),
-        calls=(OVERLAY.list, OVERLAY.create, OVERLAY.patch),
-        schema_version=2,
+    *_declare(
+        OVERLAY,
+        "overlay",
+        "Show text floating over a terminal, for the people who watch it; the program does not notice. Without `id` a "
+        "new overlay is made, with `id` the given fields of that one change, with `list` all are returned. For a "
+        "state that lasts use wsh_panel, which hides nothing. Remove it when it is no longer true.",
+        "What it covered comes back.",
+        {
+            "x": s.number("Column of the left edge, from 0. A new one starts at 0.", 0, 65_535),
+            "y": s.number("Row of the top edge, from 0. A new one starts at 0.", 0, 65_535),
+            "z": s.Z,
+            "width": s.number("Columns. A new one is as wide as its text.", 1, 1000),
+            "height": _HEIGHT,
+        },
+        _PLACE,
+        _upsert(OVERLAY, "overlays", _create_overlay, PatchOverlay, InvalidOverlay),
     ),
-    OperationTool(
-        name="wsh_remove_overlay",
-        title="Remove overlays",
-        description=(
-            "Remove one overlay by its id, or all of the session without one: name yours, others may have made some. What "
-            "it covered comes back."
-        ),
-        input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
-        output_schema=s.result(["success"], success=s.SUCCESS),
-        spell=_remove(OVERLAY),
-        calls=(OVERLAY.remove, OVERLAY.clear),
-        annotations=Annotations(destructive=True),
-    ),
-    OperationTool(
-        name="wsh_panel",
-        title="Draw a panel",
-        description=(
-            "Show text in rows of its own at the top or bottom of a terminal; the program gets fewer rows and nothing is "
-            "hidden. For status, progress and questions to the person. Without `id` a new panel is made, with `id` the given "
-            "fields of that one change, with `list` all are returned. A panel that does not fit is kept with visible false."
-        ),
-        input_schema=s.arguments(
-            ["session"],
-            session=s.SESSION,
-            id=s.ELEMENT_ID,
-            position=s.choice("The edge. A new one is at the bottom.", "top", "bottom"),
-            height=s.number("Rows. A new one is as high as its text.", 1, 1000),
-            z=s.Z,
-            background=s.BACKGROUND,
-            spans=s.SPANS,
-            focusable=s.flag("Whether it can take the focus of captured keys.", default=True),
-            list=s.flag("Return all panels; everything else is ignored."),
-        ),
-        output_schema=_element_result(
-            "panels", {**_SHARED, "position": {"type": "string"}, "height": {"type": "integer"}}
-        ),
-        spell=_upsert(PANEL, "panels", _create_panel, PatchPanel, InvalidPanel),
-        calls=(PANEL.list, PANEL.create, PANEL.patch),
-        schema_version=2,
-    ),
-    OperationTool(
-        name="wsh_remove_panel",
-        title="Remove panels",
-        description=(
-            "Remove one panel by its id, or all of the session without one: name yours, others may have made some. The "
-            "program gets its rows back."
-        ),
-        input_schema=s.arguments(["session"], session=s.SESSION, id=s.ELEMENT_ID),
-        output_schema=s.result(["success"], success=s.SUCCESS),
-        spell=_remove(PANEL),
-        calls=(PANEL.remove, PANEL.clear),
-        annotations=Annotations(destructive=True),
+    *_declare(
+        PANEL,
+        "panel",
+        "Show text in rows of its own at the top or bottom of a terminal; the program gets fewer rows and nothing is "
+        "hidden. For status, progress and questions to the person. Without `id` a new panel is made, with `id` the given "
+        "fields of that one change, with `list` all are returned. A panel that does not fit is kept with visible false.",
+        "The program gets its rows back.",
+        {
+            "position": s.choice("The edge. A new one is at the bottom.", "top", "bottom"),
+            "height": _HEIGHT,
+            "z": s.Z,
+        },
+        {"position": {"type": "string"}, "height": {"type": "integer"}},
+        _upsert(PANEL, "panels", _create_panel, PatchPanel, InvalidPanel),
     ),
 )
