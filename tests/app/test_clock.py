@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
+from tests.http.test_approval_route import asking
+from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.session.session import Session
@@ -128,3 +130,22 @@ def test_what_ended_before_a_jump_is_there_for_the_server_that_starts_after_it(p
             server.request("POST", "/sessions", {"name": f"other{number}", "command": "true"})
             wait_until(lambda number=number: not server.get(f"/sessions/other{number}")["running"], "its end")  # type: ignore[misc]
         assert {info["name"] for info in server.get("/sessions")} == {"ended", "other0", "other1"}
+
+
+@pytest.mark.parametrize("jump", list(_JUMPS))
+def test_a_request_that_waits_for_a_person_neither_ends_nor_is_answered_by_a_jump(
+    places: Places, tmp_path: Path, jump: str
+) -> None:
+    clock = Clock(tmp_path)
+    places.config.mkdir(parents=True, exist_ok=True, mode=0o700)
+    places.config_file.write_text("[approvals]\nweb = true\n")
+    with (
+        running_server(places, environ=clock.environ, expect_alive=True) as server,
+        running_desktop(places.desktop_info, "ignore", page_answers=True),
+        asking(server, "echo", "jumped", timeout_ms=250_000) as caller,
+    ):
+        clock.jump(_JUMPS[jump])
+        assert caller._find("jumped"), "it waits"
+        reply = caller.answer()
+        assert reply.status == 200 and reply.json["state"] == "approved", reply
+        assert "jumped" in caller.result()["result"]["stdout"]
