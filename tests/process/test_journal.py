@@ -10,9 +10,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.process.keeper import journal_in, opened, read_journal, said, shell
 from tests.support.waiting import stays, until
-from wsh.process import Child, Keeper
+from wsh.process import Child, Keeper, launch
 from wsh.process.keeper import layout
 from wsh.wire.place import Places
 
@@ -148,3 +150,39 @@ def test_without_a_journal_its_state_is_off(run: Run) -> None:
         assert child.ring.peek() == b"hello\r\n"
 
     run(test)
+
+
+def test_output_after_a_clock_was_set_back_has_its_times_too(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record comes every 10 ms; counted by a clock that was set back, the next would come in years."""
+    shift, script = tmp_path / "shift", tmp_path / "keeper.py"
+    main = launch._MAIN
+    shift.write_text("0")
+    script.write_text(
+        f"import time\nreal = time.time_ns\ntime.time_ns = lambda: real() + int(open({str(shift)!r}).read() or 0)\n"
+        f"exec(compile(open({str(main)!r}).read(), {str(main)!r}, 'exec'), "
+        f"{{'__name__': '__main__', '__file__': {str(main)!r}}})\n"
+    )
+    monkeypatch.setattr(launch, "_MAIN", script)
+    years_us = 9 * 365 * 86_400 * 1_000_000
+
+    async def test() -> None:
+        async with opened(places) as keeper:
+            consume_all(keeper)
+            child = await keeper.spawn(
+                shell("stty -echo; echo one; read x; echo two; read x", journal=journal_in(tmp_path / "j"))
+            )
+            await until(lambda: child.ring.head >= 5, "the first line")
+            shift.write_text(str(-years_us * 1000))
+            await child.write_all(b"\n")
+            await until(lambda: child.ring.head >= 10, "the second line")
+            await child.write_all(b"\n")
+            await child.exited
+            await until(lambda: bool(times()) and times()[-1][0] >= 5, "its time", seen=times)
+            assert years_us * 0.9 < times()[0][1] - times()[-1][1] < years_us * 1.1
+
+    def times() -> list[tuple[int, int]]:
+        return [(row[0], row[1]) for row in read_records(tmp_path / "j") if row[2] == layout.KIND_OUTPUT]
+
+    asyncio.run(test())
