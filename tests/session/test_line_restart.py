@@ -73,7 +73,7 @@ def test_a_nested_shells_line_is_in_use_after_a_restart(places: Places) -> None:
         await session.wait_until_text("echo half", generation=0, max_wait_ms=60_000)
 
     async def after(session: Session) -> None:
-        await refused(session)
+        assert (await refused(session)).facts["text"] == "echo half"
 
     over_a_restart(places, "bash", before, after)
 
@@ -95,7 +95,7 @@ def test_a_secret_is_not_kept_for_a_successor(places: Places) -> None:
     async def before(session: Session) -> None:
         await run(session, "read -s -p 'Password: ' x; echo got", timeout_ms=100)
         await session.send_input(b"secr", PERSON)
-        assert "secr" not in str(session.describe())
+        assert "secr" not in str(session.line.facts())
 
     async def after(session: Session) -> None:
         assert (await refused(session)).facts["text"] is None

@@ -92,8 +92,6 @@ class TypedLine:
     changed: Callable[[], None] = lambda: None
     """Called when a line that stands there has become another."""
     _text: bytearray = field(default_factory=bytearray)
-    _echoed: bool = True
-    """The kernel showed every byte of it."""
     _opaque: bool = False
     """Keys were pressed whose effect on the line cannot be known, such as the arrows."""
     _hidden: bool = False
@@ -159,7 +157,6 @@ class TypedLine:
         if not data:
             return
         self.authors[actor] = wall
-        self._echoed = self._echoed and modes.canonical and modes.echo
         if modes.canonical and not modes.echo:
             self._hidden = self._opaque = True  # never kept: it is a secret
         elif len(self._text) < _MOST_BYTES:
@@ -185,7 +182,6 @@ class TypedLine:
         if self.authors:
             self.changed()
         self.authors.clear()
-        self._echoed = True
         self._text.clear()
         self._opaque = self._hidden = self._pasting = self._searching = False
         self._last = 0
@@ -196,19 +192,19 @@ class TypedLine:
         self._text = bytearray(text.encode("utf-8", "replace")[:_MOST_BYTES])
         self._canonical, self._group = modes.canonical, modes.group
         self.authors = {author: at}
-        self._echoed = False
         self.changed()
 
     # over a restart
 
     def facts(self) -> JsonObject | None:
-        """What a successor needs; None if nothing stands there. The text only where it was shown as it was typed, and is in the journal."""
+        """What a successor needs; None if nothing stands there. For the keeper's memory, never for a disk: a relay may hide the text."""
         if not self.pending:
             return None
-        shown = self._echoed and not self._hidden and len(self._text) <= _MOST_KEPT_BYTES
+        known = not self._hidden and len(self._text) <= _MOST_KEPT_BYTES
         return {
             "authors": [[actor.kind, actor.id, at, actor.connection] for actor, at in self.authors.items()],
-            "text": self._text.decode("utf-8", "replace") if shown else None,
+            "text": self._text.decode("utf-8", "replace") if known else None,
+            "opaque": self._opaque,
             "hidden": self._hidden,
             "canonical": self._canonical,
             "group": self._group,
@@ -218,8 +214,7 @@ class TypedLine:
         self.authors = {Actor(kind, id, whose): float(at) for kind, id, at, whose in facts["authors"]}
         text = facts.get("text")
         self._text = bytearray((text or "").encode("utf-8"))
-        self._opaque = text is None
-        self._echoed = text is not None
+        self._opaque = text is None or bool(facts["opaque"])
         self._hidden, self._canonical = bool(facts["hidden"]), bool(facts["canonical"])
         self._group = int(facts["group"])
 

@@ -260,7 +260,6 @@ class Session:
             "left_out": [list(part) for part in self.gaps],
             "marks": None if self._shells is None else [self._shells.root.shell, self._shells.root.nonce],
             "inner_nonces": [] if self._shells is None else list(self._shells.inner_nonces),
-            "line": self.line.facts(),
             "sandbox": None if self.holding is None else self.holding.to_facts(),
         }
 
@@ -754,7 +753,7 @@ class Session:
         self._remember_again = True
         while self._remember_again and self.child is not None:
             self._remember_again = False
-            await self._keeper.update_meta(self.child, self.describe())
+            await self._keeper.update_meta(self.child, {**self.describe(), "line": self.line.facts()})
 
     async def settle(self) -> None:
         """Waits until pending metadata reaches the keeper."""
