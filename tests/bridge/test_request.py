@@ -12,7 +12,8 @@ from tests.support.bridge.mirror import SeenTerminal
 from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
 from tests.support.waiting import until
-from wsh.bridge.desktop import Judgement, Pending
+from wsh.approval.answer import Pending
+from wsh.approval.judgement import Judgement
 from wsh.bridge.fault import Dropped, PeerError
 from wsh.bridge.listener import ListenerOptions
 

@@ -65,6 +65,14 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("index export", ("index.tar.zst",), lambda v: v["bytes"] == Path("index.tar.zst").stat().st_size),
     ("index import", ("index.tar.zst",), lambda v: v["workspace"] == os.getcwd()),
     ("search", ("quokka",), lambda v: [h["path"] for h in v["hits"]] == ["note.md"]),
+    ("approvals on", (), lambda v: v["server"] and v["running"]),
+    ("approvals", (), lambda v: v["server"] and v["requests"] == []),
+    ("approvals list", (), lambda v: [one["state"] for one in v["requests"]] == ["waiting", "waiting"]),
+    ("approvals show", ("$1",), lambda v: v["evidence"]["argv"] == ["true", "first"]),
+    ("approvals approve", ("$1",), lambda v: v["state"] == "approved" and v["run"]["session"]),
+    ("approvals watch", (), lambda v: v["state"] == "waiting"),
+    ("approvals decline", ("--reason", "no", "$2"), lambda v: (v["state"], v["reason"]) == ("declined", "no")),
+    ("approvals off", (), lambda v: not v["server"]),
     ("policy show", (), lambda v: isinstance(v, dict)),
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),
@@ -100,7 +108,7 @@ def test_every_command_takes_json_and_has_a_case() -> None:
 
 
 def _run(words: Sequence[str]) -> tuple[int, str]:
-    if words[:2] == ["index", "watch"]:
+    if words[1] == "watch":
         with subprocess.Popen([*WSH, *words], stdout=subprocess.PIPE, text=True) as watching:
             assert watching.stdout is not None
             line = watching.stdout.readline()
@@ -165,9 +173,26 @@ def server(places: Places, folder: Path) -> Iterator[RunningServer]:
         yield running
 
 
+def _ask(server: RunningServer, word: str) -> str:
+    """An agent's request that waits for a person; its id."""
+    body = {
+        "action": "execute",
+        "invocation": {"mode": "interactive", "intent": "execute_command"},
+        "execution": {"command": "true", "args": [word]},
+        "runtime": {"timeout_ms": 50},
+    }
+    answer = server.request("POST", "/terminal", body, headers={"wsh-role": "agent"}).json
+    id = str(answer["result"]["approval_id"])
+    wait_until(lambda: server.get(f"/approvals/{id}")["digest"], "the card")
+    return id
+
+
 def test_every_command_answers_a_program_in_json(server: RunningServer) -> None:
+    asked: dict[str, str] = {}
     for name, arguments, check in CASES:
-        words = [*name.split(), "--json", *arguments]
+        if name == "approvals list":
+            asked = {f"${number}": _ask(server, word) for number, word in ((1, "first"), (2, "second"))}
+        words = [*name.split(), "--json", *(asked.get(word, word) for word in arguments)]
         status, said = _run_on_a_terminal(words, TYPED[name]) if name in TYPED else _run(words)
         assert status == 0 or (name, status) in STATUS, f"wsh {' '.join(words)}: {status}\n{said}"
         if name == "policy audit":  # a stream of entries: one value a line

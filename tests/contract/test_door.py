@@ -20,7 +20,7 @@ from tests.support.mcp.host import StdioHost
 from tests.support.mcp.live import live_server
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from wsh.bridge.desktop import Pending
+from wsh.approval.answer import Pending
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 
 TOOL = "memory_terminal_interactive"

@@ -15,9 +15,11 @@ import pytest
 from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, make_policy, opened
 from tests.support.waiting import until
-from wsh.bridge.desktop import Judgement, Pending
+from wsh.approval.answer import Pending
+from wsh.approval.judgement import Judgement
 from wsh.bridge.endpoint import write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
+from wsh.contract.interactive import InteractiveOptions
 from wsh.policy import Policy
 from wsh.wire.caller import Caller
 
@@ -26,10 +28,17 @@ OPEN: dict[str, Any] = {"mode": "interactive", "intent": "open_only"}
 
 @asynccontextmanager
 async def meeting(
-    folder: Path, desktop: ScriptedDesktop, policy: Policy | None = None, options: ListenerOptions | None = None
+    folder: Path,
+    desktop: ScriptedDesktop,
+    policy: Policy | None = None,
+    options: ListenerOptions | None = None,
+    interactive: InteractiveOptions | None = None,
 ) -> AsyncIterator[tuple[World, BridgeListener]]:
     """A contract and a desktop that have found each other by the runtime file."""
-    async with opened(folder, policy=policy) as world, listening(desktop, options) as (listener, endpoint):
+    async with (
+        opened(folder, policy=policy, interactive=interactive) as world,
+        listening(desktop, options) as (listener, endpoint),
+    ):
         write_endpoint(world.info, endpoint)
         yield world, listener
 
@@ -47,7 +56,7 @@ def test_an_approved_command_runs_and_its_output_comes_back(tmp_path: Path) -> N
             assert answer["resolved"]["mode"] == "interactive"
             (pending,) = desktop.arrived
             assert pending.evidence.argv == ("sh", "-c", "echo hello; exit 3")
-            assert pending.evidence.cwd == str(tmp_path) and pending.request.asker.caller == "caller-1"
+            assert pending.evidence.cwd == str(tmp_path) and pending.request.asker.caller == "stdio:caller-1"
             assert pending.request.request_id == answer["correlation"]["request_id"]
 
     asyncio.run(scenario())
@@ -84,8 +93,9 @@ def test_a_decline_is_reported_with_its_reason_and_nothing_runs(tmp_path: Path) 
 def test_an_unanswered_approval_times_out_and_can_no_longer_be_approved(tmp_path: Path) -> None:
     async def scenario() -> None:
         desktop = ScriptedDesktop(script=ignore)
-        async with meeting(tmp_path, desktop) as (world, _):
-            answer = await world.interactive("ls", timeout_ms=600)
+        short = InteractiveOptions(max_approval_ms=600)
+        async with meeting(tmp_path, desktop, interactive=short) as (world, _):
+            answer = await world.interactive("ls", timeout_ms=20_000)
             assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
             assert answer["error"]["details"]["phase"] == "approval" and answer["error"]["details"]["ran"] is False
             assert answer["error"]["details"]["timeout_ms"] == 600
@@ -93,7 +103,7 @@ def test_an_unanswered_approval_times_out_and_can_no_longer_be_approved(tmp_path
             assert answer["fallback"]["recommended_mode"] == "headless"
             await until(lambda: desktop.closed, "the card to go")
             assert desktop.arrived[0].approve() is False and desktop.orders == []
-            no = await world.interactive("wget x", timeout_ms=100)
+            no = await world.interactive("wget x", timeout_ms=20_000)
             assert no["error"]["details"]["headless_verdict"]["effect"] == "deny"
             assert no["error"]["details"]["headless_verdict"]["reason"] == "not_allowlisted"
 

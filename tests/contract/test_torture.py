@@ -16,6 +16,7 @@ import pytest
 from tests.contract.test_adapter import desktop_program, ended_afterwards, gone
 from tests.support.contract.world import INTERACTIVE, opened
 from wsh.bridge.endpoint import find_endpoint
+from wsh.contract.interactive import InteractiveOptions
 from wsh.contract.taxonomy import BY_CODE
 from wsh.wire.caller import Caller
 
@@ -55,6 +56,9 @@ def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_w
         assert name not in answers
         try:
             answer = await call
+            while answer["result"].get("approval") == "pending" if answer["success"] else False:
+                follow = {"action": "read_output", "target": answer["identity"], "runtime": {"timeout_ms": 200}}
+                answer = await world.ask(follow, caller)
             answers[name] = answer["error"]["code"] if answer["error"] else "ok"
             if answer["error"]:
                 entry = BY_CODE[answer["error"]["code"]]
@@ -68,7 +72,7 @@ def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_w
             "agent",
             f"caller-{number}",
             "token",
-            connection=f"caller-{number}",
+            connection=f"stdio:caller-{number}",
             cwd=str(tmp_path),
             environ=world.caller.environ,
         )
@@ -84,7 +88,12 @@ def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_w
 
     async def whole() -> None:
         environ = {"PM_INTERACTIVE_TERMINAL_BINARY": program}
-        async with opened(tmp_path, path=os.environ["PATH"], environ=environ) as world, ended_afterwards(world):
+        async with (
+            opened(
+                tmp_path, path=os.environ["PATH"], environ=environ, interactive=InteractiveOptions(max_approval_ms=400)
+            ) as world,
+            ended_afterwards(world),
+        ):
             killing = asyncio.create_task(killer(world))
             await asyncio.gather(*(calls(world, number) for number in range(callers)))
             killing.cancel()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.support.desktop.window import Asking, Desk, audit, execute
 from tests.support.serving import RunningServer
@@ -40,10 +41,19 @@ def test_declining_with_a_reason_tells_the_caller(server: RunningServer, window:
     assert not target.exists()
 
 
-def test_an_unanswered_request_ends_and_can_no_longer_run(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+def withdraw(server: RunningServer, answer: dict[str, Any]) -> None:
+    assert answer["result"]["approval"] == "pending", answer
+    body = {"action": "terminate", "target": answer["identity"]}
+    assert Asking(server, body).answer()["result"]["approval"] == "withdrawn"
+
+
+def test_a_request_that_was_taken_back_ends_and_can_no_longer_run(
+    server: RunningServer, window: Desk, tmp_path: Path
+) -> None:
     target = tmp_path / "made"
     answer = Asking(server, execute("touch", str(target), timeout_ms=1500)).answer()
-    assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
+    window.wait_for_pending(1)
+    withdraw(server, answer)
     window.wait_for_pending(0)
     window.press("ctrl+Return")
     assert not target.exists()
@@ -57,8 +67,7 @@ def test_the_default_key_never_approves_something_destructive(
     asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=4000))
     window.wait_for_pending(1)
     window.press("Return", "ctrl+Return", "space")
-    answer = asking.answer()
-    assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
+    withdraw(server, asking.answer())
     assert victim.exists()
 
 
@@ -73,6 +82,9 @@ def test_an_opened_terminal_can_be_typed_into(server: RunningServer, window: Des
     window.press("ctrl+Return")
     answer = asking.answer()
     assert answer["success"] is True, answer
+    assert window.shows("requestList"), "an answer never takes the page away"
+    window.click(*window.middle("lastOutput"))
+    wait_until(lambda: window.terminal_size()[0] > 0, "its terminal")
     proof = tmp_path / "typed"
     window.enter_command(f"echo by hand > {proof}")
     wait_until(lambda: proof.exists() and proof.read_text() == "by hand\n", "what was typed in the window")

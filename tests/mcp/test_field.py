@@ -464,6 +464,8 @@ CONTRACT: dict[str, Case] = {
         {**NO_WINDOW, "runtime": {"adapter_override": "local"}},
         {**NO_WINDOW, "runtime": {"adapter_override": "local", "binary_path": "/bin/true"}},
     ),
+    "runtime.keep_pending": _pair(_canonical(), _canonical(runtime={"keep_pending": True})),
+    "execution.note": _pair(_canonical(), _canonical(execution={"command": "echo", "args": ["one"], "note": "why"})),
     "runtime.spawn_timeout_ms": _pair(_canonical(), _canonical(runtime={"spawn_timeout_ms": 30_001})),
     "execution": _pair(_canonical(), {"action": "execute", "invocation": HOW}),
     "execution.command": _pair(_canonical(), {**_canonical(), "execution": {"command": "whoami"}}),

@@ -95,6 +95,9 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_audit", lambda seen: {"limit": 5}),
     ("list_clients", _nothing),
     ("list_approvals", _nothing),
+    ("get_approval", lambda seen: {"id": "none"}),
+    ("get_approval_mode", _nothing),
+    ("set_approval_mode", lambda seen: {"server": False}),
     ("answer_approval", lambda seen: {"id": "none", "digest": "x", "decision": "decline"}),
     ("call_terminal", lambda seen: {"request": {"action": "list"}}),
     ("call_workspace", lambda seen: {"tool": "check_status", "arguments": {}}),
@@ -106,6 +109,7 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
 ]
 REFUSED = {
     "answer_approval": {"forbidden"},
+    "get_approval": {"approval_not_found"},
     "execute_command": {"FORBIDDEN"},
     "export_index": {"conflict", "not_found"},
     "import_index": {"not_found"},

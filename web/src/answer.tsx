@@ -30,7 +30,7 @@ export function HoldButton(props: { onHeld: () => void; disabled?: boolean; chil
     <button
       type="button"
       class={`hold${holding ? " holding" : ""}`}
-      title="Hold for a second: this destroys something"
+      title="Hold for a second: this is hard to take back"
       disabled={props.disabled}
       onPointerDown={(event) => event.button === 0 && begin()}
       onPointerUp={end}
@@ -51,31 +51,35 @@ export function HoldButton(props: { onHeld: () => void; disabled?: boolean; chil
 }
 
 const FIELD: Record<Exclude<Mode, "choose">, [string, string]> = {
-  always: ["The rule that will be written; narrow it if you like", "Rule"],
+  always: ["The rule that will be written", "Rule"],
   edit: ["The command to run instead", "Command to run instead"],
   decline: ["Why not? The caller is told", "Reason"],
 };
 
-export function AnswerButtons(props: { approval: Approval }) {
-  const { approval } = props;
+/** Draws what the card says may be pressed, and nothing else. Nothing runs before all of the evidence was in view. */
+export function AnswerButtons(props: { approval: Approval; seen: boolean }) {
+  const { approval, seen } = props;
   const evidence = approval.evidence;
   const [mode, setMode] = useState<Mode>("choose");
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
   const [mustHold, setMustHold] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [headless, setHeadless] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.select(), [mode]);
   if (!evidence) return null;
-  const grave = approval.risk !== "none";
-  const may = (scope: "session" | "always"): boolean => evidence.scopes.includes(scope);
+  const grave = evidence.hold;
+  const exact = evidence.always?.rule ?? "";
+  const widening = evidence.always?.wider.find((one) => one.rule === text);
 
   const answer = async (body: Omit<AnswerBody, "digest">): Promise<void> => {
     setBusy(true);
     setProblem("");
     try {
       const end = await answerApproval<Approval>(approval.id, { digest: approval.digest ?? "", ...body });
-      tell(end.state === "approved" ? "Approved. It runs in the desktop program." : "Declined. The caller is told.");
+      const where = approval.place === "server" ? "in a session here" : "in the desktop program";
+      tell(end.state === "approved" ? `Approved. It runs ${where}.` : "Declined. The caller is told.");
     } catch (bad) {
       if (bad instanceof ApiError) {
         if (bad.code === "confirmation_needed") setMustHold(true);
@@ -95,7 +99,8 @@ export function AnswerButtons(props: { approval: Approval }) {
   };
   const finish = (held: boolean): void => {
     if (mode === "decline") void answer({ decision: "decline", ...(text ? { reason: text } : {}) });
-    else if (mode === "always") void answer({ decision: "approve", scope: "always", rule: text });
+    else if (mode === "always")
+      void answer({ decision: "approve", scope: "always", ...(text === exact ? {} : { rule: text }), ...(headless ? { headless } : {}) });
     else void answer({ decision: "approve", command: text, ...(held ? { confirm: true } : {}) });
   };
 
@@ -122,11 +127,27 @@ export function AnswerButtons(props: { approval: Approval }) {
             }}
             onKeyDown={(event) => event.key === "Escape" && setMode("choose")}
           />
-          {mode === "always" && (
-            <p class="soft">
-              Writes to <code>{evidence.policy_file}</code>:
-              <code class="rule">{`[[rule]]\neffect = "allow"\ncommand = ${JSON.stringify(text)}`}</code>
-            </p>
+          {mode === "always" && evidence.always && (
+            <>
+              <p class="soft">
+                Writes to <code>{evidence.policy_file}</code>:
+                <code class="rule">
+                  {`[[rule]]\neffect = "allow"\ncommand = ${JSON.stringify(text)}\n${text === exact ? "exact = true\n" : ""}${headless ? "" : 'modes = ["interactive"]'}`}
+                </code>
+                {text === exact ? evidence.always.says : (widening?.says ?? "Wider or other than what was asked.")}
+              </p>
+              <div class="choices">
+                {evidence.always.wider.map((one) => (
+                  <button key={one.rule} type="button" title={one.says} onClick={() => setText(one.rule)}>
+                    Widen to <code>{one.rule}</code>
+                  </button>
+                ))}
+              </div>
+              <label>
+                <input type="checkbox" checked={headless} onChange={(event) => setHeadless(event.currentTarget.checked)} /> Headless, too.{" "}
+                <span class="soft">{evidence.always.headless_says}</span>
+              </label>
+            </>
           )}
         </form>
       )}
@@ -138,34 +159,30 @@ export function AnswerButtons(props: { approval: Approval }) {
       <div class="choices">
         {mode === "choose" ? (
           <>
-            {grave ? (
-              <HoldButton disabled={busy} onHeld={() => void answer({ decision: "approve", confirm: true })}>
-                Hold to run once
-              </HoldButton>
-            ) : (
-              <button class="primary" disabled={busy} onClick={() => void answer({ decision: "approve" })}>
-                {approval.kind === "open" ? "Open once" : approval.kind === "send" ? "Type once" : "Run once"}
-              </button>
-            )}
-            {may("session") && (
-              <button
-                title="This exact command, until the caller goes away"
-                disabled={busy}
-                onClick={() => void answer({ decision: "approve", scope: "session" })}
-              >
-                Allow for this session
-              </button>
-            )}
-            {may("always") && (
-              <button disabled={busy} onClick={() => ask("always", evidence.always_rule ?? "")}>
-                Always…
-              </button>
-            )}
-            {evidence.editable !== null && (
-              <button disabled={busy} onClick={() => ask("edit", evidence.editable ?? "")}>
-                Edit…
-              </button>
-            )}
+            {!seen && <span class="soft">Look through all of it first.</span>}
+            {evidence.presses
+              .filter((press) => press.name !== "decline")
+              .map((press) =>
+                press.name === "once" && press.hold ? (
+                  <HoldButton key={press.name} disabled={busy || !seen} onHeld={() => void answer({ decision: "approve", confirm: true })}>
+                    {press.text}
+                  </HoldButton>
+                ) : (
+                  <button
+                    key={press.name}
+                    class={press.name === "once" ? "primary" : ""}
+                    title={press.says}
+                    disabled={busy || !seen}
+                    onClick={() => {
+                      if (press.name === "always") ask("always", exact);
+                      else if (press.name === "edit") ask("edit", evidence.editable ?? "");
+                      else void answer({ decision: "approve", ...(press.name === "session" ? { scope: "session" as const } : {}) });
+                    }}
+                  >
+                    {press.text}
+                  </button>
+                ),
+              )}
             <span class="push" />
             <button disabled={busy} onClick={() => void answer({ decision: "decline" })}>
               Decline

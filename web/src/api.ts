@@ -9,9 +9,14 @@ export interface AnswerBody {
   decision: "approve" | "decline";
   scope?: "once" | "session" | "always" | null;
   rule?: string | null;
+  headless?: boolean | null;
   command?: string | null;
   confirm?: boolean | null;
   reason?: string | null;
+}
+
+export interface ApprovalMode {
+  server: boolean;
 }
 
 export interface ArchiveBody {
@@ -318,6 +323,10 @@ export interface SessionPatch {
   remove_tags?: string[] | null;
 }
 
+export interface SetApprovalMode {
+  server: boolean;
+}
+
 export interface Span {
   fg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
   bg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
@@ -514,10 +523,19 @@ export const exportIndex = <T>(body: ArchiveBody): Promise<T> => ask("POST", "/w
 /** Take the index of a workspace from an archive, after verifying it. */
 export const importIndex = <T>(body: ArchiveBody): Promise<T> => ask("POST", "/workspace/index/import", undefined, body);
 
-/** Requests that wait for a person at the desktop program, with the evidence, and what became of the last ones. */
+/** Requests that wait for a person, with their cards, and what became of the last ones. */
 export const listApprovals = <T>(): Promise<T> => ask("GET", "/approvals");
 
-/** Approve or decline one of them, where the setting approvals.web permits it. */
+/** Whether approvals are answered at this server. */
+export const getApprovalMode = (): Promise<ApprovalMode> => ask("GET", "/approvals/mode");
+
+/** Turn answering at this server on or off, until it ends; the setting holds for the next one. */
+export const setApprovalMode = (body: SetApprovalMode): Promise<ApprovalMode> => ask("PUT", "/approvals/mode", undefined, body);
+
+/** One of them. */
+export const getApproval = <T>(id: string): Promise<T> => ask("GET", `/approvals/${encodeURIComponent(id)}`);
+
+/** Approve or decline one of them, where the setting approvals.server permits it. */
 export const answerApproval = <T>(id: string, body: AnswerBody): Promise<T> => ask("POST", `/approvals/${encodeURIComponent(id)}`, undefined, body);
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */

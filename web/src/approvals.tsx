@@ -1,21 +1,46 @@
-// Requests of agents that wait for a person in the desktop program: the evidence, the time left, and what became of the last ones.
+// Requests of agents that wait for a person: the card as the server made it, the time left, and what became of the last ones.
 import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, listApprovals } from "./api";
 import { AnswerButtons } from "./answer";
-import { connection } from "./store";
+import { choose, connection } from "./store";
+
+export interface Badge {
+  name: string;
+  title: string;
+  sentence: string;
+  hold: boolean;
+}
+
+export interface Press {
+  name: "once" | "session" | "always" | "edit" | "decline";
+  text: string;
+  hold: boolean;
+  says: string;
+}
+
+export interface Proposal {
+  rule: string;
+  says: string;
+  wider: { rule: string; says: string; also: string[] }[];
+  headless_says: string;
+}
 
 export interface Evidence {
+  title: string;
+  place_name: string;
+  command: string;
   argv: string[];
+  script: string[];
   cwd: string;
   executable: string | null;
   executable_sha256: string | null;
   env: string[];
-  risk: string;
-  reasons: string[];
   rule: string | null;
-  scopes: ("once" | "session" | "always")[];
+  hold: boolean;
+  presses: Press[];
   editable: string | null;
-  always_rule: string | null;
+  always: Proposal | null;
   policy_file: string | null;
 }
 
@@ -28,11 +53,15 @@ export interface Approval {
   cwd: string | null;
   asker: string;
   risk: string;
+  badges: Badge[];
   reasons: string[];
+  note: string | null;
+  place: "window" | "server";
   since: number;
   deadline: number;
   state: string;
   by: string | null;
+  where: string | null;
   scope: string | null;
   reason: string | null;
   edited: boolean;
@@ -40,6 +69,7 @@ export interface Approval {
   digest: string | null;
   evidence: Evidence | null;
   answerable: boolean;
+  run: { running: boolean; exit_code: number | null; terminated: boolean; session: string | null; output?: string } | null;
 }
 
 const EVERY_MS = 1000;
@@ -105,79 +135,142 @@ function Fact(props: { name: string; children: preact.ComponentChildren }) {
   );
 }
 
-/** Where, then as what, then for whom, then why it is risky. */
+/** Where, then as what, then for whom, then why it is risky. Ids and hashes fold away. */
 function Facts(props: { approval: Approval }) {
   const { approval } = props;
   const { evidence } = approval;
   return (
-    <dl class="facts">
-      <Fact name="in">
-        <code>{evidence?.cwd ?? approval.cwd ?? "its terminal"}</code>
-      </Fact>
-      {evidence?.executable && (
-        <Fact name="runs">
-          <code>{evidence.executable}</code>{" "}
-          {evidence.executable_sha256 && <code class="soft">sha256 {evidence.executable_sha256.slice(0, 16)}…</code>}
+    <>
+      <dl class="facts">
+        <Fact name="in">
+          <code>{evidence?.cwd ?? approval.cwd ?? "its terminal"}</code>
         </Fact>
-      )}
-      {evidence && evidence.env.length > 0 && (
-        <Fact name="sets">
-          {evidence.env.map((one) => (
-            <code key={one} class="line">
-              {one}
-            </code>
-          ))}
+        {evidence && <Fact name="runs in">{evidence.place_name}</Fact>}
+        {evidence?.executable && (
+          <Fact name="program">
+            <code>{evidence.executable}</code>
+          </Fact>
+        )}
+        {evidence && evidence.env.length > 0 && (
+          <Fact name="sets">
+            {evidence.env.map((one) => (
+              <code key={one} class="line">
+                {one}
+              </code>
+            ))}
+          </Fact>
+        )}
+        <Fact name="asked by">
+          <bdi>{approval.asker}</bdi>
         </Fact>
-      )}
-      <Fact name="asked by">
-        <bdi>{approval.asker}</bdi>
-      </Fact>
-      <Fact name="trace">
-        <code class="soft">{approval.trace_id}</code>
-      </Fact>
-      {evidence?.rule && (
-        <Fact name="rule">
-          <code>{evidence.rule}</code>
-        </Fact>
-      )}
-      {approval.reasons.length > 0 && (
-        <Fact name="because">
-          {approval.reasons.map((one) => (
-            <span key={one} class={approval.risk === "none" ? "line" : "line why"}>
-              {one}
-            </span>
-          ))}
-        </Fact>
-      )}
-    </dl>
+        {approval.note && (
+          <Fact name="it says">
+            <q class="claim">
+              <bdi>{approval.note}</bdi>
+            </q>{" "}
+            <span class="soft">(the agent's own words, not checked)</span>
+          </Fact>
+        )}
+        {evidence?.rule && (
+          <Fact name="rule">
+            <code>{evidence.rule}</code>
+          </Fact>
+        )}
+        {approval.reasons.length > 0 && (
+          <Fact name="because">
+            {approval.reasons.map((one) => (
+              <span key={one} class={approval.risk === "none" ? "line" : "line why"}>
+                {one}
+              </span>
+            ))}
+          </Fact>
+        )}
+      </dl>
+      <details class="ids">
+        <summary>Ids and hashes</summary>
+        <code class="line">trace {approval.trace_id}</code>
+        <code class="line">request {approval.id}</code>
+        {evidence?.executable_sha256 && <code class="line">sha256 {evidence.executable_sha256}</code>}
+      </details>
+    </>
   );
+}
+
+/** Whether all of an element was in view, from its top to its end without a gap. */
+function useSeen(what: { current: HTMLElement | null }): boolean {
+  const [seen, setSeen] = useState(false);
+  const to = useRef(0);
+  useEffect(() => {
+    if (seen) return;
+    const look = (): void => {
+      if (!what.current || document.visibilityState !== "visible") return;
+      const box = what.current.getBoundingClientRect();
+      const from = -box.top;
+      if (from <= to.current + 1) to.current = Math.max(to.current, from + window.innerHeight);
+      if (box.height > 0 && to.current >= box.height - 1) setSeen(true);
+    };
+    const timer = setInterval(look, 300);
+    document.addEventListener("scroll", look, { capture: true, passive: true });
+    look();
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("scroll", look, { capture: true });
+    };
+  }, [seen]);
+  return seen;
 }
 
 function Waiting(props: { approval: Approval }) {
   const { approval } = props;
-  const grave = approval.risk !== "none";
+  const { evidence } = approval;
+  const shown = useRef<HTMLDivElement>(null);
+  const seen = useSeen(shown);
+  const grave = evidence?.hold ?? approval.risk !== "none";
   const soon = approval.deadline - now.value <= 15;
   return (
-    <li class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Destructive request" : "Request"}: ${approval.command}`}>
-      <header>
-        {grave ? (
-          <span class="risk">
-            <Shield /> {approval.risk}
+    <li class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Hard to take back" : "Request"}: ${approval.command}`}>
+      <div ref={shown}>
+        <header>
+          {approval.risk !== "none" && (
+            <span class="risk">
+              <Shield /> {approval.risk}
+            </span>
+          )}
+          {approval.badges.map((badge) => (
+            <span key={badge.name} class={badge.hold ? "risk" : "badge"}>
+              {badge.title}
+            </span>
+          ))}
+          {!grave && approval.badges.length === 0 && <span class="verdict waiting">waiting</span>}
+          <b>{evidence?.title ?? KINDS[approval.kind]}</b>
+          <span class="push" />
+          <span class={soon ? "left soon" : "left soft"} role="timer">
+            {left(approval)}
           </span>
-        ) : (
-          <span class="verdict waiting">waiting</span>
+        </header>
+        <pre tabIndex={0} aria-label="Command">
+          <bdi>{evidence ? evidence.command : approval.command || "a shell"}</bdi>
+        </pre>
+        {evidence && evidence.script.length > 1 && (
+          <>
+            <p class="soft">The script, line by line:</p>
+            <pre tabIndex={0} aria-label="Script">
+              {evidence.script.map((line, at) => (
+                <bdi key={at} class="line">
+                  {line || " "}
+                </bdi>
+              ))}
+            </pre>
+          </>
         )}
-        <b>{KINDS[approval.kind]}</b>
-        <span class="push" />
-        <span class={soon ? "left soon" : "left soft"} role="timer">
-          {left(approval)}
-        </span>
-      </header>
-      <pre tabIndex={0} aria-label="Command">
-        <bdi>{approval.evidence ? approval.evidence.argv.join(" ") : approval.command || "a shell"}</bdi>
-      </pre>
-      <Facts approval={approval} />
-      {approval.answerable ? <AnswerButtons key={approval.digest} approval={approval} /> : <Elsewhere approval={approval} />}
+        {approval.badges.map((badge) => (
+          <p key={badge.name} class={badge.hold ? "why" : ""}>
+            {badge.sentence}
+          </p>
+        ))}
+        <Facts approval={approval} />
+      </div>
+      {approval.answerable ? <AnswerButtons key={approval.digest} approval={approval} seen={seen} /> : <Elsewhere approval={approval} />}
     </li>
   );
 }
@@ -187,9 +280,32 @@ function Elsewhere(props: { approval: Approval }) {
   return (
     <p class="soft">
       {props.approval.evidence
-        ? "The desktop program takes no answers from the page: set approvals.web there, too, and start it anew."
+        ? "The desktop program takes no answers from the page: run `wsh approvals on` there, too, and start it anew."
         : "The desktop program is still looking at it…"}
     </p>
+  );
+}
+
+/** State, output and exit of what was approved, with the way to its session. */
+function Ran(props: { run: NonNullable<Approval["run"]> }) {
+  const { run } = props;
+  const state = run.running ? "runs" : run.terminated ? "terminated" : `exit ${run.exit_code ?? "unknown"}`;
+  return (
+    <>
+      <p class="soft">
+        <span class={`verdict ${run.running ? "waiting" : run.exit_code === 0 ? "approved" : "declined"}`}>{state}</span>{" "}
+        {run.session && (
+          <button type="button" class="link" onClick={() => choose(run.session ?? "")}>
+            Watch session {run.session}
+          </button>
+        )}
+      </p>
+      {run.output && (
+        <pre tabIndex={0} aria-label="Output" class="ran">
+          {run.output}
+        </pre>
+      )}
+    </>
   );
 }
 
@@ -211,6 +327,7 @@ function Over(props: { approval: Approval }) {
           {approval.by && (
             <>
               by <bdi>{approval.by}</bdi>
+              {approval.where && ` (${approval.where})`}
               {how.length > 0 && `, ${how.join(", ")}`}
               {approval.reason && ": "}
             </>
@@ -218,6 +335,7 @@ function Over(props: { approval: Approval }) {
           {approval.reason && <bdi>{approval.reason}</bdi>}
         </p>
       )}
+      {approval.run && <Ran run={approval.run} />}
     </li>
   );
 }
@@ -231,7 +349,7 @@ export function Approvals() {
       {!(waits.value.length > 0 && answersHere.value) && (
         <p class="soft">
           {waits.value.length > 0
-            ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there; with approvals.web = true in config.toml, here, too."
+            ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there; after `wsh approvals on`, here, too."
             : "Nothing waits. The last answers:"}
         </p>
       )}

@@ -109,6 +109,7 @@ class LateRooms:
             endpoint = open_door(self._app.rooms)
             self.desk = endpoint.door.desk
             self._app.rooms.list_guests = endpoint.door.list_guests
+            endpoint.door.farewell.append(self._withdraw_of)
             async with endpoint.run():
                 self.mcp.set(endpoint)
                 self._problems.pop(what, None)
@@ -116,6 +117,12 @@ class LateRooms:
                 await self._stopping.wait()
         finally:
             self._door_tried.set()
+
+    def _withdraw_of(self, owner: str) -> None:
+        """A connection ended: its requests can no longer be approved."""
+        contract = self.contract.peek()
+        if contract is not None:
+            contract.interactive.caller_gone(owner)
 
     async def _serve_rooms(self, what: str) -> None:
         await self._door_tried.wait()  # whoever asks for the tools first waits for nothing else
@@ -127,6 +134,7 @@ class LateRooms:
             gc.freeze()
             gc.enable()
         from wsh.app.headless import HeadlessRunner
+        from wsh.approved import ApprovedSessions
         from wsh.contract.assemble import make_contract
         from wsh.contract.execute_command import ExecuteCommand
         from wsh.policy.audit import Audit
@@ -155,7 +163,9 @@ class LateRooms:
                 trail=trail,
                 environ=dict(os.environ),
                 render=render_printed,
+                approved=ApprovedSessions(app.registry, settings, keep_shells=False, sandbox=app.rooms.sandbox.load),
             )
+            contract.interactive.waiting.changed = app.lifetime.look
             execute = ExecuteCommand(
                 runner,
                 trail,

@@ -261,7 +261,8 @@ class App:
     def _holding(self) -> Holding:
         """Which sessions hold an ephemeral server."""
         running = [session for session in self.registry.list_sessions() if session.running]
-        if any(session.keep for session in running):
+        contract = self.late.contract.peek()
+        if any(session.keep for session in running) or (contract is not None and contract.interactive.holds_server):
             return "kept"
         return "agents" if running else "none"
 

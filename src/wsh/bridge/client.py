@@ -11,8 +11,9 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
+from wsh.approval.request import ApprovalRequest, WithdrawReason
 from wsh.bridge.fault import (
     BridgeFault,
     Dropped,
@@ -50,7 +51,7 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges"]
 Reply: TypeAlias = Output | Exit | Answered
 
 
@@ -62,6 +63,8 @@ class Greeting:
     trace_id: str
     runtime_session_id: str
     name: str = "wsh"
+    trail: str = ""
+    """Names the audit log that decisions are recorded in."""
     versions: tuple[int, ...] = VERSIONS
 
 
@@ -138,6 +141,11 @@ class BridgeClient:
         return "answer" in self.ready.capabilities
 
     @property
+    def knows_badges(self) -> bool:
+        """Whether this desktop knows notes, badges and where an answer was given."""
+        return "badges" in self.ready.capabilities
+
+    @property
     def tells_lines(self) -> bool:
         """Whether this desktop says what came of a line that was typed."""
         return "line" in self.ready.capabilities
@@ -171,7 +179,7 @@ class BridgeClient:
             raise
         return future
 
-    def withdraw(self, request: Request, reason: Literal["timeout", "cancelled", "caller_gone"]) -> None:
+    def withdraw(self, request: ApprovalRequest, reason: WithdrawReason) -> None:
         """Ask to take a request back; its decision says whether that was in time."""
         self._check()
         self.stream.send(Withdraw(id=request.id, trace_id=request.trace_id, reason=reason))
@@ -320,7 +328,7 @@ class BridgeClient:
 async def _shake_hands(stream: FrameStream, greeting: Greeting, timeout_s: float, where: dict[str, object]) -> Ready:
     hello = Hello(
         versions=list(greeting.versions),
-        capabilities=CAPABILITIES,
+        capabilities=[*CAPABILITIES, f"trail:{greeting.trail}"] if greeting.trail else CAPABILITIES,
         token=greeting.token,
         trace_id=greeting.trace_id,
         runtime_session_id=greeting.runtime_session_id,

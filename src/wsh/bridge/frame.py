@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from wsh.approval import card, request
+from wsh.approval.request import AnswerScope, Id, Outcome, Scope, Where, WithdrawReason
 from wsh.bridge.fault import FrameTooLarge, Malformed
 from wsh.wire.jsonobject import JsonObject
 
@@ -22,13 +24,6 @@ DEFAULT_PORT = 45459
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 """Output carried by one frame at most."""
-
-Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-Risk: TypeAlias = Literal["none", "destructive", "irrecoverable"]
-Effect: TypeAlias = Literal["allow", "ask", "refuse"]
-Outcome: TypeAlias = Literal["approved", "declined", "withdrawn", "expired", "refused"]
-Scope: TypeAlias = Literal["once", "session", "always", "rule"]
-AnswerScope: TypeAlias = Literal["once", "session", "always"]
 
 
 class Frame(BaseModel):
@@ -68,38 +63,10 @@ class Policy(Frame):
     text: str
 
 
-class Asker(Frame):
-    """Who wants it, for the person and the audit. `client` is what the program calls itself, and may be a lie."""
-
-    caller: str
-    client: str | None = None
-    surface: str | None = None
-    workspace_id: str | None = None
-
-
-class Request(Frame):
+class Request(request.ApprovalRequest, Frame):
     """Something that may need a person: run a command, open a terminal, type into one."""
 
     type: Literal["request"] = "request"
-    id: Id
-    trace_id: Id
-    request_id: Id
-    kind: Literal["run", "open", "send"]
-    session_id: Id
-    terminal_id: Id
-    command: str = ""
-    argv: list[str] = Field(default_factory=list)
-    cwd: str | None = None
-    env: dict[str, str] = Field(default_factory=dict)
-    title: str | None = None
-    effect: Effect
-    risk: Risk = "none"
-    reasons: list[str] = Field(default_factory=list)
-    rule: str | None = None
-    asker: Asker
-    deadline_ms: int = Field(ge=1)
-    wait_ms: int | None = Field(default=None, ge=1)
-    """For `send`: how long the caller waits for the line's end. Only to desktops with the capability `line`."""
 
 
 class Withdraw(Frame):
@@ -108,7 +75,7 @@ class Withdraw(Frame):
     type: Literal["withdraw"] = "withdraw"
     id: Id
     trace_id: Id
-    reason: Literal["timeout", "cancelled", "caller_gone"]
+    reason: WithdrawReason
 
 
 class ShownEvidence(Frame):
@@ -140,32 +107,18 @@ class Decision(Frame):
     rows: int | None = Field(default=None, ge=1)
     cols: int | None = Field(default=None, ge=1)
     """Size of a terminal that was made. Only to servers with the capability `line`."""
+    where: Where | None = None
+    """Where the answer was given. Only to servers with the capability `badges`."""
 
 
-class Card(Frame):
+class Card(card.Card, Frame):
     """What the person at the desktop is shown of a request; an answer to it must name its `binding`."""
 
     type: Literal["card"] = "card"
-    id: Id
-    trace_id: Id
-    argv: list[str]
-    cwd: str
-    executable: str | None = None
-    executable_sha256: str | None = None
-    env: list[str] = Field(default_factory=list)
-    risk: Risk
-    reasons: list[str] = Field(default_factory=list)
-    rule: str | None = None
-    binding: str
-    scopes: list[AnswerScope] = Field(min_length=1)
-    editable: str | None = None
-    always_rule: str | None = None
-    policy_file: str | None = None
-    left_ms: int = Field(ge=0)
 
 
 class PageAnswer(Frame):
-    """A person's answer, given at the server's page. Only a desktop whose own setting permits it takes one."""
+    """A person's answer, given at the server. Only a desktop whose own setting permits it takes one."""
 
     type: Literal["answer"] = "answer"
     id: Id
@@ -179,6 +132,9 @@ class PageAnswer(Frame):
     argv: list[str] | None = Field(default=None, min_length=1)
     rule: str | None = Field(default=None, max_length=4096)
     held: bool = False
+    headless: bool | None = None
+    where: Where | None = None
+    """Where it was given. Only to desktops with the capability `badges`, and so is `headless`."""
 
 
 class Answered(Frame):

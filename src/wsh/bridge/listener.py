@@ -12,10 +12,10 @@ import logging
 import secrets
 from dataclasses import dataclass
 
+from wsh.approval.ledger import Ledger
 from wsh.bridge.desktop import DesktopEnd
 from wsh.bridge.endpoint import Endpoint
 from wsh.bridge.frame import DEFAULT_PORT, MAX_FRAME_BYTES
-from wsh.bridge.ledger import Ledger
 from wsh.bridge.peer import Peer
 from wsh.bridge.stream import FrameStream
 from wsh.bridge.terminal import TerminalShelf
@@ -38,7 +38,7 @@ class ListenerOptions:
     buffer_bytes: int = 4 * 1024 * 1024
     grant_life_s: float = 8 * 3600.0
     page_answers: bool = False
-    """Whether answers given at a server's page count (the setting `approvals.web` of the desktop's own user)."""
+    """Whether answers given at a server's page count (the setting `approvals.server` of the desktop's own user)."""
     trace: bool = False
 
 

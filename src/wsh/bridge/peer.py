@@ -1,6 +1,6 @@
 """One connected server, seen from the desktop: handshake, its requests, its terminals.
 
-A connection's requests (`docket`) die with it; its terminals do not, and are found again by the same
+A connection's requests (its queue) die with it; its terminals do not, and are found again by the same
 `runtime_session_id`.
 """
 
@@ -12,19 +12,25 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
-from wsh.bridge.desktop import Pending
-from wsh.bridge.docket import Docket
-from wsh.bridge.elsewhere import make_card, take_answer
+from wsh.approval.answer import Answer, AnswerRefused, take_answer, too_late
+from wsh.approval.card import Card as ShownCard
+from wsh.approval.end import TypedLine
+from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
+from wsh.approval.request import ApprovalRequest
+from wsh.bridge.decision import make_decision
 from wsh.bridge.fault import Dropped, FrameTooLarge, Malformed
 from wsh.bridge.frame import (
     CHUNK_BYTES,
     VERSIONS,
+    Answered,
     AnyFrame,
+    Card,
     Error,
     Exit,
     Frame,
     Heartbeat,
     Hello,
+    Line,
     Output,
     PageAnswer,
     Read,
@@ -42,9 +48,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges"]
+TRAIL = "trail:"
+"""Said by a server with the name of its audit log, so that a decision is recorded once where both have the same."""
 ANSWER = "answer"
-"""Said by a desktop that takes answers from a page."""
+"""Said by a desktop that takes answers given at the server."""
 
 
 class Peer:
@@ -55,11 +63,12 @@ class Peer:
         self.stream = stream
         self.name = "?"
         self.runtime_session_id = ""
+        self._trail = ""
         self.is_ready = False
-        self.wants_cards = False
+        self.wants_badges = False
         self.wants_lines = False
         self.loop = asyncio.get_running_loop()
-        self.docket = Docket(self)
+        self.queue = ApprovalQueue(listener.end, listener.ledger, self, grant_life_s=listener.options.grant_life_s)
         self._tasks: set[asyncio.Task[None]] = set()
 
     # the connection
@@ -126,8 +135,9 @@ class Peer:
             )
         )
         # Frames that a server does not know would end the connection.
-        self.wants_cards = "card" in hello.capabilities
+        self.wants_badges = "badges" in hello.capabilities
         self.wants_lines = "line" in hello.capabilities
+        self._trail = next((each[len(TRAIL) :] for each in hello.capabilities if each.startswith(TRAIL)), "")
         self.is_ready = True
         return True
 
@@ -138,13 +148,73 @@ class Peer:
         except Dropped:
             pass
 
-    def show(self, pending: Pending) -> None:
+    # what the queue tells
+
+    @property
+    def session(self) -> str:
+        return self.runtime_session_id
+
+    @property
+    def trail(self) -> str:
+        return self._trail
+
+    def look_up(self, terminal_id: str) -> TerminalState:
+        terminal = self.listener.terminals.find(terminal_id, self.runtime_session_id)
+        if terminal is None:
+            return "unknown"
+        return "running" if terminal.running else "ended"
+
+    def open_terminal(self, request: ApprovalRequest) -> BridgeTerminal:
+        return self.listener.terminals.add(
+            request.session_id, request.terminal_id, self.runtime_session_id, request.trace_id
+        )
+
+    def forget_terminal(self, request: ApprovalRequest) -> None:
+        self.listener.terminals.forget(request.terminal_id)
+
+    def take_card(self, card: ShownCard) -> None:
         """Tell the server what its person could be shown."""
-        if self.wants_cards:
+        if self.wants_badges:
             try:
-                self.send(make_card(pending, self.listener.end))
+                self.send(Card.model_construct(**dict(card)))
             except FrameTooLarge:  # then it is answered at the desktop alone
-                log.info("bridge %s: a card is too large to send, trace %s", self.name, pending.request.trace_id)
+                log.info("bridge %s: a card is too large to send, trace %s", self.name, card.trace_id)
+
+    def take_end(self, request: ApprovalRequest, settled: Settled) -> None:
+        decision = make_decision(request, settled)
+        if not self.wants_lines:
+            decision = decision.model_copy(update={"rows": None, "cols": None})
+        if not self.wants_badges:
+            decision = decision.model_copy(update={"where": None})
+        try:
+            self.send(decision)
+        except FrameTooLarge:  # escaped, an argument may be larger than it came; the answer matters more
+            self.send(decision.model_copy(update={"evidence": None}))
+
+    def take_start(self, request: ApprovalRequest) -> None:
+        terminal = self.listener.terminals.find(request.terminal_id, self.runtime_session_id)
+        if terminal is not None:
+            self.spawn(self.stream_output(terminal), "bridge-output")
+
+    def take_line(self, request: ApprovalRequest, line: TypedLine) -> None:
+        terminal = self.listener.terminals.find(request.terminal_id, self.runtime_session_id)
+        if not self.wants_lines or terminal is None:
+            return
+        frame = Line(
+            request=request.id,
+            terminal_id=request.terminal_id,
+            trace_id=request.trace_id,
+            finished_by=line.finished_by,
+            exit_code=line.exit_code,
+            output=line.output,
+            omitted_bytes=line.omitted_bytes,
+            duration_ms=line.duration_ms,
+            offset=terminal.buffer.end,
+        )
+        try:
+            self.send(frame)
+        except FrameTooLarge:  # escaped, a text may be larger than it came; how it ended matters more
+            self.send(frame.model_copy(update={"output": None}))
 
     def send_policy(self) -> None:
         policy = self.listener.end.policy()
@@ -153,10 +223,10 @@ class Peer:
 
     async def aclose(self) -> None:
         """The caller vanished: what waits can no longer be approved."""
-        self.docket.withdraw_all()
+        self.queue.withdraw_all()
         tasks = list(self._tasks)
         for task in tasks:
-            if task.get_name() != "bridge-start":  # a start past its point of no return is finished, not torn
+            if task.get_name() != "approval-start":  # a start past its point of no return is finished, not torn
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.stream.aclose()
@@ -169,11 +239,11 @@ class Peer:
     def _take(self, frame: AnyFrame) -> None:
         match frame:
             case Request():
-                self.docket.admit(frame)
+                self._admit(frame)
             case PageAnswer():
-                take_answer(self, frame)
+                self._answer(frame)
             case Withdraw():
-                self.docket.withdraw(frame)
+                self._withdraw(frame)
             case Read():
                 self._read(frame)
             case Terminate():
@@ -185,6 +255,61 @@ class Peer:
             case _:
                 message = f"A {frame.type} frame is not expected here."
                 self.send(Error(code="unexpected_frame", message=message, reply_to=getattr(frame, "id", None)))
+
+    # requests
+
+    def _admit(self, frame: Request) -> None:
+        if frame.kind != "send" and self.listener.terminals.knows(frame.terminal_id):
+            self._reject(frame.id, Rejected("duplicate_id", f"There is a terminal {frame.terminal_id!r} already."))
+            return
+        try:
+            self.queue.admit(frame)
+        except Rejected as rejected:
+            self._reject(frame.id, rejected)
+
+    def _withdraw(self, frame: Withdraw) -> None:
+        try:
+            self.queue.withdraw(frame.id, frame.reason)
+        except Rejected as rejected:
+            self._reject(frame.id, rejected)
+
+    def _reject(self, id: str, rejected: Rejected | AnswerRefused) -> None:
+        details = dict(rejected.details)
+        self.send(Error(code=rejected.code, message=rejected.message, reply_to=id, details=details))
+
+    def _answer(self, frame: PageAnswer) -> None:
+        """An answer that was given at the server: let it count, or say why it does not."""
+        try:
+            if not self.listener.options.page_answers:
+                raise AnswerRefused(
+                    "answers_off", "This desktop takes no answers from a server: its setting approvals.server is off."
+                )
+            pending = self.queue.find_card(frame.request)
+            if pending is None:
+                raise too_late(frame.request, self.queue.find_state(frame.request))
+            take_answer(pending, self._read_answer(frame), self.listener.end)
+        except AnswerRefused as refused:
+            self._reject(frame.id, refused)
+        except Exception:
+            log.exception("bridge %s: an answer failed, trace %s", self.name, frame.trace_id)
+            self._reject(frame.id, Rejected("internal", "The desktop could not take the answer."))
+        else:
+            self.send(Answered(reply_to=frame.id, trace_id=frame.trace_id))
+
+    def _read_answer(self, frame: PageAnswer) -> Answer:
+        return Answer(
+            digest=frame.binding,
+            yes=frame.yes,
+            # Named by us, so that no answer from elsewhere can pass for one given in the window.
+            by=f"{frame.by} via {self.name}",
+            where="page" if frame.where in (None, "window", "policy") else frame.where,
+            scope=frame.scope,
+            reason=frame.reason,
+            argv=frame.argv,
+            rule=frame.rule,
+            headless=frame.headless or False,
+            held=frame.held,
+        )
 
     # terminals
 

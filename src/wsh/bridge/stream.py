@@ -103,6 +103,8 @@ class FrameStream:
 
     def start_heartbeats(self, interval_s: float, lost: Callable[[], None]) -> None:
         """Send one every `interval_s`; call `lost` once when the other end has been silent too long."""
+        # Silence counts from now: the first frame may have taken long to be understood.
+        self.last_heard = asyncio.get_running_loop().time()
         self._beats = asyncio.create_task(self._beat(interval_s, lost), name=f"bridge-heartbeat {self.label}")
 
     async def _beat(self, interval_s: float, lost: Callable[[], None]) -> None:

@@ -88,7 +88,8 @@ def show(file: Path | None, as_json: bool) -> None:
             if value
         )
         comment = f"  # {rule.comment}" if rule.comment else ""
-        echo(f"{rule.effect.value:5}  {rule.pattern}{modes}{scope}  ({rule.origin}){comment}")
+        words = f"exactly {rule.pattern}" if rule.exact else rule.pattern
+        echo(f"{rule.effect.value:5}  {words}{modes}{scope}  ({rule.origin}){comment}")
 
 
 @policy.command(
@@ -206,6 +207,8 @@ def _print_verdict(verdict: Verdict) -> None:
         echo(f"argv: {json.dumps(list(segment), ensure_ascii=True)}{joint}")
     for found in verdict.risk_reasons:
         echo(_visible(f"{found.risk.value}: {found.what} ({found.command})"))
+    for label in verdict.labels:
+        echo(_visible(f"{label.label.spoken}: {label.what}"))
     if verdict.hint:
         echo(f"hint: {verdict.hint}")
 
@@ -423,10 +426,13 @@ def _summary(entry: JsonObject) -> str:
     what = entry.get("argv") or entry.get("command") or entry.get("change") or ""
     if isinstance(what, list):
         what = json.dumps(what, ensure_ascii=True)
+    ended = "" if entry.get("exit_code") is None else f"exit {entry['exit_code']}"
+    answered = f"by {entry['by']} ({entry.get('where') or 'window'})" if entry.get("by") else ""
     parts = [
         str(entry.get("ts", "")),
-        str(entry.get("kind", "")),
-        str(entry.get("effect") or ("" if entry.get("exit_code") is None else f"exit {entry['exit_code']}")),
+        str(entry.get("kind") or entry.get("event") or ""),
+        str(entry.get("outcome") or entry.get("effect") or ("terminated" if entry.get("terminated") else ended)),
+        answered,
         str(entry.get("reason") or ""),
         str(entry.get("actor") or ""),
         str(entry.get("trace_id") or ""),

@@ -1,16 +1,14 @@
-"""An owner's answer to a request, given at the page and handed on to the desktop that asks.
+"""An owner's answer to a request, handed on to the place that holds it: the window, or the queue in this server.
 
-Nothing is decided here. The desktop holds the request and takes an answer only if its own setting permits it, the answer
-names the evidence that was shown, and nobody was quicker. Who may answer is the door's question.
+Nothing is decided here. That place takes an answer only if it names the evidence that was shown, was meant, and nobody was quicker.
+Who may answer is the operation's question.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 
-from wsh.bridge.frame import AnswerScope, PageAnswer
-from wsh.contract.correlation import make_id
+from wsh.approval.answer import Answer, AnswerRefused
 from wsh.contract.fault import ContractFault
 from wsh.contract.gate import Gate
 from wsh.contract.waiting import Waiting, WaitingRequests
@@ -24,24 +22,9 @@ from wsh.wire.error import (
     StateConflict,
     WshError,
 )
-from wsh.wire.jsonobject import JsonObject
 
 SETTLE_S = 10.0
 """How long the desktop may take from an answer that counts to what became of it."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the person said; `digest` names the evidence they saw, `argv` are the words they chose instead."""
-
-    digest: str
-    yes: bool
-    by: str
-    scope: AnswerScope = "once"
-    reason: str | None = None
-    argv: list[str] | None = None
-    rule: str | None = None
-    held: bool = field(default=False)
 
 
 async def answer_request(waiting: WaitingRequests, gate: Gate, id: str, answer: Answer) -> Waiting:
@@ -56,9 +39,9 @@ async def answer_request(waiting: WaitingRequests, gate: Gate, id: str, answer: 
             {
                 "kind": "answer",
                 "tool": "contract",
-                "trace_id": entry.frame.trace_id,
-                "request_id": entry.frame.request_id,
-                "session_id": entry.frame.session_id,
+                "trace_id": entry.request.trace_id,
+                "request_id": entry.request.request_id,
+                "session_id": entry.request.session_id,
                 "actor": answer.by,
                 "outcome": "refused",
                 "code": problem.code,
@@ -70,35 +53,27 @@ async def answer_request(waiting: WaitingRequests, gate: Gate, id: str, answer: 
 
 
 async def _hand_on(entry: Waiting, answer: Answer) -> None:
-    frame = entry.frame
+    request = entry.request
     if entry.state != "waiting":
-        raise ApprovalSettled(frame.id, entry.state)
+        raise ApprovalSettled(request.id, entry.state)
     if not entry.adapter.takes_answers:
         raise Refused(
-            "The desktop program takes no answers from the page.",
-            hint="Set approvals.web = true in the config of the user at the desktop, and start interactive-terminal anew.",
+            "The desktop program takes no answers from the server.",
+            hint="Set approvals.server = true in the config of the user at the desktop, and start interactive-terminal anew.",
         )
     if entry.card is None:
         raise StateConflict("The request is not shown yet.", hint="Ask again in a moment, and answer what is shown.")
     if answer.digest != entry.card.binding:
-        raise ApprovalChanged(frame.id, "The answer is for other evidence than what is shown.")
-    sent = PageAnswer(
-        id=make_id("an"),
-        request=frame.id,
-        trace_id=frame.trace_id,
-        binding=answer.digest,
-        yes=answer.yes,
-        scope=answer.scope,
-        by=answer.by,
-        reason=answer.reason,
-        argv=answer.argv,
-        rule=answer.rule,
-        held=answer.held,
-    )
+        raise ApprovalChanged(request.id, "The answer is for other evidence than what is shown.")
     try:
-        await entry.adapter.answer(sent)
-    except ContractFault as fault:
-        raise _translate(frame.id, fault) from None
+        await entry.adapter.answer(request, answer)
+    except AnswerRefused as refused:
+        raise _translate(request.id, refused) from None
+    except ContractFault:
+        raise StateConflict(
+            "The desktop could not be reached, or did not say whether the answer counts.",
+            hint="GET /approvals says what became of the request.",
+        ) from None
     try:
         async with asyncio.timeout(SETTLE_S):
             await entry.over.wait()
@@ -116,27 +91,26 @@ def _check_end(entry: Waiting) -> None:
         return
     decision = entry.decision
     if decision is not None and decision.code == "changed":
-        raise ApprovalChanged(entry.frame.id, decision.reason or "What would run is no longer what was shown.")
-    raise ApprovalSettled(entry.frame.id, entry.state, decision.reason if decision else None)
+        raise ApprovalChanged(entry.request.id, decision.reason or "What would run is no longer what was shown.")
+    raise ApprovalSettled(entry.request.id, entry.state, decision.reason if decision else None)
 
 
-def _translate(id: str, fault: ContractFault) -> WshError:
-    facts: JsonObject = dict(fault.details)
-    match facts.get("bridge_error"):
+def _translate(id: str, refused: AnswerRefused) -> WshError:
+    facts = refused.details
+    match refused.code:
         case "settled":
             return ApprovalSettled(id, str(facts.get("state", "settled")))
         case "unknown_request":
             return ApprovalNotFound(id)
         case "other_evidence":
-            return ApprovalChanged(id, fault.message)
+            return ApprovalChanged(id, refused.message)
         case "not_held":
-            return ConfirmationNeeded(id, str(facts.get("risk", "destructive")), list(facts.get("reasons", [])))
-        case "answers_off" | "forbidden":
-            return Refused(fault.message)
+            reasons = facts.get("reasons", [])
+            told = [str(each) for each in reasons] if isinstance(reasons, list) else []
+            return ConfirmationNeeded(id, str(facts.get("risk", "destructive")), told)
         case "bad_rule" | "scope_not_allowed" | "not_editable":
-            return InvalidRequest(fault.message)
+            return InvalidRequest(refused.message)
+        case "answers_off" | "forbidden":
+            return Refused(refused.message)
         case _:
-            return StateConflict(
-                "The desktop could not be reached, or did not say whether the answer counts.",
-                hint="GET /approvals says what became of the request.",
-            )
+            return StateConflict(refused.message, hint="GET /approvals says what became of the request.")

@@ -8,14 +8,18 @@ from pathlib import Path
 
 from wsh.contract.adapters.discover import PROGRAM
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
+from wsh.contract.adapters.server import ServerAdapter
+from wsh.contract.correlation import make_id
 from wsh.contract.dispatch import Contract
 from wsh.contract.gate import Gate, Trail
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
-from wsh.contract.policy_book import PolicyBook, PolicyFile
+from wsh.contract.policy_book import PolicyBook
 from wsh.contract.runner import Runner
+from wsh.contract.server_end import ApprovedRuns, RuleFile, ServerEnd
 from wsh.contract.text import RenderText
+from wsh.policy.audit import name_trail
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.version import VERSION
@@ -26,14 +30,15 @@ def make_contract(
     places: Places,
     *,
     runner: Runner,
-    policy: PolicyFile,
+    policy: RuleFile,
     trail: Trail,
     environ: Mapping[str, str],
     render: RenderText,
+    approved: ApprovedRuns | None = None,
 ) -> Contract:
     """`render` makes text of what terminals print. `environ` is the server's own: what a started desktop inherits, and whose HOME must not be wiped.
 
-    The caller owns the result and calls its `aclose`.
+    `approved` runs what is approved here; without it there is no queue in this server. The caller owns the result and calls its `aclose`.
     """
     book = PolicyBook(policy)
     gate = Gate(book, trail, home=environ.get("HOME"), lifetime_ms=settings.get_int("exec.lifetime_ms"))
@@ -47,6 +52,7 @@ def make_contract(
             bundled_path=find_bundled(),
             listed_binaries=tuple(settings.get_list("bridge.binaries")),
             name=f"wsh {VERSION}",
+            trail=name_trail(places.audit_log),
             max_frame_bytes=settings.get_int("bridge.max_frame_bytes"),
             on_policy=book.learn,
         )
@@ -62,6 +68,11 @@ def make_contract(
         render,
         InteractiveOptions(max_approval_ms=settings.get_int("approvals.timeout_ms")),
     )
+    if approved is not None:
+        end = ServerEnd(approved, policy, trail, environ.get("HOME", "/"))
+        most = settings.get_int("approvals.max_pending")
+        interactive.server = ServerAdapter(end, make_id("srv"), most, approved.find_name)
+        interactive.server_enabled = settings.get_bool("approvals.server")
     return Contract(registry, headless, interactive)
 
 

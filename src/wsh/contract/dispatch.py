@@ -106,7 +106,7 @@ class Contract:
     async def aclose(self) -> None:
         """End headless commands and let go of desktops; their windows and what runs there go on."""
         await self.headless.aclose()
-        await self.interactive.pool.aclose()
+        await self.interactive.aclose()
 
 
 def _given_mode(document: Mapping[str, object]) -> Mode | None:

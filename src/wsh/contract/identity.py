@@ -10,13 +10,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from wsh.contract.fault import ContractFault
 from wsh.contract.model import Mode, Request, Target
 from wsh.contract.output import OutputLog
 from wsh.wire.caller import Caller
 from wsh.wire.jsonobject import JsonObject
+
+Approval: TypeAlias = Literal["pending", "approved", "declined", "expired", "withdrawn", "refused"]
 
 
 @dataclass(eq=False)
@@ -50,6 +52,14 @@ class Identity:
     rows: int = 24
     cols: int = 80
     facts: JsonObject = field(default_factory=dict)
+    approval: Approval | None = None
+    """What a person said, or that nobody has yet; None if nobody was asked."""
+    fault: ContractFault | None = None
+    """Why it never ran."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.approval == "pending"
 
     def end(self, exit_code: int | None) -> None:
         if self.running:
@@ -70,7 +80,8 @@ class Identity:
             "cwd": self.cwd,
             "workspace_id": self.workspace_id,
             "caller_surface": self.caller_surface,
-            "running": self.running,
+            "running": self.running and not self.is_pending,
+            "approval": self.approval,
             "reachable": self.reachable,
             "started_at": self.started,
             "trace_id": self.trace_id,

@@ -1,7 +1,7 @@
-"""The interactive route: ask the policy, then the person, then follow what runs at the desktop.
+"""The interactive route: ask the policy, then the person, then follow what runs.
 
-Nothing here runs a command; the desktop does, after a yes that was bound to exactly what it showed. A request is withdrawn
-when its time is over or its caller is gone, and the desktop's one decision says what became of it.
+Nothing here runs a command; the place that was chosen does, after a yes that was bound to exactly what it showed: the window if one is
+connected, else the queue in this server if the user turned that on. A request lives apart from the call that made it (`asked`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from wsh.bridge.frame import Asker, Decision, Exit, Line, Output
-from wsh.bridge.frame import Request as RequestFrame
-from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
-from wsh.contract.adapters.classify import refusal
+from wsh.approval.escape import escape_argument
+from wsh.approval.judgement import make_badges
+from wsh.approval.request import ApprovalRequest, Asker, RequestKind
+from wsh.bridge.frame import Decision
+from wsh.contract.adapters.base import RuntimeAdapter
 from wsh.contract.adapters.inputs import read_request_timeout_ms
 from wsh.contract.adapters.mode import resolve_mode
 from wsh.contract.adapters.pool import AdapterPool
+from wsh.contract.adapters.server import ServerAdapter
+from wsh.contract.asked import AskedRequest
 from wsh.contract.correlation import Correlated, make_id
+from wsh.contract.ear import Attached, TerminalEar, TypedCommand
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
 from wsh.contract.identity import Identity, IdentityRegistry, not_found
@@ -31,15 +35,15 @@ from wsh.contract.response import Outcome
 from wsh.contract.result import make_result, wait_for_news, wait_for_wake
 from wsh.contract.shield import finish
 from wsh.contract.text import RenderText, read_text
-from wsh.contract.waiting import WaitingRequests
+from wsh.contract.waiting import Waiting, WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
 from wsh.wire.caller import Caller
 from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
-Kind = Literal["run", "open", "send"]
-_ACTIONS: dict[Kind, Action] = {"run": Action.EXECUTE, "open": Action.OPEN, "send": Action.SEND}
+_ACTIONS: dict[RequestKind, Action] = {"run": Action.EXECUTE, "open": Action.OPEN, "send": Action.SEND}
+_NO_WINDOW = frozenset({"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_TIMEOUT", "PM_TERM_DISCONNECTED"})
 LATE_S = 2.0
 """How long what is under way on the bridge may follow the end of a line, or of its wait."""
 QUIET_S = 0.3
@@ -58,95 +62,6 @@ class InteractiveOptions:
     max_output_bytes: int = 4 * 1024 * 1024
     reply_bytes: int = 1024 * 1024
     max_approval_ms: int = 300_000
-
-
-class TerminalEar:
-    """Hears what a terminal at the desktop prints, into an identity's log."""
-
-    def __init__(self, identity: Identity, on_exit: Callable[[Identity], None]) -> None:
-        self.identity = identity
-        self.received = 0
-        self.is_lost = False
-        self.lines: dict[str, Line] = {}
-        """The newest word on each line that was typed, by the request's id on the bridge."""
-        self._is_approved = False
-        self._on_exit = on_exit
-
-    def take_output(self, frame: Output) -> None:
-        data = frame.payload()
-        gap = frame.offset - self.received
-        if gap > 0:
-            self.identity.log.skip(gap)
-        elif gap < 0:
-            data = data[-gap:]
-        self.received = max(self.received, frame.offset + len(frame.payload()))
-        if data:
-            self.identity.log.append("stdout", data)
-        if not frame.running:
-            self._end(frame.exit_code)
-
-    def take_line(self, frame: Line) -> None:
-        self.lines[frame.request] = frame
-        self.identity.log.wake()
-
-    def take_exit(self, frame: Exit) -> None:
-        if frame.terminated:
-            self.identity.terminated = True
-        self._end(frame.exit_code)
-
-    def lose(self) -> None:
-        self.is_lost = True
-        self.identity.log.wake()
-
-    def _end(self, exit_code: int | None) -> None:
-        if self.identity.running:
-            self.identity.end(exit_code)
-            if self._is_approved:
-                self._on_exit(self.identity)
-
-    def approved(self) -> None:
-        """The yes is in the trail. A quick command may have ended before; its end is told now, in that order."""
-        self._is_approved = True
-        if not self.identity.running:
-            self._on_exit(self.identity)
-
-
-@dataclass
-class Attached:
-    """An identity's `handle`: its adapter and what listens to it."""
-
-    adapter: RuntimeAdapter
-    ear: TerminalEar
-
-
-@dataclass(frozen=True)
-class TypedCommand:
-    """A line that was typed into a terminal, and what is known of its end by now."""
-
-    command: str
-    request: str
-    ear: TerminalEar
-
-    @property
-    def frame(self) -> Line | None:
-        return self.ear.lines.get(self.request)
-
-    def describe(self, identity: Identity) -> JsonObject:
-        """The end of this line as a result tells it: known from the shell, or from the terminal it was typed into."""
-        frame = self.frame
-        ended = frame is not None and frame.finished_by in ("command", "exit")
-        told: JsonObject = {
-            "command": self.command,
-            "running": not ended and identity.running,
-            "exit_code": frame.exit_code if frame is not None and ended else identity.exit_code,
-        }
-        if frame is not None and frame.finished_by is not None:
-            told["finished_by"] = frame.finished_by
-        elif not identity.running:
-            told["finished_by"] = "exit"
-        if frame is not None and frame.duration_ms is not None:
-            told["duration_ms"] = frame.duration_ms
-        return told
 
 
 class InteractiveRoute:
@@ -168,12 +83,40 @@ class InteractiveRoute:
         self.options = options or InteractiveOptions()
         self.new_id = new_id
         self.waiting = WaitingRequests()
+        self.server: ServerAdapter | None = None
+        """The queue in this server, if there may be one."""
+        self.server_enabled = False
+        """Whether the user turned it on (`approvals.server`)."""
+        self._asked: set[AskedRequest] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def holds_server(self) -> bool:
+        """Whether a request waits that its caller asked to keep."""
+        return any(asked.keep for asked in self._asked)
+
+    def caller_gone(self, connection: str) -> None:
+        """A connection ended: what it asked for, and did not ask to keep, can no longer be approved."""
+        for asked in list(self._asked):
+            if asked.belongs_to(connection):
+                task = asyncio.ensure_future(asked.withdraw("caller_gone"))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def aclose(self) -> None:
+        """Let go of requests that wait, of the queue and of desktops; what runs goes on."""
+        if self.server is not None:
+            await self.server.close()
+        for asked in list(self._asked):
+            asked.task.cancel()
+        await asyncio.gather(*(asked.task for asked in self._asked), *self._tasks, return_exceptions=True)
+        await self.pool.aclose()
 
     # execute
 
     async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
         into = self._find_terminal(request, caller)
-        kind: Kind = "send" if into else "open" if request.invocation.intent == "open_only" else "run"
+        kind: RequestKind = "send" if into else "open" if request.invocation.intent == "open_only" else "run"
         timeout_ms = request.runtime.timeout_ms or read_request_timeout_ms(caller.environ)
         try:
             return await self._execute(request, caller, ids, kind, into, timeout_ms)
@@ -197,7 +140,13 @@ class InteractiveRoute:
             return {"effect": "deny", "reason": fault.details.get("reason", "invalid"), "message": fault.message}
 
     async def _execute(
-        self, request: Request, caller: Caller, ids: Correlated, kind: Kind, into: Identity | None, timeout_ms: int
+        self,
+        request: Request,
+        caller: Caller,
+        ids: Correlated,
+        kind: RequestKind,
+        into: Identity | None,
+        timeout_ms: int,
     ) -> Outcome:
         cwd = None if kind == "send" else _find_cwd(request, caller)
         question = make_question(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
@@ -207,38 +156,108 @@ class InteractiveRoute:
             raise blocked(verdict)
         adapter = await self._adapter_for(request, caller, ids, into)
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        approval_ms = min(timeout_ms, self.gate.approval_ms(caller, self.options.max_approval_ms))
-        frame = self._frame(request, caller, ids, kind, identity, cwd, verdict, approval_ms)
-        if kind == "send" and adapter.tells_lines:
-            frame = frame.model_copy(update={"wait_ms": timeout_ms})
-        ear = (
-            identity.handle.ear if into else TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids))
-        )
-        if into is None:
-            identity.handle = Attached(adapter, ear)
-            self.registry.add(identity)
+        asked = self._make_asked(request, caller, ids, kind, identity, into, cwd, verdict, adapter, timeout_ms)
         cursor = identity.log.end
-        try:
-            decision = await self._ask_person(adapter, frame, None if into else ear, approval_ms, ids)
-        except BaseException as problem:
-            if into is None:
-                self.registry.remove(identity)
-            self.waiting.leave(frame, _ended_by(problem))
-            self._record_approval(None, problem, frame, caller, ids)
-            raise
-        self.waiting.leave(frame, decision.outcome, decision)
-        self._record_approval(decision, None, frame, caller, ids)
-        if decision.outcome != "approved":
-            if into is None:
-                self.registry.remove(identity)
-            raise refusal(decision, approval_ms)
-        self._note_approval(identity, decision, verdict)
+        attached: Attached
         if into is None:
-            identity.rows, identity.cols = decision.rows or identity.rows, decision.cols or identity.cols
-            ear.approved()
+            assert asked.ear is not None
+            identity.handle = Attached(adapter, asked.ear, asked)
+            identity.approval = "pending"
+            self.registry.add(identity)
+        else:
+            attached = identity.handle
+            attached.lines.append(asked)
+            identity.facts["line"] = TypedCommand(asked.request.command, asked.request.id, attached.ear, asked)
+        self._asked.add(asked)
+        asked.start()
+        await self._wait_for_answer(asked, deadline)
+        if asked.is_pending:
+            return await self._tell_pending(asked, cursor)
+        if asked.fault is not None:
+            if into is None:
+                self.registry.remove(identity)
+            raise asked.fault
         if kind == "send":
-            return await self._follow_line(identity, frame, cursor, deadline)
+            return await self._follow_line(identity, asked, cursor, deadline)
         return await self._follow(identity, kind, cursor, deadline, ids)
+
+    async def _wait_for_answer(self, asked: AskedRequest, deadline: float) -> None:
+        """Until the request is settled, or the call's time is over. Cancelled, it is taken back where that means so."""
+        left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+        try:
+            await asyncio.wait({asked.task}, timeout=left_s)
+        except asyncio.CancelledError as cancelled:
+            if asked.ends_with_call(cancelled):
+                await finish(self._take_back(asked))
+            raise
+
+    async def _take_back(self, asked: AskedRequest) -> None:
+        await asked.withdraw("cancelled")
+        if asked.is_approved and asked.request.kind != "send":
+            await asked.adapter.terminate(asked.request.terminal_id, asked.ids.trace_id)
+
+    async def _tell_pending(self, asked: AskedRequest, cursor: int | None) -> Outcome:
+        identity = asked.identity
+        result = await self._result(identity, cursor)
+        entry = self.waiting.find(asked.request.id)
+        left_s = (entry.since if entry is not None else time.time()) + asked.request.deadline_ms / 1000 - time.time()
+        result |= {
+            "approval": "pending",
+            "approval_id": asked.request.id,
+            "approval_left_ms": max(0, round(left_s * 1000)),
+        }
+        if asked.request.kind == "send":
+            result["running"] = False
+            result["terminal_running"] = identity.running
+        return Outcome("accepted", result, identity.to_wire())
+
+    def _make_asked(
+        self,
+        request: Request,
+        caller: Caller,
+        ids: Correlated,
+        kind: RequestKind,
+        identity: Identity,
+        into: Identity | None,
+        cwd: str | None,
+        verdict: Verdict,
+        adapter: RuntimeAdapter,
+        timeout_ms: int,
+    ) -> AskedRequest:
+        life_ms = self.gate.approval_ms(caller, self.options.max_approval_ms)
+        asks = self._ask(request, caller, ids, kind, identity, cwd, verdict, life_ms)
+        if kind == "send" and adapter.tells_lines:
+            asks = asks.model_copy(update={"wait_ms": timeout_ms})
+        ear = TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids)) if into is None else None
+        keep = request.runtime.keep_pending or False
+        return AskedRequest(asks, adapter, identity, ear, verdict, caller, ids, keep, self.waiting, self._settled)
+
+    def _settled(self, asked: AskedRequest) -> None:
+        """What became of a request goes into the trail and to its identity, whoever still waits for it."""
+        self._asked.discard(asked)
+        identity, decision = asked.identity, asked.decision
+        self._record_approval(asked)
+        attached: Attached = identity.handle
+        if asked in attached.lines:
+            attached.lines.remove(asked)
+        opens = asked.request.kind != "send"
+        if decision is not None and decision.outcome == "approved":
+            self._note_approval(identity, asked, decision)
+            if opens:
+                identity.approval = "approved"
+                identity.rows, identity.cols = decision.rows or identity.rows, decision.cols or identity.cols
+                assert asked.ear is not None
+                asked.ear.approved()
+        elif opens:
+            match asked.outcome:
+                case "declined" | "expired" | "withdrawn" | "refused" as outcome:
+                    identity.approval = outcome
+                case _:  # nobody decided: the desktop is gone, or the request never reached it
+                    identity.approval = "refused"
+            identity.fault = asked.fault
+            identity.end(None)
+        identity.log.wake()
+        self.waiting.changed()
 
     async def _adapter_for(
         self, request: Request, caller: Caller, ids: Correlated, into: Identity | None
@@ -246,7 +265,16 @@ class InteractiveRoute:
         if into is not None:
             attached: Attached = into.handle
             return await self.pool.reattach(attached.adapter, ids.trace_id)
-        return await self.pool.get(caller.environ, request.runtime, ids.trace_id)
+        override = request.runtime.adapter_override
+        across = resolve_mode(override, caller.environ).mode == "container_bridge"
+        if self.server is None or not self.server_enabled or across:
+            return await self.pool.get(caller.environ, request.runtime, ids.trace_id)
+        try:
+            return await self.pool.get(caller.environ, request.runtime, ids.trace_id, may_launch=False)
+        except ContractFault as fault:
+            if fault.code not in _NO_WINDOW:
+                raise
+            return self.server
 
     def _new_identity(self, request: Request, caller: Caller, ids: Correlated, cwd: str | None) -> Identity:
         return Identity(
@@ -264,20 +292,20 @@ class InteractiveRoute:
             log=OutputLog(self.options.max_output_bytes),
         )
 
-    def _frame(
+    def _ask(
         self,
         request: Request,
         caller: Caller,
         ids: Correlated,
-        kind: Kind,
+        kind: RequestKind,
         identity: Identity,
         cwd: str | None,
         verdict: Verdict,
-        approval_ms: int,
-    ) -> RequestFrame:
+        life_ms: int,
+    ) -> ApprovalRequest:
         execution = request.execution
         assert identity.terminal_id is not None
-        return RequestFrame(
+        return ApprovalRequest(
             id=self.new_id("br"),
             trace_id=ids.trace_id,
             request_id=ids.request_id,
@@ -299,30 +327,13 @@ class InteractiveRoute:
                 surface=request.compat.caller_surface,
                 workspace_id=request.runtime.workspace_id,
             ),
-            deadline_ms=approval_ms,
+            deadline_ms=life_ms,
+            note=execution.note if execution is not None else None,
+            badges=list(make_badges(verdict)),
         )
 
-    async def _ask_person(
-        self, adapter: RuntimeAdapter, frame: RequestFrame, ear: TerminalEar | None, approval_ms: int, ids: Correlated
-    ) -> Decision:
-        """The desktop's decision. Cancelled, the request is withdrawn, and ended if the yes had come first."""
-        self.waiting.enter(frame, adapter)
-        sent = await adapter.send_request(frame, ear, self.waiting.show)
-        try:
-            return await adapter.await_response(sent, approval_ms / 1000)
-        except asyncio.CancelledError:
-            await finish(self._take_back(adapter, sent, ids))
-            raise
-
-    async def _take_back(self, adapter: RuntimeAdapter, sent: SendRequestResult, ids: Correlated) -> None:
-        try:
-            decision = await adapter.withdraw(sent, "cancelled")
-            if decision.outcome == "approved" and sent.request.kind != "send":
-                await adapter.terminate(sent.request.terminal_id, ids.trace_id)
-        except ContractFault as fault:
-            log.warning("a cancelled request could not be taken back: %s (trace %s)", fault.message, ids.trace_id)
-
-    def _note_approval(self, identity: Identity, decision: Decision, verdict: Verdict) -> None:
+    def _note_approval(self, identity: Identity, asked: AskedRequest, decision: Decision) -> None:
+        verdict = asked.verdict
         if decision.evidence is not None and not identity.argv:
             identity.argv = tuple(decision.evidence.argv)
         identity.facts["approved_by"] = decision.by
@@ -334,7 +345,9 @@ class InteractiveRoute:
             identity.authorization = "allowed_with_warning"
             identity.warning = "Destructive, and approved: " + "; ".join(list_risks(verdict) or [verdict.message])
 
-    async def _follow(self, identity: Identity, kind: Kind, cursor: int, deadline: float, ids: Correlated) -> Outcome:
+    async def _follow(
+        self, identity: Identity, kind: RequestKind, cursor: int, deadline: float, ids: Correlated
+    ) -> Outcome:
         """Wait for what was started, for as long as the call may take."""
         loop = asyncio.get_running_loop()
         attached: Attached = identity.handle
@@ -361,13 +374,13 @@ class InteractiveRoute:
             result["line"] = line.describe(identity)
         return result
 
-    async def _follow_line(self, identity: Identity, frame: RequestFrame, cursor: int, deadline: float) -> Outcome:
+    async def _follow_line(self, identity: Identity, asked: AskedRequest, cursor: int, deadline: float) -> Outcome:
         """Wait for the end of what was typed, as far as the shell, or the terminal's own end, tells of one."""
         loop = asyncio.get_running_loop()
         attached: Attached = identity.handle
         ear = attached.ear
-        line = identity.facts["line"] = TypedCommand(frame.command, frame.id, ear)
-        if frame.wait_ms is None:
+        line = TypedCommand(asked.request.command, asked.request.id, ear, asked)
+        if asked.request.wait_ms is None:
             await self._wait_for_quiet(identity, cursor, deadline)
         else:
             # The desktop's own clock ends the wait; ours is for a desktop that hangs.
@@ -407,6 +420,14 @@ class InteractiveRoute:
         cursor = request.target.cursor
         wait_ms = request.runtime.timeout_ms or 0
         deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+        attached: Attached = identity.handle
+        if identity.is_pending:
+            left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+            await asyncio.wait({attached.asked.task}, timeout=left_s)
+            if identity.is_pending:
+                return await self._tell_pending(attached.asked, cursor)
+        if identity.fault is not None and identity.approval != "withdrawn":
+            raise _with_identity(identity.fault, identity)
         while identity.running:
             await self._sync(identity, ids)
             left = deadline - asyncio.get_running_loop().time()
@@ -455,8 +476,12 @@ class InteractiveRoute:
 
     async def terminate(self, identity: Identity, request: Request, ids: Correlated) -> Outcome:
         survivors: list[int] = []
+        attached: Attached = identity.handle
+        if identity.is_pending:
+            await attached.asked.withdraw("cancelled")
+        for line in list(attached.lines):
+            await line.withdraw("cancelled")
         if identity.running:
-            attached: Attached = identity.handle
             adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
             assert identity.terminal_id is not None
             try:
@@ -478,26 +503,40 @@ class InteractiveRoute:
 
     # the trail
 
-    def _record_approval(
-        self,
-        decision: Decision | None,
-        problem: BaseException | None,
-        frame: RequestFrame,
-        caller: Caller,
-        ids: Correlated,
-    ) -> None:
+    def _record_approval(self, asked: AskedRequest) -> None:
+        """One record per decision: its outcome, who gave it and where, and what it lets run."""
+        request, decision = asked.request, asked.decision
         entry: JsonObject = {
             "kind": "approval",
             "tool": "contract",
-            "trace_id": ids.trace_id,
-            "request_id": ids.request_id,
-            "session_id": frame.session_id,
-            "actor": caller.id,
+            "request": request.id,
+            "request_kind": request.kind,
+            "trace_id": asked.ids.trace_id,
+            "request_id": asked.ids.request_id,
+            "session_id": request.session_id,
+            "actor": asked.caller.id,
+            "client": asked.caller.client or None,
             "mode": "interactive",
-            "outcome": decision.outcome if decision else _ended_by(problem),
+            "outcome": asked.outcome,
+            "place": "server" if asked.adapter.adapter_type == "server" else "window",
+            "argv": [escape_argument(word) for word in request.argv] or [escape_argument(request.command)],
+            "cwd": request.cwd,
+            "risk": request.risk,
+            "badges": [badge.name for badge in request.badges or ()],
         }
+        waited = self.waiting.find(request.id)
+        if waited is not None and waited.card is not None:
+            card = waited.card
+            entry |= {"argv": card.argv, "cwd": card.cwd, "risk": card.risk, "badges": [b.name for b in card.badges]}
         if decision is not None:
-            entry |= {"by": decision.by, "scope": decision.scope, "reason": decision.reason, "code": decision.code}
+            entry |= {
+                "by": decision.by,
+                "where": decision.where,
+                "scope": decision.scope,
+                "reason": decision.reason,
+                "code": decision.code,
+                "edited": decision.edited,
+            }
             if decision.evidence is not None:
                 entry |= {
                     "argv": decision.evidence.argv,
@@ -507,6 +546,18 @@ class InteractiveRoute:
                     "binding": decision.evidence.binding,
                 }
         self.gate.record(entry)
+
+    def find_session_name(self, entry: Waiting) -> str | None:
+        """The session of the server that an approved command runs in; None if it runs in the window."""
+        if self.server is None or entry.adapter is not self.server or entry.identity.terminal_id is None:
+            return None
+        return self.server.find_session_name(entry.identity.terminal_id)
+
+    async def read_tail(self, entry: Waiting, max_bytes: int) -> str:
+        """The newest of what an approved command printed."""
+        log = entry.identity.log
+        reading = await read_text(entry.identity, max(log.start, log.end - max_bytes), max_bytes, self.render)
+        return reading.stdout
 
     def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - identity.began) * 1000)))
@@ -551,5 +602,6 @@ def _argv(request: Request, verdict: Verdict) -> list[str]:
     return ["sh", "-c", execution.command]
 
 
-def _ended_by(problem: BaseException | None) -> str:
-    return problem.code if isinstance(problem, ContractFault) else "cancelled"
+def _with_identity(fault: ContractFault, identity: Identity) -> ContractFault:
+    """The same again for another call: faults are answered once each."""
+    return ContractFault(fault.code, fault.message, **{**fault.details, "identity": identity.to_wire()})

@@ -91,13 +91,17 @@ class Runtime(Part):
     timeout_ms: Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS)] | None = Field(
         default=None,
         description=f"How long this call waits (default {DEFAULT_TIMEOUT_MS}). A command that still runs then goes on, "
-        "and the answer is status accepted; a list says of terminals that could not be asked that they are not reachable.",
+        "and a request that nobody answered yet goes on waiting; the answer is status accepted. A list says of terminals that could not be asked that they are not reachable.",
     )
     adapter_override: AdapterOverride | None = Field(
         default=None, description="Which desktop runtime an interactive execute uses."
     )
     binary_path: PathText | None = Field(
         default=None, description="Absolute path of the desktop program; must be one that the operator has listed."
+    )
+    keep_pending: bool | None = Field(
+        default=None,
+        description="With a request that waits for a person: true keeps it although its caller goes away.",
     )
     spawn_timeout_ms: Annotated[int, Field(ge=1, le=MAX_SPAWN_TIMEOUT_MS)] | None = Field(
         default=None,
@@ -114,6 +118,9 @@ class Execution(Part):
         default=None, description="Arguments of the program."
     )
     env: dict[EnvName, Word] | None = Field(default=None, description="Environment variables to set.")
+    note: Annotated[str, AfterValidator(_no_nul), Field(min_length=1, max_length=2000)] | None = Field(
+        default=None, description="Why, in your own words, for the person who decides; shown as your claim."
+    )
 
 
 class Target(Part):

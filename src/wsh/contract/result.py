@@ -13,17 +13,19 @@ from wsh.wire.jsonobject import JsonObject
 def make_result(identity: Identity, reading: Reading) -> JsonObject:
     """The `result` of an answer about an identity: its state, and what was read of its output."""
     result: JsonObject = {
-        "authorization": identity.authorization,
+        **({} if identity.is_pending else {"authorization": identity.authorization}),
         "stdout": reading.stdout,
         "stderr": reading.stderr,
         "exit_code": identity.exit_code,
-        "running": identity.running,
+        "running": identity.running and not identity.is_pending,
         "cursor": reading.cursor,
         "next_cursor": reading.next_cursor,
         "dropped_bytes": reading.dropped_bytes,
     }
     if reading.more:
         result["more"] = True
+    if identity.approval is not None:
+        result["approval"] = identity.approval
     if identity.warning is not None:
         result["warning"] = identity.warning
     for name in ("signal", "edited_argv", "approved_by", "approval_scope"):

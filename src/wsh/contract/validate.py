@@ -143,6 +143,11 @@ def _couple_headless(request: Request) -> list[FieldHint]:
     for name in ("adapter_override", "binary_path", "spawn_timeout_ms"):
         if getattr(request.runtime, name) is not None:
             hints.append(FieldHint(f"runtime.{name}", "concerns the desktop, which headless mode never uses"))
+    asks_nobody = "is about a person's answer, and headless mode asks nobody"
+    if request.runtime.keep_pending is not None:
+        hints.append(FieldHint("runtime.keep_pending", asks_nobody))
+    if request.execution is not None and request.execution.note is not None:
+        hints.append(FieldHint("execution.note", asks_nobody))
     return hints
 
 
@@ -183,7 +188,7 @@ def _couple_no_start(request: Request) -> list[FieldHint]:
     hints: list[FieldHint] = []
     if request.invocation.intent is not None:
         hints.append(FieldHint("invocation.intent", "goes with execute only"))
-    for name in ("cwd", "adapter_override", "binary_path", "spawn_timeout_ms"):
+    for name in ("cwd", "adapter_override", "binary_path", "spawn_timeout_ms", "keep_pending"):
         if getattr(request.runtime, name) is not None:
             hints.append(FieldHint(f"runtime.{name}", "goes with execute only"))
     if request.compat.name is not None:

@@ -1,7 +1,7 @@
 """Requests that wait for a person, what the person is shown of each, and what became of the last ones.
 
-A yes belongs to the desktop, which resolves what it would run and runs it. What is kept here is for whoever looks, and for
-`answer`, which hands an answer on.
+A yes belongs to the place where the command would run: the window, or the queue in this server. What is kept here is for whoever looks,
+and for `answer`, which hands an answer on.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from wsh.bridge.escape import escape_argument, escape_text
-from wsh.bridge.frame import Card, Decision
-from wsh.bridge.frame import Request as RequestFrame
+from wsh.approval.card import Card, describe_asker
+from wsh.approval.escape import escape_argument, escape_text
+from wsh.approval.request import ApprovalRequest
+from wsh.bridge.frame import Decision
 from wsh.contract.adapters.base import RuntimeAdapter
+from wsh.contract.identity import Identity
 from wsh.wire.jsonobject import JsonObject
 
 KEPT = 20
@@ -26,8 +29,9 @@ SHOWN_CHARS = 4096
 class Waiting:
     """One request; `over` is set when it is settled."""
 
-    frame: RequestFrame
+    request: ApprovalRequest
     adapter: RuntimeAdapter
+    identity: Identity
     since: float
     state: str = "waiting"
     card: Card | None = None
@@ -41,61 +45,74 @@ class Waiting:
         return self.state == "waiting" and self.card is not None and self.adapter.takes_answers
 
     def to_wire(self) -> JsonObject:
-        frame, decision = self.frame, self.decision
+        request, decision = self.request, self.decision
+        card, identity = self.card, self.identity
         # Quoted, so that the words of a command can be told apart; spelt out, so that nothing in it is hidden.
-        command = " ".join(map(escape_argument, frame.argv)) if frame.argv else escape_text(frame.command)
-        client = f" over {escape_text(frame.asker.client)}" if frame.asker.client else ""
-        return {
-            "id": frame.id,
-            "trace_id": frame.trace_id,
-            "request_id": frame.request_id,
-            "kind": frame.kind,
+        command = " ".join(map(escape_argument, request.argv)) if request.argv else escape_text(request.command)
+        wire: JsonObject = {
+            "id": request.id,
+            "trace_id": request.trace_id,
+            "request_id": request.request_id,
+            "kind": request.kind,
             "command": command[:SHOWN_CHARS],
-            "cwd": escape_text(frame.cwd) if frame.cwd is not None else None,
-            "asker": escape_text(frame.asker.caller) + client,
-            "risk": self.card.risk if self.card is not None else frame.risk,
-            "reasons": [escape_text(reason) for reason in (self.card.reasons if self.card else frame.reasons)],
+            "cwd": escape_text(request.cwd) if request.cwd is not None else None,
+            "asker": describe_asker(request),
+            "risk": card.risk if card is not None else request.risk,
+            "badges": [each.model_dump() for each in (card.badges if card is not None else request.badges or ())],
+            "reasons": card.reasons if card is not None else [escape_text(reason) for reason in request.reasons],
+            "note": escape_text(request.note) if request.note is not None else None,
+            "place": "server" if self.adapter.adapter_type == "server" else "window",
             "since": self.since,
-            "deadline": self.since + frame.deadline_ms / 1000,
+            "deadline": self.since + request.deadline_ms / 1000,
             "state": self.state,
             "by": decision.by if decision else None,
+            "where": decision.where if decision else None,
             "scope": decision.scope if decision else None,
             "reason": decision.reason if decision else None,
             "edited": decision.edited if decision else False,
             "ended": self.ended,
-            "digest": self.card.binding if self.card is not None else None,
-            "evidence": _describe(self.card) if self.card is not None else None,
+            "digest": card.binding if card is not None else None,
+            "evidence": card.model_dump(exclude={"type", "id", "trace_id", "binding", "deadline"}) if card else None,
+            "run": None,
         }
-
-
-def _describe(card: Card) -> JsonObject:
-    return card.model_dump(exclude={"type", "id", "trace_id", "binding", "left_ms"})
+        if self.state == "approved" and request.kind != "send":
+            wire["run"] = {
+                "running": identity.running,
+                "exit_code": identity.exit_code,
+                "terminated": identity.terminated,
+            }
+        return wire
 
 
 class WaitingRequests:
     def __init__(self, kept: int = KEPT) -> None:
         self._waiting: dict[str, Waiting] = {}
         self._ended: deque[Waiting] = deque(maxlen=kept)
+        self.changed: Callable[[], None] = lambda: None
+        """Called when one comes, is shown, or ends."""
 
-    def enter(self, frame: RequestFrame, adapter: RuntimeAdapter) -> None:
-        self._waiting[frame.id] = Waiting(frame, adapter, time.time())
+    def enter(self, request: ApprovalRequest, adapter: RuntimeAdapter, identity: Identity) -> None:
+        self._waiting[request.id] = Waiting(request, adapter, identity, time.time())
+        self.changed()
 
     def show(self, card: Card) -> None:
         """The desktop's person sees it now, like this."""
         entry = self._waiting.get(card.id)
         if entry is not None:
             entry.card = card
+            self.changed()
 
-    def leave(self, frame: RequestFrame, state: str, decision: Decision | None = None) -> None:
+    def leave(self, request: ApprovalRequest, state: str, decision: Decision | None = None) -> None:
         """For a request that was answered, withdrawn or lost. Idempotent."""
-        entry = self._waiting.pop(frame.id, None)
+        entry = self._waiting.pop(request.id, None)
         if entry is not None:
             entry.state, entry.decision, entry.ended = state, decision, time.time()
             self._ended.append(entry)
             entry.over.set()
+            self.changed()
 
     def find(self, id: str) -> Waiting | None:
-        return self._waiting.get(id) or next((entry for entry in self._ended if entry.frame.id == id), None)
+        return self._waiting.get(id) or next((entry for entry in self._ended if entry.request.id == id), None)
 
     def list_entries(self) -> list[Waiting]:
         """Waiting requests, oldest first, then ended ones, newest first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import gc
+import getpass
 import json
 import logging
 import os
@@ -17,7 +18,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from wsh.bridge.elsewhere import judge_words
+from wsh.approval.answer import Answer, AnswerRefused, split_words, take_answer
+from wsh.approval.card import Card
 from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 from wsh.desktop.end import WindowEnd
@@ -27,9 +29,8 @@ from wsh.desktop.preference import read_preferences, write_preference
 from wsh.desktop.remote import PREFIX, RemoteSessions
 from wsh.desktop.roster import Roster
 from wsh.desktop.rulebook import Rulebook
-from wsh.desktop.scene import Hello, HistoryRow, Notice, RequestRow
+from wsh.desktop.scene import CardRow, Hello, HistoryRow, Notice
 from wsh.policy.audit import Audit
-from wsh.policy.rule import parse_pattern
 from wsh.policy.store import PolicyStore
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
@@ -121,8 +122,8 @@ class Core:
             on_request=self._on_request,
             on_closed=self._on_closed,
             on_history=self._tell,
-            on_session=lambda session: self._tell(("opened", session.sid)),
-            write_rule=lambda rule, comment, by: self.rulebook.add(rule, "allow", "both", comment, by=by),
+            on_session=lambda session: self._tell(("started", session.sid)),
+            write_rule=lambda choice, comment, by: self.rulebook.write_always(choice, comment, by),
             size=lambda: self.front.size,
         )
         options = ListenerOptions(
@@ -131,7 +132,7 @@ class Core:
             max_frame_bytes=self._settings.get_int("bridge.max_frame_bytes"),
             heartbeat_s=self._settings.get_float("bridge.heartbeat_s"),
             max_pending=self._settings.get_int("approvals.max_pending"),
-            page_answers=self._settings.get_bool("approvals.web"),
+            page_answers=self._settings.get_bool("approvals.server"),
         )
         self.listener = BridgeListener(self.end, options, self._options.token)
         self.rulebook = Rulebook(store, audit, self._tell, self.listener.announce_policy)
@@ -214,8 +215,8 @@ class Core:
         self._tell(self.rulebook.view())
         for row in self.end.history.values():
             self._tell(row)
-        for request in self.end.cards.values():
-            self._tell(request)
+        for card in self.end.cards.values():
+            self._tell(_row(card))
         self.roster.tell()
         self._tell(Hello(f"{self.endpoint.host}:{self.endpoint.port}", visible, self.front.sid or ""))
 
@@ -294,38 +295,30 @@ class Core:
 
     # approvals
 
-    def answer(
-        self,
-        id: str,
-        yes: bool,
-        scope: Any = "once",
-        reason: str = "",
-        argv: list[str] | None = None,
-        rule: str = "",
-        held: bool = False,
-    ) -> None:
-        """The person's answer. Edited words that destroy something count only if they were `held`."""
+    def answer(self, id: str, yes: bool, given: Mapping[str, Any]) -> None:
+        """The person's answer to a card, by the names of `Answer`; `command` is what to run instead, in the words of a shell."""
         pending = self.end.pending.get(id)
         if pending is None:
             self._tell(Notice("That request is no longer open."))
             return
-        if yes and argv is not None and not held:
-            anew = judge_words(self.end, pending, argv)
-            if anew.risk != "none":
-                self._tell(("hold", id, ", ".join(anew.reasons)))
-                return
-        if yes and scope == "always":
-            parse_pattern(rule)
-        counted = pending.approve(scope=scope, argv=argv) if yes else pending.decline(reason or None)
-        if not counted:
-            self._tell(Notice("That request ended before the answer; nothing was run."))
-        elif yes and scope == "always":
-            comment = f"always allowed in the window for {pending.request.asker.caller}"
-            self.rulebook.add(rule, "allow", "both", comment)
+        more = dict(given)
+        command = more.pop("command", None)
+        try:
+            argv = split_words(command) if command is not None else None
+            answer = Answer(yes=yes, by=getpass.getuser(), where="window", argv=argv, **more)
+            take_answer(pending, answer, self.end)
+        except AnswerRefused as refused:
+            if refused.code == "not_held":
+                why = "; ".join(map(str, refused.details.get("reasons", ())))  # type: ignore[call-overload]
+                self._tell(("hold", id, why))
+            elif refused.code in ("not_editable", "bad_rule", "forbidden"):
+                self._tell(("wrong", id, refused.message))
+            else:
+                self._tell(Notice(refused.message, bad=True))
 
-    def _on_request(self, row: RequestRow) -> None:
-        self._tell(row)
-        if row.kind == "send":
+    def _on_request(self, card: Card) -> None:
+        self._tell(_row(card))
+        if card.kind == "send":
             self.roster.tell()
 
     def _on_closed(self, id: str, outcome: str, reason: str, elsewhere: str) -> None:
@@ -353,6 +346,10 @@ class Core:
         if session is not None:
             line["output"] = session.recent_output(0)[-_OUTPUT_BYTES:].decode("utf-8", "replace")
         return line
+
+
+def _row(card: Card) -> CardRow:
+    return CardRow(card.id, card.model_dump())
 
 
 def _write_lines(path: str, lines: list[str]) -> Path:

@@ -6,10 +6,10 @@ checked against it again.
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import hashlib
-import os
+import shlex
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,33 +18,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from wsh.bridge import frame
-from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed, TypedLine
-from wsh.bridge.escape import escape_argument
-from wsh.bridge.evidence import Evidence
-from wsh.bridge.frame import Outcome, Policy, Request
-from wsh.desktop.scene import HistoryRow, RequestRow
-from wsh.policy import Effect, Mode, Risk, Verdict, decide
-from wsh.policy import Request as Question
-from wsh.policy.audit import Audit
+from wsh.approval.always import Proposal, RuleChoice, propose, would_allow
+from wsh.approval.answer import AnswerRefused, Pending
+from wsh.approval.card import Card, describe_asker, make_card
+from wsh.approval.end import Order, Sink
+from wsh.approval.escape import escape_argument
+from wsh.approval.evidence import Evidence
+from wsh.approval.judgement import Judgement, judge, make_question
+from wsh.approval.request import ApprovalRequest, Outcome, Place
+from wsh.approved import ApprovedSessions
+from wsh.bridge.frame import Policy
+from wsh.desktop.scene import HistoryRow
+from wsh.policy.audit import Audit, name_trail
 from wsh.policy.rule import RuleError, parse_pattern
 from wsh.policy.store import PolicyStore
-from wsh.session.event import Actor, CommandFinished, Destroyed, Exited, Input, SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.spec import SessionSpec, default_shell
-from wsh.wire.error import SessionExited, SessionNotFound, WaitTimeout, WshError
 from wsh.wire.setting import Settings
 
-_EFFECTS: dict[Effect, frame.Effect] = {Effect.ALLOW: "allow", Effect.ASK: "ask", Effect.DENY: "refuse"}
-_RISKS: dict[Risk, frame.Risk] = {
-    Risk.NONE: "none",
-    Risk.DESTRUCTIVE: "destructive",
-    Risk.IRRECOVERABLE: "irrecoverable",
-}
-
-_LINE_BYTES = 256 * 1024
-"""Most output that is told with the end of a line."""
 KEPT = 500
 """Requests of the past that are at hand."""
 
@@ -59,63 +50,43 @@ class WindowEnd:
         policy: PolicyStore,
         audit: Audit,
         *,
-        on_request: Callable[[RequestRow], None],
+        on_request: Callable[[Card], None],
         on_closed: Callable[[str, str, str, str], None],
         on_history: Callable[[HistoryRow], None],
         on_session: Callable[[Session], None],
-        write_rule: Callable[[str, str, str], None],
+        write_rule: Callable[[RuleChoice, str, str], None],
         size: Callable[[], tuple[int, int]],
     ) -> None:
-        self._registry = registry
-        self._settings = settings
+        self.place: Place = "window"
+        self.place_name = f"the window on {socket.gethostname()}"
+        self._running = ApprovedSessions(registry, settings, size=size)
         self._policy = policy
         self.audit = audit
+        self._trail = name_trail(audit.path)
+        self._recorded: set[str] = set()
+        """Requests whose decision and end the server records."""
         self._on_request = on_request
         self._on_closed = on_closed
         self._on_history = on_history
         self._on_session = on_session
         self._write_rule = write_rule
-        self._size = size
         self.pending: dict[str, Pending] = {}
-        self.cards: dict[str, RequestRow] = {}
+        self.cards: dict[str, Card] = {}
         """What waits, as it is shown."""
         self.history = read_history(audit)
         """What was asked before, oldest first, by the request's id."""
         self._asked_by: dict[str, str] = {}
         """terminal id of the bridge → id of the request that opened it."""
-        self._by_terminal: dict[str, str] = {}
-        """terminal id of the bridge → name of our session."""
-
-    # what commands start from
-
-    def base_environment(self) -> Mapping[str, str]:
-        return {k: v for k, v in os.environ.items() if not k.startswith(("WSH_", "PM_")) and k != "QT_QPA_PLATFORM"}
-
-    def default_cwd(self) -> str:
-        return str(Path.home())
-
-    def shell(self) -> Sequence[str]:
-        return [default_shell(self._settings, os.environ)]
+        self.base_environment = self._running.base_environment
+        self.default_cwd = self._running.default_cwd
+        self.shell = self._running.shell
+        self.type_line = self._running.type_line
+        self.await_line = self._running.await_line
 
     # judging
 
-    def judge(self, request: Request, evidence: Evidence) -> Judgement:
-        if request.kind == "open":
-            return Judgement("ask", reasons=("opens a terminal without a command",))
-        question = Question(
-            actor=request.asker.client or request.asker.caller,
-            argv=evidence.argv if request.kind == "run" else None,
-            command=request.command if request.kind == "send" else None,
-            cwd=evidence.cwd if request.kind == "run" else None,
-            env=dict(request.env),
-            workspace=request.asker.workspace_id,
-            caller_surface=request.asker.surface,
-            mode=Mode.INTERACTIVE,
-            home=str(Path.home()),
-            now=time.time(),
-        )
-        verdict = decide(question, self._policy.current())
-        return Judgement(_EFFECTS[verdict.effect], _RISKS[verdict.risk], tuple(_reasons(verdict)), verdict.rule)
+    def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
+        return judge(request, evidence, self._policy.current(), str(Path.home()))
 
     def policy(self) -> Policy | None:
         path = self._policy.path
@@ -127,8 +98,13 @@ class WindowEnd:
 
     # rules of an "always"
 
-    def suggest_rule(self, pending: Pending) -> str:
-        return suggest_rule(pending.evidence.argv)
+    def propose_rule(self, pending: Pending) -> Proposal | None:
+        past = [row.argv for row in self.history.values() if row.argv]
+        proposal = propose(pending.evidence.argv, past)
+        if proposal is None:
+            return None
+        question = make_question(pending.request, pending.evidence, str(Path.home()))
+        return proposal if would_allow(question, self._policy.current(), RuleChoice(proposal.rule)) else None
 
     def policy_file(self) -> str:
         return str(self._policy.path)
@@ -139,34 +115,15 @@ class WindowEnd:
         except RuleError as problem:
             raise AnswerRefused("bad_rule", f"That cannot be a rule: {problem}") from None
 
-    def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
-        self._write_rule(pattern, f"always allowed for {pending.request.asker.caller}", by)
+    def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
+        self._write_rule(choice, f"always allowed for {pending.request.asker.caller}", by)
 
     # asking
 
     def request_arrived(self, pending: Pending) -> None:
-        request, evidence, judgement = pending.request, pending.evidence, pending.judgement
-        self.pending[request.id] = pending
-        card = RequestRow(
-            rid=request.id,
-            kind=request.kind,
-            command=" ".join(evidence.shown_argv),
-            argv=evidence.shown_argv,
-            raw_argv=evidence.argv,
-            cwd=evidence.cwd,
-            executable=evidence.executable or "",
-            sha256=evidence.executable_sha256 or "",
-            env=evidence.shown_env,
-            risk=_worse(request.risk, judgement.risk),
-            reasons=tuple(request.reasons) or tuple(judgement.reasons),
-            asker=_asker(request),
-            client=pending.client,
-            workspace=_workspace(request),
-            trace_id=request.trace_id,
-            deadline=time.time() + pending.remaining_s,
-            rule=suggest_rule(evidence.argv) if request.kind == "run" else "",
-        )
-        self.cards[request.id] = card
+        self.pending[pending.request.id] = pending
+        card = make_card(pending, self)
+        self.cards[pending.request.id] = card
         self._on_request(card)
 
     def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
@@ -182,24 +139,28 @@ class WindowEnd:
             outcome=outcome,
             by=_decider(pending) if outcome in ("approved", "declined") else "",
             reason=reason or "",
-            risk=_worse(request.risk, pending.judgement.risk),
-            asker=_asker(request),
+            risk=pending.judgement.risk,
+            asker=describe_asker(request),
             trace_id=request.trace_id,
-            rule=suggest_rule(pending.evidence.argv) if request.kind == "run" else "",
+            rule=shlex.join(pending.evidence.argv) if request.kind == "run" else "",
         )
         if request.kind != "send":
             self._asked_by[request.terminal_id] = request.id
         self._remember(row)
-        elsewhere = row.by if pending.answered_by not in (None, "person") else ""
+        elsewhere = row.by if pending.answered is not None and pending.answered.where != "window" else ""
         self._on_closed(request.id, outcome, reason or "", elsewhere)
+        if pending.trail and pending.trail == self._trail:
+            self._recorded.add(request.id)  # by the server, in the same log
+            return
         self.audit.append(
             {
-                "event": "approval",
+                "kind": "approval",
                 "request": request.id,
-                "kind": request.kind,
+                "request_kind": request.kind,
                 "trace_id": request.trace_id,
-                "actor": _asker(request),
-                "decided_by": row.by,
+                "actor": describe_asker(request),
+                "by": row.by,
+                "where": pending.answered.where if pending.answered is not None else None,
                 "outcome": outcome,
                 "reason": reason or "",
                 "argv": [escape_argument(word) for word in pending.evidence.argv],
@@ -210,63 +171,35 @@ class WindowEnd:
 
     def count_pending(self) -> Mapping[str, int]:
         """How many requests want to type into each of our sessions, by its name."""
-        return Counter(
-            self._by_terminal[pending.request.terminal_id]
+        sessions = (
+            self._running.find(pending.request.terminal_id)
             for pending in self.pending.values()
-            if pending.request.kind == "send" and pending.request.terminal_id in self._by_terminal
+            if pending.request.kind == "send"
         )
+        return Counter(session.name for session in sessions if session is not None)
 
     # running
 
     async def run(self, order: Order, sink: Sink) -> tuple[int, int]:
-        # Programs begin at the size they are looked at: many draw badly when it changes while they start.
-        rows, cols = self._size()
-        try:
-            session = await self._registry.open_session(
-                SessionSpec(
-                    argv=order.argv,
-                    rows=rows,
-                    cols=cols,
-                    executable=order.executable,
-                    cwd=order.cwd,
-                    base_env=dict(order.environment),
-                    actor=Actor("agent", order.session_id),
-                    keep=True,
-                )
-            )
-        except WshError as error:
-            raise StartFailed(error.message) from None
-        self._by_terminal[order.terminal_id] = session.name
-        self._running(order.terminal_id, session.sid)
         started = time.monotonic()
-        # What was printed before this line, then everything as it comes.
-        early = session.recent_output(0) if session.generation else b""
-        if early:
-            sink.output(early)
-        session.tap(lambda _offset, data: sink.output(data))
 
-        def hear(event: SessionEvent) -> None:
-            if isinstance(event, Exited):
-                sink.exited(event.exit_code)
-                self._ended(order.terminal_id, event.exit_code, time.monotonic() - started, session.sid)
-
-        if session.running:
-            session.listeners.add(hear)
-        else:
-            sink.exited(session.exit_code)
+        def ended(session: Session) -> None:
             self._ended(order.terminal_id, session.exit_code, time.monotonic() - started, session.sid)
+
+        session = await self._running.start(order, sink, ended)
+        row = self.history.get(self._asked_by.get(order.terminal_id, ""))
+        if row is not None:
+            self._remember(replace(row, sid=session.sid))
         self._on_session(session)
         return session.rows, session.cols
-
-    def _running(self, terminal_id: str, sid: str) -> None:
-        row = self.history.get(self._asked_by.get(terminal_id, ""))
-        if row is not None:
-            self._remember(replace(row, sid=sid))
 
     def _ended(self, terminal_id: str, exit_code: int | None, duration_s: float, sid: str) -> None:
         row = self.history.get(self._asked_by.pop(terminal_id, ""))
         if row is not None:
             self._remember(replace(row, exit_code=exit_code, duration_s=duration_s, sid=sid))
+            if row.id in self._recorded:
+                self._recorded.discard(row.id)
+                return
             self.audit.append(
                 {
                     "event": "approval_end",
@@ -283,88 +216,8 @@ class WindowEnd:
             del self.history[next(iter(self.history))]
         self._on_history(row)
 
-    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
-        actor = Actor("agent", "bridge")
-        began = False
-
-        def hear(event: SessionEvent) -> None:
-            nonlocal began
-            if isinstance(event, Input) and event.actor == actor:
-                began = True
-                typed()
-
-        try:
-            session = self._registry.get_session(self._by_terminal.get(terminal_id, ""))
-            stop = session.listeners.add(hear)
-            try:
-                outcome = await session.run_command(
-                    text, actor, max_wait_ms=max(1, round(wait_s * 1000)), max_output_bytes=_LINE_BYTES
-                )
-            finally:
-                stop()
-        except WaitTimeout as late:
-            if not began:
-                raise StartFailed(late.message, "session_taken") from None
-            return TypedLine(command_id=late.facts.get("command_id"))
-        except (SessionExited, SessionNotFound) as gone:
-            if not began:
-                raise StartFailed(gone.message, "terminal_ended") from None
-            return TypedLine("exit", gone.facts.get("exit_code"))
-        except WshError as error:
-            raise StartFailed(error.message, error.code) from None
-        told = outcome.output
-        return TypedLine(
-            outcome.finished_by,
-            outcome.exit_code,
-            told.text if told is not None else None,
-            told.omitted_bytes if told is not None else 0,
-            outcome.duration_ms,
-            outcome.command_id,
-        )
-
-    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
-        """By the shell's own word; a line that no command stands for has no end to wait for."""
-        if line.command_id is None:
-            return None
-        try:
-            session = self._registry.get_session(self._by_terminal.get(terminal_id, ""))
-        except SessionNotFound:
-            return None
-        ended = asyncio.Event()
-
-        def hear(event: SessionEvent) -> None:
-            if isinstance(event, Exited | Destroyed) or event == CommandFinished(line.command_id or 0):
-                ended.set()
-
-        stop = session.listeners.add(hear)
-        try:
-            command = session.get_command(line.command_id)
-            if session.running and command.exit_code is None:
-                await ended.wait()
-            command = session.get_command(line.command_id)
-            if command.exit_code is None:
-                return None
-            text = await session.read_command_output(command, _LINE_BYTES)
-        except WshError:
-            return None
-        finally:
-            stop()
-        return TypedLine(
-            "command", command.exit_code, text.text, text.omitted_bytes, command.duration_ms, line.command_id
-        )
-
     async def terminate(self, terminal_id: str) -> Sequence[int]:
-        name = self._by_terminal.get(terminal_id)
-        if name is None:
-            return []
-        try:
-            session = self._registry.get_session(name)
-        except SessionNotFound:
-            return []
-        if session.child is None:
-            return []
-        report = await self._registry.keeper.kill_tree(session.child, self._settings.get_int("session.kill_grace_ms"))
-        return [pid for pid, _ in report.survivors]
+        return await self._running.terminate(terminal_id)
 
 
 def read_history(audit: Audit) -> dict[str, HistoryRow]:
@@ -374,10 +227,15 @@ def read_history(audit: Audit) -> dict[str, HistoryRow]:
         entries = audit.read(KEPT * 4)
     except (OSError, ValueError):
         return rows
+    by_session: dict[str, str] = {}
     for entry in entries:
         id = str(entry.get("request", ""))
-        if entry.get("event") == "approval" and id:
+        if "approval" in (entry.get("event"), entry.get("kind")) and id:
             rows[id] = _old_row(id, entry)
+            by_session[str(entry.get("session_id", ""))] = id
+        elif entry.get("kind") == "result" and (ran := by_session.get(str(entry.get("session_id", "")))) in rows:
+            seconds = round(int(entry.get("duration_ms") or 0) / 1000, 3)
+            rows[ran] = replace(rows[ran], exit_code=entry.get("exit_code"), duration_s=seconds)
         elif entry.get("event") == "approval_end" and id in rows:
             rows[id] = replace(rows[id], exit_code=entry.get("exit_code"), duration_s=entry.get("duration_s"))
     return dict(list(rows.items())[-KEPT:])
@@ -386,7 +244,8 @@ def read_history(audit: Audit) -> dict[str, HistoryRow]:
 def _old_row(id: str, entry: Mapping[str, Any]) -> HistoryRow:
     argv = tuple(str(word) for word in entry.get("argv", ()))
     # Escaped words are not always the words themselves; only plain ones make a rule.
-    plain = argv if entry.get("kind") == "run" and all(escape_argument(word) == word for word in argv) else ()
+    runs = "run" in (entry.get("request_kind"), entry.get("kind"))
+    plain = argv if runs and all(escape_argument(word) == word for word in argv) else ()
     return HistoryRow(
         id=id,
         at=_moment(entry),
@@ -394,12 +253,12 @@ def _old_row(id: str, entry: Mapping[str, Any]) -> HistoryRow:
         argv=plain,
         cwd=str(entry.get("cwd", "")),
         outcome=str(entry.get("outcome", "")),
-        by=str(entry.get("decided_by", "")),
-        reason=str(entry.get("reason", "")),
+        by=str(entry.get("by") or entry.get("decided_by") or ""),
+        reason=str(entry.get("reason") or ""),
         risk=str(entry.get("risk", "none")),
         asker=str(entry.get("actor", "")),
         trace_id=str(entry.get("trace_id", "")),
-        rule=suggest_rule(plain) if plain else "",
+        rule=shlex.join(plain) if plain else "",
     )
 
 
@@ -410,34 +269,7 @@ def _moment(entry: Mapping[str, object]) -> float:
         return 0.0
 
 
-def suggest_rule(argv: Sequence[str]) -> str:
-    """The pattern that "always" would write: the program, and its subcommand where that is what it looks like."""
-    words = [os.path.basename(argv[0])]
-    if len(argv) > 1 and argv[1].isidentifier():
-        words.append(argv[1])
-    return " ".join(words)
-
-
-def _reasons(verdict: Verdict) -> list[str]:
-    return [reason.what for reason in verdict.risk_reasons] or [verdict.message]
-
-
-def _worse(one: str, other: str) -> str:
-    order = ("none", "destructive", "irrecoverable")
-    return max(one, other, key=order.index)
-
-
-def _asker(request: Request) -> str:
-    """Who asks. What a program calls itself may be a lie, so it is quoted."""
-    asker = request.asker
-    return f"{escape_argument(asker.client)} ({asker.caller})" if asker.client else asker.caller
-
-
 def _decider(pending: Pending) -> str:
     """Name of the person at the window, or of the one who answered elsewhere."""
-    by = pending.answered_by
-    return getpass.getuser() if by in (None, "person") else by
-
-
-def _workspace(request: Request) -> str:
-    return request.asker.workspace_id or ""
+    given = pending.answered
+    return getpass.getuser() if given is None or given.where == "window" else given.by

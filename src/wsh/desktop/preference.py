@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tomlkit
-
 from wsh.desktop.scene import Preferences
-from wsh.policy.edit import locked
-from wsh.wire.place import write_private
-from wsh.wire.setting import BY_KEY, Settings, load, parse
+from wsh.wire.config_file import SettingFixed, write_setting
+from wsh.wire.setting import Settings
 
 _KEYS = {field: f"desktop.{field}" for field in ("theme", "notify", "come_forward", "keep_in_tray")}
 
@@ -32,16 +29,7 @@ def read_preferences(settings: Settings) -> Preferences:
 
 def write_preference(config_file: Path, name: str, value: object) -> Settings:
     """Set one of them in the file, keeping what else is there; the settings as they are then."""
-    setting = BY_KEY[_KEYS[name]]
-    checked = parse(setting, value, "the window")
-    with locked(config_file) as text:
-        document = tomlkit.parse(text)
-        group, _, key = setting.key.partition(".")
-        if group not in document:
-            document[group] = tomlkit.table()
-        document[group][key] = checked
-        write_private(config_file, tomlkit.dumps(document).encode())
-    settings = load(config_file)
-    if settings[setting.key] != checked:
-        raise PreferenceFixed(f"{setting.key} is written, but {settings.origins[setting.key]} overrides it.")
-    return settings
+    try:
+        return write_setting(config_file, _KEYS[name], value, "the window")
+    except SettingFixed as fixed:
+        raise PreferenceFixed(str(fixed)) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wsh.approval.always import RuleChoice
 from wsh.desktop.scene import Notice, PolicyView, RuleRow
 from wsh.policy import Kind, Mode, Policy, Rule, RuleEffect, parse_pattern
 from wsh.policy.audit import Audit
@@ -87,6 +88,19 @@ class Rulebook:
         rule = _rule(command, effect, modes, comment, cwd)
         self._write(lambda text: add_rule(text, rule), by=by, change=effect, rule=command, modes=modes, cwd=cwd)
 
+    def write_always(self, choice: RuleChoice, comment: str, by: str) -> None:
+        """The rule of an accepted "always" answer."""
+        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, comment=comment, exact=choice.exact)
+        modes = "both" if choice.headless else "interactive"
+        self._write(
+            lambda text: add_rule(text, rule),
+            by=by,
+            change="allow",
+            rule=choice.pattern,
+            modes=modes,
+            exact=choice.exact,
+        )
+
     def change(self, key: str, command: str, effect: str, modes: str, comment: str, cwd: str) -> None:
         """Put other words in the place of a rule."""
         row = self._find(key)
@@ -98,6 +112,7 @@ class Rulebook:
             row.workspace or None,
             row.surface or None,
             comment=comment or None,
+            exact=row.exact and command == row.command and effect == "allow",
         )
         self._write(lambda text: _found(change_rule(text, _old(row), new)), change="edit", rule=command, was=row.label)
 
@@ -173,7 +188,7 @@ def _row(rule: Rule) -> RuleRow:
     shipped = rule.origin in ("built-in", "the shipped defaults")
     scope = " ".join(part for part in (rule.cwd, rule.workspace, rule.caller_surface) if part)
     return RuleRow(
-        key=f"{rule.effect.value} {modes} {scope} {rule.pattern}",
+        key=f"{rule.effect.value} {modes} {scope} {'exactly ' if rule.exact else ''}{rule.pattern}",
         command=rule.pattern,
         effect=rule.effect.value,
         modes=modes,
@@ -182,6 +197,7 @@ def _row(rule: Rule) -> RuleRow:
         surface=rule.caller_surface or "",
         comment=rule.comment,
         shipped=shipped,
+        exact=rule.exact,
     )
 
 
@@ -201,4 +217,5 @@ def _old(row: RuleRow) -> NewRule:
         row.cwd or None,
         row.workspace or None,
         row.surface or None,
+        exact=row.exact,
     )

@@ -72,29 +72,11 @@ class SessionRow:
 
 
 @dataclass(frozen=True)
-class RequestRow:
-    """One question to the person, with all the evidence."""
+class CardRow:
+    """One question to the person: `card` is an approval's card, drawn as it is."""
 
-    rid: str
-    kind: str
-    command: str
-    argv: tuple[str, ...]
-    """Every argument visibly escaped."""
-    raw_argv: tuple[str, ...]
-    cwd: str
-    executable: str
-    sha256: str
-    env: tuple[str, ...]
-    risk: str
-    reasons: tuple[str, ...]
-    asker: str
-    client: str
-    workspace: str
-    trace_id: str
-    deadline: float
-    """Unix time at which it ends unanswered."""
-    rule: str
-    """What "always" would write, as a pattern that can be narrowed."""
+    id: str
+    card: JsonObject
 
 
 @dataclass(frozen=True)
@@ -128,10 +110,12 @@ class RuleRow:
     surface: str
     comment: str
     shipped: bool
+    exact: bool = False
+    """These words and no others."""
 
     @property
     def label(self) -> str:
-        return f"{self.effect} {self.command} ({self.modes})"
+        return f"{self.effect} {'exactly ' if self.exact else ''}{self.command} ({self.modes})"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon
 
 from wsh.desktop.icon import make_icon
 from wsh.desktop.notification import notify
-from wsh.desktop.scene import RequestRow
+from wsh.desktop.scene import CardRow
 from wsh.desktop.window import Window
 
 
@@ -70,7 +70,7 @@ class Tray(QObject):
             self._icon.setIcon(make_icon(count))
             self._icon.setToolTip(f"{count} waiting for you" if count else "interactive-terminal")
 
-    def _on_request(self, row: RequestRow) -> None:
+    def _on_request(self, row: CardRow) -> None:
         """Something is asked: nothing more to do for somebody who looks at it."""
         if self._scene.isVisible() and self._scene.isActive():
             return
@@ -81,10 +81,11 @@ class Tray(QObject):
         elif self._scene.isVisible():
             self._scene.alert(0)
         if wanted.notify:
-            title = "Destructive: an agent asks" if row.risk != "none" else "An agent asks"
-            told = notify(title, f"{row.command[:200]}\n{row.asker}", urgent=row.risk != "none")
+            grave, command = bool(row.card["hold"]), str(row.card["command"])[:200]
+            title = "Hard to take back: an agent asks" if grave else "An agent asks"
+            told = notify(title, f"{command}\n{row.card['asker']}", urgent=grave)
             if not told and self._icon is not None:
-                self._icon.showMessage(title, row.command[:200])
+                self._icon.showMessage(title, command)
                 told = True
             if not told and not self._scene.isVisible():
                 # Nothing else on this desktop can say that somebody waits.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ from PySide6.QtQml import QQmlApplicationEngine, qmlRegisterType
 from wsh.desktop.link import WindowLink
 from wsh.desktop.model import ListModel
 from wsh.desktop.scene import (
+    CardRow,
     Frame,
     Hello,
     HistoryRow,
     Notice,
     PolicyView,
     Preferences,
-    RequestRow,
     RuleRow,
     SessionRow,
 )
@@ -83,12 +82,14 @@ class Window(QObject):
     clockChanged = Signal()
     previewed = Signal(str, str)
     holdWanted = Signal(str, str)
+    refused = Signal(str, str)
+    currentChanged = Signal()
 
     def __init__(self, link: WindowLink, look: Look) -> None:
         super().__init__()
         self._link = link
         self._look = look
-        self.requests: ListModel[RequestRow] = ListModel(RequestRow, "rid")
+        self.requests: ListModel[CardRow] = ListModel(CardRow, "id")
         self.sessions: ListModel[SessionRow] = ListModel(SessionRow, "sid")
         self.history: ListModel[HistoryRow] = ListModel(HistoryRow, "id")
         self.rules: ListModel[RuleRow] = ListModel(RuleRow, "key")
@@ -98,6 +99,8 @@ class Window(QObject):
         self._address = ""
         self._selected = ""
         self._page = "requests"
+        self._current = ""
+        self._started = ""
         self._captured = ""
         self._lost = False
         self.selectedChanged.connect(self.shownChanged)
@@ -113,8 +116,10 @@ class Window(QObject):
         match value:
             case Frame():
                 self._show_frame(value)
-            case RequestRow():
+            case CardRow():
                 self.requests.put(value)
+                if not self._current:
+                    self._set_current(value.id)
                 self._clock.start()
                 self.pendingChanged.emit()
                 self.asked.emit(value)
@@ -138,6 +143,11 @@ class Window(QObject):
                 self._close(id, outcome)
             case ("hold", str(id), str(why)):
                 self.holdWanted.emit(id, why)
+            case ("wrong", str(id), str(why)):
+                self.refused.emit(id, why)
+            case ("started", str(sid)):
+                self._started = sid
+                self.shownChanged.emit()
             case ("opened", str(sid)):
                 self.select(sid)
             case ("preview", str(pattern), str(text)):
@@ -165,13 +175,18 @@ class Window(QObject):
         self._link.send("frame_taken")
 
     def _close(self, id: str, outcome: str) -> None:
+        at = self.requests.find(id)
         row = self.requests.take(id)
+        if id == self._current:
+            # The next one, or the last; never another page.
+            rows = self.requests.rows
+            self._set_current(rows[min(at, len(rows) - 1)].id if rows else "")
         if not self.requests.rows:
             self._clock.stop()
         self.pendingChanged.emit()
         if row is not None and outcome in ("withdrawn", "expired"):
             word = "was withdrawn by its caller" if outcome == "withdrawn" else "ran out of time"
-            self.noticed.emit(f"“{row.command[:60]}” {word}; it can no longer run.", False)
+            self.noticed.emit(f"“{str(row.card['command'])[:60]}” {word}; it can no longer run.", False)
 
     def _show_sessions(self, rows: list[SessionRow]) -> None:
         self.sessions.replace(rows)
@@ -186,6 +201,23 @@ class Window(QObject):
 
     def _get_pending(self) -> int:
         return len(self.requests.rows)
+
+    def _get_current(self) -> str:
+        return self._current
+
+    def _set_current(self, id: str) -> None:
+        if id != self._current:
+            self._current = id
+            self.currentChanged.emit()
+
+    def _get_waiting(self) -> str:
+        """The command that waits longest, for whoever looks at something else."""
+        rows = self.requests.rows
+        return str(rows[0].card["command"]) if rows else ""
+
+    def _get_started(self) -> str:
+        """The newest terminal that an approval opened."""
+        return self._started if self.sessions.find(self._started) >= 0 else ""
 
     def _get_selected(self) -> str:
         return self._selected
@@ -238,6 +270,9 @@ class Window(QObject):
 
     shownName = Property(str, _get_shown_name, notify=shownChanged)
     pending = Property(int, _get_pending, notify=pendingChanged)
+    current = Property(str, _get_current, _set_current, notify=currentChanged)
+    waiting = Property(str, _get_waiting, notify=pendingChanged)
+    started = Property(str, _get_started, notify=shownChanged)
     selected = Property(str, _get_selected, notify=selectedChanged)
     page = Property(str, _get_page, _set_page, notify=pageChanged)
     warning = Property(str, _get_warning, notify=policyChanged)
@@ -292,31 +327,20 @@ class Window(QObject):
     def killSession(self, sid: str) -> None:
         self._link.send("kill", sid)
 
-    @Slot(str, str, str)
-    def approve(self, id: str, scope: str, rule: str) -> None:
-        self._link.send("answer", id, True, scope, "", None, rule)
-
-    @Slot(str, str)
-    def decline(self, id: str, reason: str) -> None:
-        self._link.send("answer", id, False, "once", reason)
-
-    @Slot(str, str, bool, result=str)
-    def approveEdited(self, id: str, text: str, held: bool) -> str:
-        """Approve with other words; they are judged anew, and what destroys must have been `held`. Returns what is wrong with them."""
-        try:
-            argv = shlex.split(text)
-        except ValueError as problem:
-            return f"The command cannot be read: {problem}."
-        if not argv:
-            return "The command is empty."
-        self._link.send("answer", id, True, "once", "", argv, "", held)
-        return ""
-
-    @Slot(str, result=str)
-    def editable(self, id: str) -> str:
-        """The command of a request as a person would type it."""
+    @Slot(str, bool, "QVariantMap")
+    def answer(self, id: str, yes: bool, given: dict[str, object]) -> None:
+        """The person's answer to a card, by the names of an approval's answer."""
         at = self.requests.find(id)
-        return shlex.join(self.requests.rows[at].raw_argv) if at >= 0 else ""
+        if at >= 0:
+            self._link.send("answer", id, yes, {"digest": self.requests.rows[at].card["binding"], **given})
+
+    @Slot(int)
+    def stepCard(self, by: int) -> None:
+        """Which card a key would answer: the next one, or the one before."""
+        count = len(self.requests.rows)
+        if count:
+            at = max(0, min(count - 1, self.requests.find(self._current) + by))
+            self._set_current(self.requests.rows[at].id)
 
     @Slot(float, result=int)
     def secondsLeft(self, deadline: float) -> int:

@@ -21,7 +21,7 @@ from wsh.mcp.progress import Emit, Progress
 from wsh.mcp.registry import Tool
 from wsh.wire import jsonrpc
 from wsh.wire import tool as word
-from wsh.wire.caller import Caller
+from wsh.wire.caller import TAKEN_BACK, Caller
 from wsh.wire.jsonrpc import canonical_id
 from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
@@ -61,7 +61,7 @@ class Call:
         self.cancelled = True
         self.reporter.close()
         if self.task is not None:
-            self.task.cancel()
+            self.task.cancel(TAKEN_BACK)
 
 
 class CallDesk:

@@ -37,5 +37,10 @@ class Late(Generic[Thing]):
         if not self._future.done() or self._future.exception() is not None:
             self.fail(ShuttingDown())
 
+    def peek(self) -> Thing | None:
+        """The value if it is there already."""
+        future = self._future
+        return future.result() if future.done() and not future.cancelled() and future.exception() is None else None
+
     async def get(self) -> Thing:
         return await asyncio.shield(self._future)

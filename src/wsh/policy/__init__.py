@@ -7,6 +7,7 @@ file, `Audit` the trail, `exec_gate` the simple gate of `execute_command`. Knows
 from __future__ import annotations
 
 from wsh.policy.engine import decide
+from wsh.policy.label import Label, LabelReason
 from wsh.policy.policy import Policy, default_policy, strictest_policy
 from wsh.policy.request import Action, Mode, Request
 from wsh.policy.rule import Rule, RuleEffect, RuleError, parse_pattern
@@ -16,6 +17,8 @@ __all__ = [
     "Action",
     "Effect",
     "Kind",
+    "Label",
+    "LabelReason",
     "Mode",
     "Policy",
     "Reason",

@@ -64,6 +64,16 @@ class _Head:
     before_first: str = GENESIS
 
 
+def name_trail(path: Path) -> str:
+    """Names the log at `path` for both ends of a bridge: the same folder on the same running machine, or nothing."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        info = os.stat(path.parent)
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{boot}:{info.st_dev}:{info.st_ino}:{path.name}".encode()).hexdigest()[:32]
+
+
 class Audit:
     def __init__(self, path: Path, max_bytes: int = 64 * 1024 * 1024, keep: int = 8) -> None:
         self.path = path

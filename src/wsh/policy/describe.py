@@ -25,6 +25,7 @@ def describe_policy(store: PolicyStore) -> dict[str, object]:
                 "effect": rule.effect.value,
                 "command": rule.pattern,
                 "modes": sorted(mode.value for mode in rule.modes),
+                "exact": rule.exact,
                 "cwd": rule.cwd,
                 "workspace": rule.workspace,
                 "caller_surface": rule.caller_surface,

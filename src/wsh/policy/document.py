@@ -18,7 +18,7 @@ from tree_sitter import Language, Node, Parser
 from wsh.policy.default import ENV_ALLOW, HEADLESS_ALLOW
 from wsh.policy.engine import decide
 from wsh.policy.lexer import Broken, NotLiteral, lex
-from wsh.policy.policy import Policy
+from wsh.policy.policy import SHIPPED, Policy
 from wsh.policy.request import Mode, Request
 from wsh.policy.rule import BOTH, Rule, RuleEffect, RuleError, fits, forbids, parse_pattern
 from wsh.policy.verdict import Kind
@@ -170,7 +170,7 @@ class _Builder:
                     path: Path = (mode.value, effect.value, index)
                     tokens, any_arguments = self._pattern(path, pattern)
                     if tokens or any_arguments:
-                        origin = self._origin(path) if given else "the shipped defaults"
+                        origin = self._origin(path) if given else SHIPPED
                         rules.append(Rule(effect, tokens, any_arguments, frozenset({mode}), origin=origin))
         return rules
 
@@ -189,7 +189,7 @@ class _Builder:
 
     def _rule(self, index: int, table: object) -> list[Rule]:
         here: Path = ("rule", index)
-        known = "effect command modes cwd workspace caller_surface expires comment match not_match".split()
+        known = "effect command modes cwd workspace caller_surface expires comment exact match not_match".split()
         if not isinstance(table, dict):
             self.wrong(here, "a rule must be a table")
             return []
@@ -211,6 +211,11 @@ class _Builder:
             if value is not None and (not isinstance(value, str) or not value):
                 self.wrong((*here, key), f"{key} must be a text that is not empty")
             texts[key] = value if isinstance(value, str) else None
+        exact = table.get("exact", False)
+        if not isinstance(exact, bool) or (exact and (any_arguments or effect != "allow")):
+            self.wrong(
+                (*here, "exact"), "exact is true or false, and goes with an allow rule that does not end in ' *'"
+            )
         modes = self._modes((*here, "modes"), table.get("modes"))
         expires = self._expiry((*here, "expires"), table.get("expires"))
         cwd = texts["cwd"]
@@ -225,6 +230,7 @@ class _Builder:
             expires,
             texts["comment"] or "",
             self._origin(here),
+            exact is True,
         )
         if len(self.problems) > before:
             return []

@@ -37,6 +37,8 @@ class NewRule:
     caller_surface: str | None = None
     expires: float | None = None
     comment: str | None = None
+    exact: bool = False
+    """These words and no others."""
 
     def to_toml(self) -> str:
         """The [[rule]] table that will be written; this is what a person is shown."""
@@ -50,6 +52,8 @@ class NewRule:
         table = tomlkit.table()
         table["effect"] = self.effect.value
         table["command"] = self.command
+        if self.exact:
+            table["exact"] = True
         if self.modes != BOTH:
             table["modes"] = sorted(mode.value for mode in self.modes)
         for key in ("cwd", "workspace", "caller_surface", "comment"):
@@ -181,7 +185,7 @@ def _change_table(document: Any, old: NewRule, new: NewRule | None) -> bool:
                 del document["rule"]
             return True
         wanted = new._table()
-        for key in ("effect", "command", "modes", "cwd", "workspace", "caller_surface", "comment"):
+        for key in ("effect", "command", "exact", "modes", "cwd", "workspace", "caller_surface", "comment"):
             if key in wanted:
                 table[key] = wanted[key]
             else:
@@ -192,7 +196,7 @@ def _change_table(document: Any, old: NewRule, new: NewRule | None) -> bool:
 
 def _change_entry(document: Any, old: NewRule, new: NewRule | None) -> bool:
     """The same in the short lists, such as [headless] allow."""
-    if len(old.modes) != 1 or old.cwd or old.workspace or old.caller_surface:
+    if len(old.modes) != 1 or old.exact or old.cwd or old.workspace or old.caller_surface:
         return False
     (mode,) = old.modes
     section: Any = document.get(mode.value)
@@ -224,7 +228,7 @@ def _change_entry(document: Any, old: NewRule, new: NewRule | None) -> bool:
 
 
 def _has_more(rule: NewRule) -> bool:
-    return any((rule.cwd, rule.workspace, rule.caller_surface, rule.comment, rule.expires))
+    return any((rule.cwd, rule.workspace, rule.caller_surface, rule.comment, rule.expires, rule.exact))
 
 
 def _from_table(table: Any) -> NewRule:
@@ -235,9 +239,10 @@ def _from_table(table: Any) -> NewRule:
         str(table["cwd"]) if "cwd" in table else None,
         str(table["workspace"]) if "workspace" in table else None,
         str(table["caller_surface"]) if "caller_surface" in table else None,
+        exact=bool(table.get("exact", False)),
     )
 
 
 def _identity(rule: NewRule) -> tuple[object, ...]:
     cwd = os.path.realpath(os.path.expanduser(rule.cwd)) if rule.cwd else None
-    return rule.effect, parse_pattern(rule.command), rule.modes, cwd, rule.workspace, rule.caller_surface
+    return rule.effect, parse_pattern(rule.command), rule.exact, rule.modes, cwd, rule.workspace, rule.caller_surface

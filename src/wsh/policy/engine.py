@@ -10,8 +10,9 @@ from __future__ import annotations
 import posixpath
 
 from wsh.policy.hygiene import MAX_ARGUMENTS, find_argv_fault, find_fault, readable
+from wsh.policy.label import Label
 from wsh.policy.lexer import Broken, Literal, NotLiteral, lex
-from wsh.policy.policy import Policy
+from wsh.policy.policy import SHIPPED, Policy
 from wsh.policy.request import Action, Mode, Request
 from wsh.policy.risk import Assessment, Setting, assess_argv, assess_text
 from wsh.policy.rule import Rule, RuleEffect, fits, forbids, is_within
@@ -118,6 +119,7 @@ class _Decision:
             known.operators,
             tuple(known.assessment.reasons),
             hint,
+            tuple(known.assessment.labels),
         )
 
     def verdict(self) -> Verdict:
@@ -257,6 +259,14 @@ class _Decision:
                     else None,
                 )
             found.append(rule)
+        secret = next((each for each in self.known.assessment.labels if each.label is Label.READS_SECRETS), None)
+        if self.headless and secret is not None and any(rule.origin == SHIPPED for rule in found):
+            return self._say(
+                Effect.DENY,
+                Reason.NOT_ALLOWLISTED,
+                f"The shipped list does not cover it. {secret.what}",
+                hint="Ask for it in interactive mode, or have a rule of your own added with `wsh policy allow`.",
+            )
         broadest = min(found, key=lambda rule: rule.rank)
         return self._say(
             Effect.ALLOW, Reason.ALLOWED, f"The rule {broadest.label!r} ({broadest.origin}) allows it.", broadest

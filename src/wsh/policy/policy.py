@@ -10,6 +10,9 @@ from wsh.policy.rule import Rule, RuleEffect, parse_pattern
 from wsh.policy.verdict import Kind
 from wsh.sandbox.section import SandboxPolicy, strictest
 
+SHIPPED = "the shipped defaults"
+"""Origin of rules that nobody wrote."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -46,7 +49,7 @@ def allow_rules(patterns: tuple[str, ...] | list[str], mode: Mode, origin: str =
 
 
 def default_policy() -> Policy:
-    return Policy(rules=allow_rules(HEADLESS_ALLOW, Mode.HEADLESS, "the shipped defaults"))
+    return Policy(rules=allow_rules(HEADLESS_ALLOW, Mode.HEADLESS, SHIPPED))
 
 
 def strictest_policy(problem: str, source: str, text: str | None = None) -> Policy:

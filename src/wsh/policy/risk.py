@@ -14,6 +14,7 @@ from functools import cached_property
 from wsh.policy.danger import find_models
 from wsh.policy.danger.file import writes
 from wsh.policy.danger.model import Program
+from wsh.policy.label import LabelReason, find_labels
 from wsh.policy.option import Arity, scan
 from wsh.policy.shell import Command, Redirect, Start, TooComplicated, Tree, read_script
 from wsh.policy.target import Target, classify
@@ -49,6 +50,8 @@ class Assessment:
     commands: list[tuple[str, ...]] = field(default_factory=list)
     """Every command seen, wrapped ones included; deny rules look at these."""
     broken: bool = False
+    labels: list[LabelReason] = field(default_factory=list)
+    """What it does beside destroying."""
 
     @property
     def risk(self) -> Risk:
@@ -81,6 +84,7 @@ class _Looker:
         unique = list(dict.fromkeys(self.out.reasons))
         unique.sort(key=lambda found: -found.risk.rank)
         self.out.reasons = unique[:16]
+        self.out.labels = list(dict.fromkeys(self.out.labels))[:16]
         return self.out
 
     def text(self, text: str, cwd: str | None, depth: int, tree: Tree | None = None) -> None:
@@ -113,6 +117,7 @@ class _Looker:
         scene = _Scene(self, command, depth)
         for redirect in command.redirects:
             self.out.reasons += _redirects(redirect, scene)
+        self.out.labels += find_labels(command, self.setting.home, self.out.commands)
         for name, value in command.assignments:
             if name in _RUNS_ITS_VALUE:
                 self.text(value.lstrip("|"), command.cwd, depth + 1)
@@ -220,6 +225,7 @@ class _Scene:
         self.looker.looks, self.looker.nested_bytes = inner.looks, inner.nested_bytes
         self.looker.nested_texts = inner.nested_texts
         self.looker.out.commands += inner.out.commands
+        self.looker.out.labels += inner.out.labels
         return inner.out.reasons
 
 

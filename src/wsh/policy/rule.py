@@ -41,6 +41,8 @@ class Rule:
     comment: str = ""
     origin: str = "built-in"
     """Where it was written: a file and line, or the shipped defaults."""
+    exact: bool = False
+    """These words and no others."""
 
     @property
     def pattern(self) -> str:
@@ -49,7 +51,7 @@ class Rule:
 
     @property
     def label(self) -> str:
-        return f"{self.effect.value} {self.pattern}"
+        return f"{self.effect.value} {'exactly ' if self.exact else ''}{self.pattern}"
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -84,7 +86,7 @@ class Fit:
 def fits(rule: Rule, argv: tuple[str, ...]) -> Fit:
     """An allow rule against the argv that would run; nothing is looked through."""
     size = len(rule.tokens)
-    if argv[:size] != rule.tokens:
+    if argv[:size] != rule.tokens or (rule.exact and len(argv) != size):
         return Fit(False)
     if rule.any_arguments or len(argv) == size:
         return Fit(True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from wsh.policy.label import LabelReason
+
 
 class Effect(StrEnum):
     ALLOW = "allow"
@@ -88,6 +90,8 @@ class Verdict:
     operators: tuple[str, ...] = ()
     risk_reasons: tuple[RiskReason, ...] = ()
     hint: str | None = None
+    labels: tuple[LabelReason, ...] = ()
+    """What it does beside destroying: becomes root, reads secrets, leaves the machine, stays behind, installs code."""
 
     @property
     def allowed(self) -> bool:
@@ -104,4 +108,5 @@ class Verdict:
             "argv": [list(segment) for segment in self.argv],
             "operators": list(self.operators),
             "risk_reasons": [found.to_wire() for found in self.risk_reasons],
+            "labels": [found.to_wire() for found in self.labels],
         }

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 ActorKind: TypeAlias = Literal["agent", "person", "server"]
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 """What the variables begin with that govern a connection."""
+TAKEN_BACK = "taken back by its caller"
+"""Said with the cancellation of a call whose caller asked for that, rather than going away."""
 Proof: TypeAlias = Literal["token", "unix", "cookie", "ticket"]
 
 

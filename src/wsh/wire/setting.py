@@ -211,7 +211,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("approvals.timeout_ms", 300_000, "How long a request waits for a person.", 1000, 86_400_000),
     Setting("approvals.max_pending", 256, "Requests that may wait for a person.", 1, 100_000),
     Setting(
-        "approvals.web", False, "Let the web page answer approvals; whoever holds the owner's token can then approve."
+        "approvals.server",
+        False,
+        "Answer approvals at the server: at the page and by `wsh approvals`. Without a window, requests wait and run here.",
     ),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
@@ -234,6 +236,8 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 BY_KEY: dict[str, Setting] = {s.key: s for s in SETTINGS}
+RENAMED = {"approvals.web": "approvals.server"}
+"""Keys of earlier versions, and what they are called now; a file that has both means the new one."""
 
 
 class Settings:
@@ -349,6 +353,10 @@ def read_file(path: str | Path) -> dict[str, Value]:
             raise SettingError(f"{path}: {group} must be a table such as [server]")
         for name, raw in entries.items():
             key = f"{group}.{name}"
+            if key in RENAMED:
+                key = RENAMED[key]
+                if key.partition(".")[2] in entries:
+                    continue
             if key not in BY_KEY:
                 raise SettingError(f"{path}: there is no setting {key}; `wsh config` lists them all")
             found[key] = parse(BY_KEY[key], raw, str(path))
@@ -367,6 +375,11 @@ def load(
     if config_file is not None:
         for key, value in read_file(config_file).items():
             values[key], origins[key] = value, str(config_file)
+    for old, new in RENAMED.items():
+        former = Setting(old, BY_KEY[new].default, "").env
+        if former in env and BY_KEY[new].env not in env:
+            values[new] = parse(BY_KEY[new], env[former], f"environment variable {former}")
+            origins[new] = f"environment ({former})"
     for setting in SETTINGS:
         if setting.env in env:
             values[setting.key] = parse(setting, env[setting.env], f"environment variable {setting.env}")

@@ -20,10 +20,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wsh.bridge.desktop import AnswerRefused, Judgement, Order, Pending, Sink, StartFailed, TypedLine
+from wsh.approval.always import Proposal, RuleChoice, propose
+from wsh.approval.answer import AnswerRefused, Pending
+from wsh.approval.end import Order, Sink, StartFailed, TypedLine
+from wsh.approval.evidence import Evidence
+from wsh.approval.judgement import Judgement
+from wsh.approval.request import ApprovalRequest, Outcome, Place
 from wsh.bridge.endpoint import Endpoint, write_endpoint
-from wsh.bridge.evidence import Evidence
-from wsh.bridge.frame import Outcome, Policy, Request
+from wsh.bridge.frame import Policy
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 
 Script = Callable[[Pending], object]
@@ -52,8 +56,12 @@ class Running:
 class ScriptedDesktop:
     """Remembers everything that happened, for the test to look at."""
 
+    place: Place = "window"
+    place_name: str = "a script"
     script: Script = approve
-    judgement: Callable[[Request, Evidence], Judgement] = field(default=lambda request, evidence: Judgement("allow"))
+    judgement: Callable[[ApprovalRequest, Evidence], Judgement] = field(
+        default=lambda request, evidence: Judgement("allow")
+    )
     policy_text: str | None = None
     cwd: str = "/"
     arrived: list[Pending] = field(default_factory=list)
@@ -74,7 +82,7 @@ class ScriptedDesktop:
     def shell(self) -> Sequence[str]:
         return ["sh"]
 
-    def judge(self, request: Request, evidence: Evidence) -> Judgement:
+    def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
         return self.judgement(request, evidence)
 
     def policy(self) -> Policy | None:
@@ -82,8 +90,8 @@ class ScriptedDesktop:
             return None
         return Policy(digest=hashlib.sha256(self.policy_text.encode()).hexdigest(), text=self.policy_text)
 
-    def suggest_rule(self, pending: Pending) -> str:
-        return pending.evidence.argv[0]
+    def propose_rule(self, pending: Pending) -> Proposal | None:
+        return propose(pending.evidence.argv)
 
     def policy_file(self) -> str:
         return "/etc/scripted.toml"
@@ -92,8 +100,8 @@ class ScriptedDesktop:
         if not pattern:
             raise AnswerRefused("bad_rule", "That cannot be a rule: it is empty")
 
-    def write_rule(self, pattern: str, pending: Pending, by: str) -> None:
-        self.rules.append((pattern, by))
+    def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
+        self.rules.append((choice.pattern, by))
 
     def request_arrived(self, pending: Pending) -> None:
         self.arrived.append(pending)

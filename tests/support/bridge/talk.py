@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from wsh.approval.request import Asker, EffectName, RiskName
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint
-from wsh.bridge.frame import Asker, Effect, Request, Risk
+from wsh.bridge.frame import Request
 
 _count = itertools.count(1)
 
@@ -24,8 +25,8 @@ def ask(
     *argv: str,
     kind: Literal["run", "open", "send"] = "run",
     terminal_id: str | None = None,
-    effect: Effect = "ask",
-    risk: Risk = "none",
+    effect: EffectName = "ask",
+    risk: RiskName = "none",
     deadline_ms: int = 10_000,
     cwd: str | None = "/",
     env: dict[str, str] | None = None,

@@ -18,6 +18,7 @@ from tests.support.contract.world import INTERACTIVE, World, make_policy, opened
 from tests.support.waiting import until
 from wsh.bridge.endpoint import write_endpoint
 from wsh.contract.alias import ALIASES
+from wsh.contract.interactive import InteractiveOptions
 from wsh.contract.taxonomy import TAXONOMY
 
 DOCS = REPOSITORY / "docs"
@@ -44,9 +45,12 @@ async def collect(folder: Path) -> dict[str, dict[str, Any]]:
         found["gui-missing"] = await world.ask(request("git status"))
     desktop = ScriptedDesktop(script=ignore)
     async with listening(desktop) as (listener, endpoint):
+        short = InteractiveOptions(max_approval_ms=400)
+        async with opened(folder, policy=policy, interactive=short) as world:
+            write_endpoint(world.info, endpoint)
+            found["timeout"] = await world.ask(request("git status"))
         async with opened(folder, policy=policy) as world:
             write_endpoint(world.info, endpoint)
-            found["timeout"] = await world.ask(request("git status", timeout_ms=400))
             desktop.script = decline
             found["decline"] = await world.ask(request("git push --force"))
             found["disconnect"] = await _drop(world, desktop, listener)

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.support.contract.world import World, opened
+from wsh.approval.card import Card
 from wsh.bridge.endpoint import write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 from wsh.desktop.end import WindowEnd
-from wsh.desktop.scene import RequestRow
 from wsh.policy.audit import Audit
 from wsh.policy.store import PolicyStore
 from wsh.session.registry import SessionRegistry
@@ -39,8 +39,8 @@ async def desk(folder: Path, places: Places, shell: str = "bash") -> AsyncIterat
     ends: list[WindowEnd] = []
     sessions: list[Session] = []
 
-    def say_yes(row: RequestRow) -> None:
-        ends[0].pending[row.rid].approve()
+    def say_yes(card: Card) -> None:
+        ends[0].pending[card.id].approve()
 
     ignore: Callable[..., None] = lambda *_: None  # noqa: E731 - six of them
     end = WindowEnd(

@@ -125,7 +125,9 @@ async def opened(
     by_policy = HeadlessRoute(gate, runner or NothingRuns(), registry, headless)
     by_person = InteractiveRoute(gate, pool, registry, by_policy, render_printed, interactive)
     contract = Contract(registry, by_policy, by_person)
-    caller = Caller("agent", "caller-1", "token", connection="caller-1", cwd=str(folder), environ=dict(environ or {}))
+    caller = Caller(
+        "agent", "caller-1", "token", connection="stdio:caller-1", cwd=str(folder), environ=dict(environ or {})
+    )
     try:
         yield World(contract, trail, pool, info, caller, fixed)
     finally:

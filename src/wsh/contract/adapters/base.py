@@ -12,16 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+from wsh.approval.answer import Answer, AnswerRefused
+from wsh.approval.card import Card
+from wsh.approval.request import ApprovalRequest, WithdrawReason
 from wsh.bridge.client import BridgeClient, Ear, Greeting
-from wsh.bridge.fault import BridgeFault, Dropped
-from wsh.bridge.frame import MAX_FRAME_BYTES, Card, Decision, Exit, Output, PageAnswer, Policy, Request
+from wsh.bridge.fault import BridgeFault, Dropped, PeerError
+from wsh.bridge.frame import MAX_FRAME_BYTES, Decision, Exit, Output, PageAnswer, Policy, Request
 from wsh.contract.adapters.classify import classify
+from wsh.contract.correlation import make_id
 from wsh.contract.fault import ContractFault
 from wsh.wire.jsonobject import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
-AdapterType: TypeAlias = Literal["local", "bundled", "container_bridge"]
+AdapterType: TypeAlias = Literal["local", "bundled", "container_bridge", "server"]
 State: TypeAlias = Literal["idle", "connecting", "ready", "dropped", "closed"]
 ACKNOWLEDGE_S = 3.0
 """How long the desktop may take to answer a withdrawal before the connection is given up."""
@@ -55,7 +59,7 @@ class HealthCheckResult:
 class SendRequestResult:
     """`decision` is settled by the desktop's one answer."""
 
-    request: Request
+    request: ApprovalRequest
     decision: asyncio.Future[Decision]
 
 
@@ -69,12 +73,14 @@ class RuntimeAdapter(ABC):
         runtime_session_id: str,
         *,
         name: str = "wsh",
+        trail: str = "",
         trace: bool = False,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         on_policy: Callable[[Policy], None] | None = None,
     ) -> None:
         self.runtime_session_id = runtime_session_id
         self.name = name
+        self.audit_name = trail
         self.trace = trace
         self.max_frame_bytes = max_frame_bytes
         self.on_policy = on_policy
@@ -104,6 +110,11 @@ class RuntimeAdapter(ABC):
         """Whether the desktop says what came of a line that was typed."""
         return self._client is not None and self._client.tells_lines
 
+    @property
+    def knows_badges(self) -> bool:
+        """Whether the other end knows notes, badges and where an answer was given."""
+        return self._client is not None and self._client.knows_badges
+
     def describe_peer(self) -> JsonObject:
         """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
         facts: JsonObject = {"adapter": self.adapter_type}
@@ -113,10 +124,13 @@ class RuntimeAdapter(ABC):
         return facts
 
     async def send_request(
-        self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+        self, request: ApprovalRequest, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
     ) -> SendRequestResult:
+        frame = Request.model_construct(**dict(request))
+        if not self.knows_badges:
+            frame = frame.model_copy(update={"note": None, "badges": None})
         try:
-            return SendRequestResult(request, self._ready_client().submit(request, ear, on_card))
+            return SendRequestResult(request, self._ready_client().submit(frame, ear, on_card))
         except BridgeFault as fault:
             raise classify(fault, **self.describe_peer()) from None
 
@@ -128,9 +142,7 @@ class RuntimeAdapter(ABC):
             return await self.withdraw(sent, "timeout")
         return self._settled(sent)
 
-    async def withdraw(
-        self, sent: SendRequestResult, reason: Literal["timeout", "cancelled", "caller_gone"]
-    ) -> Decision:
+    async def withdraw(self, sent: SendRequestResult, reason: WithdrawReason) -> Decision:
         """Take a request back and wait until the desktop has said what became of it."""
         client = self._ready_client()
         try:
@@ -150,10 +162,27 @@ class RuntimeAdapter(ABC):
         except BridgeFault as fault:
             raise classify(fault, request_state="unknown", **self.describe_peer()) from None
 
-    async def answer(self, answer: PageAnswer, timeout_s: float = 10.0) -> None:
-        """Hand on an answer that was given elsewhere. Returns if it counted."""
+    async def answer(self, request: ApprovalRequest, answer: Answer, timeout_s: float = 10.0) -> None:
+        """Hand on an answer that was given at the server. Returns if it counted; AnswerRefused says why it did not."""
+        frame = PageAnswer(
+            id=make_id("an"),
+            request=request.id,
+            trace_id=request.trace_id,
+            binding=answer.digest,
+            yes=answer.yes,
+            scope=answer.scope,
+            by=answer.by,
+            reason=answer.reason,
+            argv=list(answer.argv) if answer.argv is not None else None,
+            rule=answer.rule,
+            held=answer.held,
+            headless=(answer.headless or None) if self.knows_badges else None,
+            where=answer.where if self.knows_badges else None,
+        )
         try:
-            await self._ready_client().answer(answer, timeout_s)
+            await self._ready_client().answer(frame, timeout_s)
+        except PeerError as refused:
+            raise AnswerRefused(refused.code, refused.message, **refused.details) from None
         except BridgeFault as fault:
             raise classify(fault, **self.describe_peer()) from None
         except TimeoutError:
@@ -196,7 +225,7 @@ class RuntimeAdapter(ABC):
         return self._client
 
     def _greet(self, token: str, trace_id: str) -> Greeting:
-        return Greeting(token, trace_id, self.runtime_session_id, self.name)
+        return Greeting(token, trace_id, self.runtime_session_id, self.name, self.audit_name)
 
     def _adopt(self, client: BridgeClient, endpoint: str, attempted: list[JsonObject]) -> ConnectResult:
         self._client, self.endpoint, self.state = client, endpoint, "ready"

@@ -27,20 +27,6 @@ BY_PEER_ERROR: dict[str, Code] = {
     "terminal_ended": "PM_TERM_NOT_FOUND",
     "frame_too_large": "PM_TERM_INVALID_PAYLOAD",
 }
-_ABOUT_ANSWERS = frozenset(
-    {
-        "settled",
-        "unknown_request",
-        "other_evidence",
-        "not_held",
-        "answers_off",
-        "forbidden",
-        "bad_rule",
-        "scope_not_allowed",
-        "not_editable",
-    }
-)
-"""Said to whoever answered, never to the caller of a command."""
 NEXT_STEP: dict[Code, str] = {
     "PM_TERM_GUI_UNAVAILABLE": "Start interactive-terminal on the desktop, then send the request again.",
     "PM_TERM_TIMEOUT": "Look whether the desktop program hangs; restart it, then send the request again.",
@@ -60,8 +46,7 @@ def classify(fault: BridgeFault, **details: object) -> ContractFault:
     if isinstance(fault, PeerError):
         code = BY_PEER_ERROR.get(fault.code, "PM_TERM_INTERNAL")
         facts = {"bridge_error": fault.code, **fault.details, **details}
-        may_say = code != "PM_TERM_INTERNAL" or fault.code in _ABOUT_ANSWERS
-        message = fault.message if may_say else "The desktop could not serve the request."
+        message = fault.message if code != "PM_TERM_INTERNAL" else "The desktop could not serve the request."
         return ContractFault(code, message, **facts)
     if isinstance(fault, FrameTooLarge):
         return bad_field("execution", "is too large for the bridge", reason="frame_too_large", **fault.details)

@@ -36,12 +36,18 @@ class LocalAdapter(RuntimeAdapter):
         runtime_session_id: str,
         *,
         name: str = "wsh",
+        trail: str = "",
         trace: bool = False,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         on_policy: Callable[[Policy], None] | None = None,
     ) -> None:
         super().__init__(
-            runtime_session_id, name=name, trace=trace, max_frame_bytes=max_frame_bytes, on_policy=on_policy
+            runtime_session_id,
+            name=name,
+            trail=trail,
+            trace=trace,
+            max_frame_bytes=max_frame_bytes,
+            on_policy=on_policy,
         )
         self.candidates = candidates
         self.info = info

@@ -29,6 +29,8 @@ class PoolOptions:
     bundled_path: str | None = None
     listed_binaries: tuple[str, ...] = ()
     name: str = "wsh"
+    trail: str = ""
+    """Names this server's audit log."""
     max_frame_bytes: int = MAX_FRAME_BYTES
     on_policy: Callable[[BridgeInputs, Policy], None] | None = None
     """Hears the policy of a desktop across a container's bridge."""
@@ -41,11 +43,13 @@ class AdapterPool:
         self._adapters: dict[Hashable, RuntimeAdapter] = {}
         self._locks: dict[Hashable, asyncio.Lock] = {}
 
-    async def get(self, environ: Mapping[str, str], runtime: Runtime, trace_id: str) -> RuntimeAdapter:
+    async def get(
+        self, environ: Mapping[str, str], runtime: Runtime, trace_id: str, *, may_launch: bool = True
+    ) -> RuntimeAdapter:
         """A ready adapter for these surroundings: checked before a request is sent, reconnected where it dropped."""
         key, make = self._choose(environ, runtime)
         spawn_s = (runtime.spawn_timeout_ms or DEFAULT_SPAWN_TIMEOUT_MS) / 1000
-        return await self._ready(key, make, ConnectInput(trace_id, True, spawn_s))
+        return await self._ready(key, make, ConnectInput(trace_id, may_launch, spawn_s))
 
     async def reattach(self, adapter: RuntimeAdapter, trace_id: str) -> RuntimeAdapter:
         """The same adapter, connected again if it dropped. Starts nothing: a new desktop would know nothing."""
@@ -93,6 +97,7 @@ class AdapterPool:
             options.base_environ,
             self.runtime_session_id,
             name=options.name,
+            trail=options.trail,
             trace=trace,
             max_frame_bytes=options.max_frame_bytes,
         )

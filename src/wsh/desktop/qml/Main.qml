@@ -7,8 +7,8 @@ ApplicationWindow {
     objectName: "root"
     width: 1180
     height: 760
-    minimumWidth: 640
-    minimumHeight: 420
+    minimumWidth: 480
+    minimumHeight: 360
     title: (app.pending > 0 ? "(" + app.pending + ") " : "") + (app.shownName !== "" ? app.shownName + " – " : "") + "interactive-terminal"
     color: look.c.ground
     font.pixelSize: 13
@@ -29,7 +29,7 @@ ApplicationWindow {
 
         Sidebar {
             Layout.fillHeight: true
-            Layout.preferredWidth: 248
+            Layout.preferredWidth: root.width < 800 ? 164 : 248
         }
         Rectangle { Layout.fillHeight: true; Layout.preferredWidth: 1; color: look.c.edge }
         ColumnLayout {
@@ -50,6 +50,22 @@ ApplicationWindow {
                     color: look.c.on_accent
                     wrapMode: Text.Wrap
                     font.bold: true
+                }
+            }
+            // Whatever is in front, a request that waits cannot be overlooked.
+            Rectangle {
+                objectName: "waitingBar"
+                visible: app.pending > 0 && app.page !== "requests"
+                Layout.fillWidth: true
+                Layout.preferredHeight: 36
+                color: look.c.attention
+                Accessible.role: Accessible.AlertMessage
+                Accessible.name: waitingText.text
+                RowLayout {
+                    anchors { fill: parent; leftMargin: 12; rightMargin: 8 }
+                    spacing: 8
+                    Text { id: waitingText; text: app.pending + (app.pending === 1 ? " request waits: " : " requests wait: ") + app.waiting; textFormat: Text.PlainText; color: look.c.on_accent; font.bold: true; elide: Text.ElideRight; Layout.fillWidth: true }
+                    PlainButton { objectName: "lookAtRequests"; text: "Look"; tip: "Ctrl+1"; onClicked: root.go("requests") }
                 }
             }
             StackLayout {

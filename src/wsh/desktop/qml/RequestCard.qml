@@ -2,52 +2,61 @@ import QtQuick
 import QtQuick.Controls.Basic
 import QtQuick.Layouts
 
-// Evidence first: the command in full, then where, then as whom, then why it is risky, then the buttons.
+// Draws an approval's card as it is: evidence first, then what the card says may be pressed. Decides nothing.
 Rectangle {
-    id: card
-    required property string rid
-    required property string kind
-    required property string command
-    required property var argv
-    required property string cwd
-    required property string executable
-    required property string sha256
-    required property var env
-    required property string risk
-    required property var reasons
-    required property string asker
-    required property string client
-    required property string workspace
-    required property string trace_id
-    required property double deadline
-    required property string rule
+    id: box
+    required property string id
+    required property var card
     required property int index
+    property var view: ListView.view
 
-    readonly property bool dangerous: risk !== "none"
-    property int remaining: app.secondsLeft(deadline)
+    readonly property bool grave: card.hold
+    readonly property bool current: app.current === id
+    readonly property bool keyed: current && app.page === "requests" && asking === ""
+    property int remaining: app.secondsLeft(card.deadline)
     property string asking: ""
     property bool mustHold: false
     property string effect: ""
-    readonly property bool first: index === 0 && app.page === "requests" && asking === ""
+    property bool folded: true
+    // How far down the evidence was in view without a gap; what may run is offered when that is all of it.
+    property real seenTo: 0
+    property bool seen: false
 
     objectName: "card"
     implicitHeight: body.implicitHeight + 32
     radius: 8
     color: look.c.raised
-    border.color: dangerous ? look.c.danger : look.c.edge
-    border.width: dangerous ? 2 : 1
+    border.color: current ? look.c.accent : grave ? look.c.danger : look.c.edge
+    border.width: current ? 3 : grave ? 2 : 1
     Accessible.role: Accessible.Grouping
-    Accessible.name: (dangerous ? "Destructive request: " : "Request: ") + command
+    Accessible.name: (grave ? "Hard to take back: " : "Request: ") + card.command + (current ? ", selected" : "")
 
+    function press(name) { return card.presses.find(one => one.name === name) }
+    function look_() {
+        if (seen || !view || app.page !== "requests" || !view.visible || evidence.height <= 0) return
+        const top = evidence.mapToItem(view.contentItem, 0, 0).y
+        const from = view.contentY - top, to = from + view.height
+        if (from <= seenTo + 1 && to > seenTo) seenTo = to
+        if (seenTo >= evidence.height - 1) seen = true
+    }
+    onCurrentChanged: if (current && view) view.positionViewAtIndex(index, ListView.Contain)
+    onHeightChanged: Qt.callLater(look_)
+    onYChanged: Qt.callLater(look_)
+    Component.onCompleted: Qt.callLater(look_)
+    MouseArea { anchors.fill: parent; onClicked: app.current = box.id }
+
+    Connections { target: box.view; function onContentYChanged() { box.look_() } function onHeightChanged() { box.look_() } }
     Connections {
         target: app
-        function onClockChanged() { card.remaining = app.secondsLeft(card.deadline) }
-        function onPreviewed(pattern, text) { if (card.asking === "always" && pattern === extra.text) card.effect = text }
-        function onHoldWanted(rid, why) {
-            if (rid !== card.rid) return
-            card.mustHold = true
-            problem.text = "As edited it is destructive: " + why + ". Hold the button for a second to run it."
+        function onClockChanged() { box.remaining = app.secondsLeft(box.card.deadline); box.look_() }
+        function onPageChanged() { Qt.callLater(box.look_) }
+        function onPreviewed(pattern, text) { if (box.asking === "always" && pattern === extra.text) box.effect = text }
+        function onHoldWanted(id, why) {
+            if (id !== box.id) return
+            box.mustHold = true
+            problem.text = "As it stands it is hard to take back: " + why + ". Hold the button for a second to run it."
         }
+        function onRefused(id, why) { if (id === box.id) problem.text = why }
     }
 
     ColumnLayout {
@@ -55,185 +64,225 @@ Rectangle {
         anchors { left: parent.left; right: parent.right; top: parent.top; margins: 16 }
         spacing: 8
 
-        RowLayout {
+        ColumnLayout {
+            id: evidence
+            objectName: "evidence"
             Layout.fillWidth: true
             spacing: 8
-            Rectangle {
-                visible: card.dangerous
-                radius: 4
-                color: look.c.danger
-                implicitWidth: shieldRow.implicitWidth + 14
-                implicitHeight: 20
-                Row {
-                    id: shieldRow
-                    anchors.centerIn: parent
-                    spacing: 5
-                    Canvas {
-                        width: 11
-                        height: 13
-                        anchors.verticalCenter: parent.verticalCenter
-                        onPaint: {
-                            const g = getContext("2d")
-                            g.reset()
-                            g.fillStyle = look.c.on_accent
-                            g.beginPath()
-                            g.moveTo(5.5, 0.5)
-                            g.lineTo(10.5, 2.5)
-                            g.lineTo(10.5, 6)
-                            g.quadraticCurveTo(10, 10.5, 5.5, 12.5)
-                            g.quadraticCurveTo(1, 10.5, 0.5, 6)
-                            g.lineTo(0.5, 2.5)
-                            g.closePath()
-                            g.fill()
-                        }
-                    }
-                    Text { text: card.risk; color: look.c.on_accent; font.bold: true; font.pixelSize: 12 }
-                }
-            }
-            Text {
-                text: card.kind === "open" ? "Open a terminal" : card.kind === "send" ? "Type into a terminal" : "Run a command"
-                color: look.c.text_soft
+            Flow {
                 Layout.fillWidth: true
-            }
-            Text {
-                objectName: "countdown"
-                text: card.remaining > 90 ? Math.round(card.remaining / 60) + " min left" : card.remaining + " s left"
-                color: card.remaining <= 15 ? look.c.danger : look.c.text_soft
-                font.bold: card.remaining <= 15
-            }
-        }
-        Rectangle {
-            Layout.fillWidth: true
-            Layout.preferredHeight: Math.min(200, commandText.implicitHeight + 20)
-            radius: 6
-            color: look.c.sunken
-            border.color: look.c.edge
-            clip: true
-            Flickable {
-                anchors { fill: parent; margins: 10 }
-                contentHeight: commandText.implicitHeight
-                boundsBehavior: Flickable.StopAtBounds
-                ScrollBar.vertical: ScrollBar { }
-                TextEdit {
-                    id: commandText
-                    objectName: "commandText"
-                    width: parent.width
-                    text: card.command
-                    textFormat: TextEdit.PlainText
-                    readOnly: true
-                    selectByMouse: true
-                    wrapMode: TextEdit.WrapAnywhere
-                    color: look.c.text
-                    font.family: "monospace"
-                    font.pixelSize: 14
-                    Accessible.name: "Command: " + card.command
+                spacing: 8
+                Mark { visible: box.card.risk !== "none"; label: box.card.risk; strong: true }
+                Repeater {
+                    model: box.card.badges
+                    Mark { required property var modelData; label: modelData.title; strong: modelData.hold }
+                }
+                Text { text: box.card.title; color: look.c.text_soft; height: 20; verticalAlignment: Text.AlignVCenter }
+                Text {
+                    objectName: "countdown"
+                    text: box.remaining > 90 ? Math.round(box.remaining / 60) + " min left" : box.remaining + " s left"
+                    color: box.remaining <= 15 ? look.c.danger : look.c.text_soft
+                    font.bold: box.remaining <= 15
+                    height: 20
+                    verticalAlignment: Text.AlignVCenter
                 }
             }
-        }
-        GridLayout {
-            Layout.fillWidth: true
-            columns: 2
-            columnSpacing: 12
-            rowSpacing: 3
-            Label2 { text: "in" } Value2 { text: card.cwd }
-            Label2 { text: "runs"; visible: card.executable !== "" } Value2 { text: card.executable + (card.sha256 ? "   sha256 " + card.sha256.slice(0, 16) + "…" : ""); visible: card.executable !== "" }
-            Label2 { text: "sets"; visible: card.env.length > 0 } Value2 { text: card.env.join("\n"); visible: card.env.length > 0 }
-            Label2 { text: "asked by" } Value2 { text: card.asker + (card.workspace ? "   in " + card.workspace : "") }
-            Label2 { text: "trace" } Value2 { text: card.trace_id; color: look.c.text_soft }
-            Label2 { text: "because"; visible: card.reasons.length > 0 } Value2 { text: card.reasons.join("\n"); visible: card.reasons.length > 0; color: card.dangerous ? look.c.danger : look.c.text; font.family: root.font.family }
+            Sunken {
+                Shown { id: commandText; objectName: "commandText"; text: box.card.command; Accessible.name: "Command: " + box.card.command }
+            }
+            Sunken {
+                visible: box.card.script.length > 1
+                ColumnLayout {
+                    width: parent.width
+                    spacing: 4
+                    Text { text: "The script, line by line"; color: look.c.text_soft; font.pixelSize: 11 }
+                    Shown { objectName: "scriptText"; Layout.fillWidth: true; text: box.card.script.join("\n"); Accessible.name: "Script: " + text }
+                }
+            }
+            Repeater {
+                model: box.card.badges
+                Text {
+                    required property var modelData
+                    text: modelData.sentence
+                    textFormat: Text.PlainText
+                    color: modelData.hold ? look.c.danger : look.c.text
+                    wrapMode: Text.WrapAtWordBoundaryOrAnywhere
+                    Layout.fillWidth: true
+                }
+            }
+            GridLayout {
+                Layout.fillWidth: true
+                columns: 2
+                columnSpacing: 12
+                rowSpacing: 3
+                Label2 { text: "in" } Value2 { text: box.card.cwd }
+                Label2 { text: "runs in" } Value2 { objectName: "place"; text: box.card.place_name; font.family: root.font.family }
+                Label2 { text: "program"; visible: !!box.card.executable } Value2 { text: box.card.executable || ""; visible: !!box.card.executable }
+                Label2 { text: "sets"; visible: box.card.env.length > 0 } Value2 { text: box.card.env.join("\n"); visible: box.card.env.length > 0 }
+                Label2 { text: "asked by" } Value2 { text: box.card.asker + (box.card.workspace ? "   in " + box.card.workspace : "") }
+                Label2 { text: "it says"; visible: box.card.note !== "" } Value2 { objectName: "note"; text: "“" + box.card.note + "” (the agent's own words, not checked)"; visible: box.card.note !== ""; font.family: root.font.family; font.italic: true }
+                Label2 { text: "because"; visible: box.card.reasons.length > 0 } Value2 { objectName: "reasons"; text: box.card.reasons.join("\n"); visible: box.card.reasons.length > 0; color: box.card.risk !== "none" ? look.c.danger : look.c.text; font.family: root.font.family }
+                Label2 { text: "ids"; visible: !box.folded } Value2 {
+                    visible: !box.folded
+                    color: look.c.text_soft
+                    text: "trace " + box.card.trace_id + "\nrequest " + box.card.request_id + (box.card.executable_sha256 ? "\nsha256 " + box.card.executable_sha256 : "")
+                }
+            }
         }
         TextField {
             id: extra
             objectName: "extra"
-            visible: card.asking !== ""
+            visible: box.asking !== ""
             Layout.fillWidth: true
             color: look.c.text
             placeholderTextColor: look.c.text_soft
-            font.family: card.asking === "decline" ? root.font.family : "monospace"
-            placeholderText: card.asking === "decline" ? "Why not? (the caller is told)" : card.asking === "always" ? "The rule that will be written; narrow it if you like" : "The command to run instead"
+            font.family: box.asking === "decline" ? root.font.family : "monospace"
+            placeholderText: box.asking === "decline" ? "Why not? (the caller is told)" : box.asking === "always" ? "The rule that will be written" : "The command to run instead"
             background: Rectangle { radius: 6; color: look.c.sunken; border.color: extra.activeFocus ? look.c.accent : look.c.edge }
-            onTextChanged: { card.mustHold = card.asking === "edit" && card.dangerous; problem.text = ""; if (card.asking === "always") app.preview(text) }
-            onAccepted: card.finish(false)
-            Keys.onEscapePressed: card.asking = ""
+            onTextChanged: { box.mustHold = box.asking === "edit" && box.grave; problem.text = ""; if (box.asking === "always") app.preview(text) }
+            onAccepted: box.finish(false)
+            Keys.onEscapePressed: box.asking = ""
         }
-        Text {
-            visible: card.asking === "always"
-            text: "Writes an allow rule to " + app.policyPath + ". " + card.effect
-            color: look.c.text_soft
-            font.pixelSize: 12
-            wrapMode: Text.Wrap
+        ColumnLayout {
+            visible: box.asking === "always"
             Layout.fillWidth: true
-        }
-        Text { id: problem; visible: text !== ""; color: look.c.danger; wrapMode: Text.Wrap; Layout.fillWidth: true }
-        RowLayout {
-            Layout.fillWidth: true
-            spacing: 8
-            visible: card.asking === ""
-            PlainButton {
-                objectName: "runOnce"
-                text: card.dangerous ? "Hold to run once" : "Run once"
-                primary: !card.dangerous
-                danger: card.dangerous
-                focus: card.index === 0 && !card.dangerous
-                tip: card.dangerous ? "Hold for a second: this destroys something" : "Ctrl+Return"
-                // A destructive command is never one stray key away: it wants to be held.
-                holdable: card.dangerous
-                onClicked: if (!card.dangerous) app.approve(card.rid, "once", "")
-                onHeld: app.approve(card.rid, "once", "")
+            spacing: 4
+            Note { text: "Writes an allow rule to " + app.policyPath + ". " + (box.card.always && extra.text === box.card.always.rule ? box.card.always.says : box.effect) }
+            Repeater {
+                model: box.card.always ? box.card.always.wider : []
+                RowLayout {
+                    required property var modelData
+                    Layout.fillWidth: true
+                    spacing: 8
+                    PlainButton { text: "Widen to  " + modelData.rule; onClicked: extra.text = modelData.rule }
+                    Note { text: modelData.says }
+                }
             }
-            PlainButton { objectName: "runSession"; text: "Allow for this session"; visible: !card.dangerous && card.kind === "run"; onClicked: app.approve(card.rid, "session", ""); tip: "This exact command, until the caller goes away (Ctrl+Shift+Return)" }
-            PlainButton { objectName: "runAlways"; text: "Always…"; visible: !card.dangerous && card.kind === "run"; onClicked: card.ask("always", card.rule); tip: "Ctrl+Shift+A" }
-            PlainButton { objectName: "edit"; text: "Edit…"; visible: card.kind === "run"; onClicked: card.ask("edit", app.editable(card.rid)); tip: "Ctrl+E" }
-            Item { Layout.fillWidth: true }
-            PlainButton { objectName: "decline"; text: "Decline"; tip: "Ctrl+Backspace"; onClicked: app.decline(card.rid, "") }
-            PlainButton { objectName: "declineWhy"; text: "Decline…"; onClicked: card.ask("decline", ""); tip: "Ctrl+Shift+Backspace" }
+            RowLayout {
+                Layout.fillWidth: true
+                spacing: 8
+                Tick { id: alsoHeadless; objectName: "alsoHeadless"; text: "Headless, too"; onAsked: wanted => alsoHeadless.on = wanted }
+                Note { text: box.card.always ? box.card.always.headless_says : "" }
+            }
         }
-        RowLayout {
+        Text { id: problem; objectName: "problem"; visible: text !== ""; textFormat: Text.PlainText; color: look.c.danger; wrapMode: Text.WrapAtWordBoundaryOrAnywhere; Layout.fillWidth: true }
+        // Keeps its place, so that no button moves under the pointer.
+        Note { objectName: box.seen ? "" : "scrollFirst"; opacity: box.seen ? 0 : 1; text: "Look through all of it first: scroll down to the end, then it can be run." }
+        Flow {
             Layout.fillWidth: true
             spacing: 8
-            visible: card.asking !== ""
+            visible: box.asking === ""
+            Repeater {
+                model: box.card.presses
+                PlainButton {
+                    required property var modelData
+                    objectName: ({ once: "runOnce", session: "runSession", always: "runAlways", edit: "edit", decline: "decline" })[modelData.name]
+                    text: modelData.text
+                    primary: modelData.name === "once" && !modelData.hold
+                    danger: modelData.hold
+                    enabled: modelData.name === "decline" || box.seen
+                    // What is hard to take back is never one stray key away: it wants to be held.
+                    holdable: modelData.name === "once" && modelData.hold
+                    tip: modelData.says + (modelData.says ? "  " : "") + box.keysOf(modelData.name)
+                    onClicked: if (!holdable) box.go(modelData.name)
+                    onHeld: app.answer(box.id, true, { held: true })
+                }
+            }
+            PlainButton { objectName: "declineWhy"; text: "Decline…"; onClicked: box.ask("decline", ""); tip: "Ctrl+Shift+Backspace" }
+            PlainButton { objectName: "fold"; text: box.folded ? "Ids…" : "Hide ids"; tip: "Trace, request and the program's hash"; onClicked: box.folded = !box.folded }
+        }
+        Flow {
+            Layout.fillWidth: true
+            spacing: 8
+            visible: box.asking !== ""
             PlainButton {
                 objectName: "confirm"
-                text: card.asking === "decline" ? "Decline" : card.asking === "always" ? "Write rule and run" : card.mustHold ? "Hold to run this instead" : "Run this instead"
-                primary: !card.mustHold
-                danger: card.mustHold
-                holdable: card.mustHold
-                onClicked: if (!card.mustHold) card.finish(false)
-                onHeld: card.finish(true)
+                text: box.asking === "decline" ? "Decline" : box.asking === "always" ? "Write rule and run" : box.mustHold ? "Hold to run this instead" : "Run this instead"
+                primary: !box.mustHold
+                danger: box.mustHold
+                holdable: box.mustHold
+                onClicked: if (!box.mustHold) box.finish(false)
+                onHeld: box.finish(true)
             }
-            PlainButton { text: "Back"; tip: "Escape"; onClicked: card.asking = "" }
+            PlainButton { text: "Back"; tip: "Escape"; onClicked: box.asking = "" }
         }
     }
 
-    Shortcut { sequence: "Ctrl+Return"; enabled: card.first && !card.dangerous; onActivated: app.approve(card.rid, "once", "") }
-    Shortcut { sequence: "Ctrl+Shift+Return"; enabled: card.first && !card.dangerous && card.kind === "run"; onActivated: app.approve(card.rid, "session", "") }
-    Shortcut { sequence: "Ctrl+Shift+A"; enabled: card.first && !card.dangerous && card.kind === "run"; onActivated: card.ask("always", card.rule) }
-    Shortcut { sequence: "Ctrl+E"; enabled: card.first && card.kind === "run"; onActivated: card.ask("edit", app.editable(card.rid)) }
-    Shortcut { sequence: "Ctrl+Backspace"; enabled: card.first; onActivated: app.decline(card.rid, "") }
-    Shortcut { sequence: "Ctrl+Shift+Backspace"; enabled: card.first; onActivated: card.ask("decline", "") }
+    Shortcut { sequence: "Ctrl+Return"; enabled: box.keyed && box.seen && !box.grave; onActivated: box.go("once") }
+    Shortcut { sequence: "Ctrl+Shift+Return"; enabled: box.keyed && box.seen && !!box.press("session"); onActivated: box.go("session") }
+    Shortcut { sequence: "Ctrl+Shift+A"; enabled: box.keyed && box.seen && !!box.press("always"); onActivated: box.go("always") }
+    Shortcut { sequence: "Ctrl+E"; enabled: box.keyed && box.seen && !!box.press("edit"); onActivated: box.go("edit") }
+    Shortcut { sequence: "Ctrl+Backspace"; enabled: box.keyed; onActivated: box.go("decline") }
+    Shortcut { sequence: "Ctrl+Shift+Backspace"; enabled: box.keyed; onActivated: box.ask("decline", "") }
 
+    function keysOf(name) {
+        return ({ once: grave ? "" : "Ctrl+Return", session: "Ctrl+Shift+Return", always: "Ctrl+Shift+A", edit: "Ctrl+E", decline: "Ctrl+Backspace" })[name] || ""
+    }
+    function go(name) {
+        if (name === "decline") app.answer(id, false, {})
+        else if (name === "always") ask("always", card.always.rule)
+        else if (name === "edit") ask("edit", card.editable)
+        else app.answer(id, true, { scope: name })
+    }
     function ask(what, text) {
+        app.current = id
         asking = what
         extra.text = text
-        mustHold = what === "edit" && dangerous
+        mustHold = what === "edit" && grave
         problem.text = ""
         extra.forceActiveFocus()
         extra.selectAll()
     }
     function finish(held) {
-        if (asking === "decline") app.decline(rid, extra.text)
-        else if (asking === "always") app.approve(rid, "always", extra.text)
-        else problem.text = app.approveEdited(rid, extra.text, held)
+        if (asking === "decline") app.answer(id, false, { reason: extra.text })
+        else if (asking === "always") app.answer(id, true, { scope: "always", rule: extra.text, headless: alsoHeadless.on })
+        else app.answer(id, true, { command: extra.text, held: held })
     }
 
-    component Label2: Text { color: look.c.text_soft; font.pixelSize: 12; Layout.alignment: Qt.AlignBaseline }
+    component Mark: Rectangle {
+        property string label
+        property bool strong: false
+        radius: 4
+        color: strong ? look.c.danger : "transparent"
+        border.color: strong ? look.c.danger : look.c.attention
+        implicitWidth: markText.implicitWidth + 14
+        implicitHeight: 20
+        Text { id: markText; anchors.centerIn: parent; text: parent.label; textFormat: Text.PlainText; color: parent.strong ? look.c.on_accent : look.c.text; font.bold: true; font.pixelSize: 12 }
+    }
+    component Sunken: Rectangle {
+        default property alias content: inner.data
+        Layout.fillWidth: true
+        implicitHeight: inner.childrenRect.height + 20
+        radius: 6
+        color: look.c.sunken
+        border.color: look.c.edge
+        Item { id: inner; anchors { left: parent.left; right: parent.right; top: parent.top; margins: 10 } height: childrenRect.height }
+    }
+    component Shown: TextEdit {
+        width: parent ? parent.width : 0
+        textFormat: TextEdit.PlainText
+        readOnly: true
+        selectByMouse: true
+        wrapMode: TextEdit.WrapAnywhere
+        color: look.c.text
+        font.family: "monospace"
+        font.pixelSize: 14
+    }
+    component Label2: Text { color: look.c.text_soft; font.pixelSize: 12; Layout.alignment: Qt.AlignTop }
     component Value2: Text {
         color: look.c.text
         font.family: "monospace"
         font.pixelSize: 12
         textFormat: Text.PlainText
         wrapMode: Text.WrapAnywhere
-        Layout.alignment: Qt.AlignBaseline
+        Layout.alignment: Qt.AlignTop
+        Layout.fillWidth: true
+    }
+    component Note: Text {
+        color: look.c.text_soft
+        font.pixelSize: 12
+        textFormat: Text.PlainText
+        wrapMode: Text.WrapAtWordBoundaryOrAnywhere
         Layout.fillWidth: true
     }
 }

@@ -15,7 +15,7 @@ from wsh.operation.contract import ContractParams, call_terminal
 from wsh.wire.model import AnyJson
 from wsh.wire.tool import Annotations, ToolOutcome
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _ABOUT: dict[Tool, tuple[str, str]] = {
     "memory_terminal_interactive": (
@@ -26,7 +26,7 @@ _ABOUT: dict[Tool, tuple[str, str]] = {
         "runs at once where the server runs, only what the policy's allowlist covers, as one program without a shell. "
         "intent execute_command runs execution.command (with execution.args: one program and its arguments); open_only "
         "opens an interactive terminal, into which later calls type with target.terminal_id; such a line is completed, with "
-        "exit_code, where the shell tells its end. status accepted means it still runs, or that its end is not known: call read_output with target.session_id and target.cursor set to the last next_cursor, or "
+        "exit_code, where the shell tells its end. status accepted means it still runs, or that its end is not known, or, with result.approval pending, that nobody answered yet: call read_output with target.session_id and target.cursor set to the last next_cursor, or "
         "terminate. Every failure carries a PM_TERM code, what is wrong, and a fallback that says what to do next; "
         "headless is never tried for you. Not for typing into full-screen programs: use the wsh_ tools for that.",
     ),

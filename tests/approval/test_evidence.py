@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from wsh.bridge.escape import escape_argument, escape_text, is_hidden
-from wsh.bridge.evidence import CannotRun, resolve, resolve_typing
+from wsh.approval.escape import escape_argument, escape_text, is_hidden
+from wsh.approval.evidence import CannotRun, resolve, resolve_typing
 
 BASE = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 

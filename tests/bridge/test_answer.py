@@ -16,10 +16,12 @@ import pytest
 from tests.support.bridge.scripted import ScriptedDesktop, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
 from tests.support.waiting import until
+from wsh.approval.answer import Pending
+from wsh.approval.evidence import Evidence
+from wsh.approval.judgement import Judgement
+from wsh.approval.request import ApprovalRequest
 from wsh.bridge.client import BridgeClient
-from wsh.bridge.desktop import Judgement, Pending
 from wsh.bridge.endpoint import Endpoint
-from wsh.bridge.evidence import Evidence
 from wsh.bridge.fault import PeerError
 from wsh.bridge.frame import Card, Decision, PageAnswer, Request
 from wsh.bridge.listener import BridgeListener, ListenerOptions
@@ -66,7 +68,7 @@ async def refusal(client: BridgeClient, answer: PageAnswer) -> PeerError:
     return caught.value
 
 
-def destructive(request: Request, evidence: Evidence) -> Judgement:
+def destructive(request: ApprovalRequest, evidence: Evidence) -> Judgement:
     if evidence.argv[0] == "dd":
         return Judgement("refuse", "irrecoverable", ["it overwrites a disk"])
     grave = evidence.argv[0] == "rm"
@@ -85,9 +87,9 @@ def test_a_card_shows_all_there_is_to_know_and_hides_nothing(tmp_path: Path) -> 
             assert 0 < card.left_ms <= 10_000
             plain = (await show(client, ask("echo", "hi"))).card
             assert plain.scopes == ["once", "session", "always"] and plain.editable == "echo hi"
-            assert plain.always_rule == "echo" and plain.policy_file
+            assert plain.always is not None and plain.always.rule == "echo hi" and plain.policy_file
             opened = (await show(client, ask(kind="open"))).card
-            assert opened.scopes == ["once"] and opened.editable is None and opened.always_rule is None
+            assert opened.scopes == ["once"] and opened.editable is None and opened.always is None
 
     asyncio.run(scenario())
 
@@ -127,7 +129,7 @@ def test_without_the_desktops_own_permission_no_answer_counts() -> None:
             assert not client.takes_answers
             asked = await show(client, ask("echo", "hi"))
             refused = await refusal(client, asked.answer())
-            assert refused.code == "answers_off" and "approvals.web" in refused.message
+            assert refused.code == "answers_off" and "approvals.server" in refused.message
             assert not asked.decision.done() and not desktop.orders
 
     asyncio.run(scenario())
@@ -201,7 +203,7 @@ def test_a_session_yes_holds_for_the_same_command_and_always_writes_the_rule() -
             assert (await first.decision).scope == "session"
             assert (await client.submit(ask("echo", "same"))).outcome == "approved"
             other = await show(client, ask("echo", "other"))
-            assert (await refusal(client, other.answer(scope="always"))).code == "bad_rule"
+            assert (await refusal(client, other.answer(scope="always", rule=""))).code == "bad_rule"
             assert not other.decision.done() and not desktop.rules
             await client.answer(other.answer(scope="always", rule="echo *"))
             assert (await other.decision).scope == "always"

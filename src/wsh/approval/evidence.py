@@ -14,8 +14,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wsh.bridge.escape import escape_argument, escape_text
-from wsh.bridge.frame import ShownEvidence
+from wsh.approval.escape import escape_argument, escape_text
 
 
 class CannotRun(Exception):
@@ -48,16 +47,6 @@ class Evidence:
     @property
     def shown_env(self) -> tuple[str, ...]:
         return tuple(f"{escape_text(name)}={escape_argument(value)}" for name, value in sorted(self.env_set.items()))
-
-    def to_frame(self) -> ShownEvidence:
-        return ShownEvidence(
-            argv=list(self.shown_argv),
-            cwd=self.cwd,
-            executable=self.executable,
-            executable_sha256=self.executable_sha256,
-            env_digest=self.env_digest,
-            binding=self.binding,
-        )
 
 
 def resolve(

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from wsh.bridge.ledger import DuplicateId, Ledger, QueueFull
+from wsh.approval.ledger import DuplicateId, Ledger, QueueFull
 
 
 class Clock:
