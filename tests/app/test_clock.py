@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import date
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -145,7 +146,9 @@ def test_a_request_that_waits_for_a_person_neither_ends_nor_is_answered_by_a_jum
         asking(server, "echo", "jumped", timeout_ms=250_000) as caller,
     ):
         clock.jump(_JUMPS[jump])
-        assert caller._find("jumped"), "it waits"
+        shown = caller._find("jumped")
+        assert shown, "it waits"
+        assert 0 < shown[0]["deadline"] - (time.time() + _JUMPS[jump]) < 300
         reply = caller.answer()
         assert reply.status == 200 and reply.json["state"] == "approved", reply
         assert "jumped" in caller.result()["result"]["stdout"]

@@ -200,7 +200,7 @@ class InteractiveRoute:
         identity = asked.identity
         result = await self._result(identity, cursor)
         entry = self.waiting.find(asked.request.id)
-        left_s = (entry.since if entry is not None else time.time()) + asked.request.deadline_ms / 1000 - time.time()
+        left_s = entry.left_s if entry is not None else asked.request.deadline_ms / 1000
         result |= {
             "approval": "pending",
             "approval_id": asked.request.id,

@@ -33,6 +33,8 @@ class Waiting:
     adapter: RuntimeAdapter
     identity: Identity
     since: float
+    began: float = field(default_factory=time.monotonic)
+    """The same by a clock that does not jump."""
     state: str = "waiting"
     card: Card | None = None
     decision: Decision | None = None
@@ -43,6 +45,11 @@ class Waiting:
     def is_answerable(self) -> bool:
         """Whether the desktop shows it and takes an answer from elsewhere."""
         return self.state == "waiting" and self.card is not None and self.adapter.takes_answers
+
+    @property
+    def left_s(self) -> float:
+        """How long it may still be answered."""
+        return self.began + self.request.deadline_ms / 1000 - time.monotonic()
 
     def to_wire(self) -> JsonObject:
         request, decision = self.request, self.decision
@@ -63,7 +70,8 @@ class Waiting:
             "note": escape_text(request.note) if request.note is not None else None,
             "place": "server" if self.adapter.adapter_type == "server" else "window",
             "since": self.since,
-            "deadline": self.since + request.deadline_ms / 1000,
+            # As the wall clock stands now, since that is what it is compared with.
+            "deadline": (time.time() + self.left_s) if self.ended is None else self.since + request.deadline_ms / 1000,
             "state": self.state,
             "by": decision.by if decision else None,
             "where": decision.where if decision else None,
