@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,18 @@ def test_a_startup_file_that_asks_is_answered(places: Places) -> None:
         assert text_of(await run(session, "echo $which")) == "this"
 
     with_shell(places, "bash", work, home)
+
+
+def test_a_startup_file_that_goes_elsewhere_is_not_waited_for(places: Places) -> None:
+    """No prompt of the session's own shell is to come where that shell has become ssh."""
+    relay = places.state.parent / "ssh"
+    relay.write_text(f"#!{sys.executable}\nimport pty\npty.spawn(['sh', '-c', 'echo up; exec sleep 600'])\n")
+    relay.chmod(0o755)
+    home = make_home(places.state.parent, bashrc=f"exec {relay}\n")
+
+    async def work(session: Session) -> None:
+        await session.wait_until_text("up", generation=0, max_wait_ms=60_000)
+        done = await run(session, "echo there", timeout_ms=100)
+        assert done.finished_by == "quiet" and "there" in text_of(done)
+
+    with_shell(places, "bash", work, home, session__first_prompt_ms=10_000)

@@ -79,7 +79,8 @@ class Typist:
             quiet = time.monotonic() - self._session.last_activity
             if log.phase == "starting" and quiet > silence_s:
                 seen = await self.inspect()
-                if seen is None or wants_input(self._session, seen):
+                elsewhere = seen is not None and seen.relayed and seen.reading == "unknown"
+                if seen is None or elsewhere or wants_input(self._session, seen):
                     log.silent = True  # a startup file asks something, or the shell is no longer ours
                     return True
         return True
