@@ -240,7 +240,9 @@ class _Around:
 
     async def describe_policy(self) -> dict[str, object]:
         warning = self._policy.warning
-        return {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
+        state: dict[str, object] = {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
+        sandbox = self._policy.current().sandbox
+        return state | {"sandbox": await asyncio.to_thread(self._app.registry.sandboxes.describe, sandbox)}
 
     def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
         from wsh.contract.alias import find_bad_stage

@@ -172,6 +172,30 @@ def _installation(places: Places) -> Iterator[Finding]:
         yield Finding("wrong", "the systemd unit starts another wsh than this one", "run: wsh service install")
 
 
+def _sandbox(places: Places) -> Iterator[Finding]:
+    from wsh.policy.store import PolicyStore
+    from wsh.sandbox.hold import Sandboxes
+
+    told = Sandboxes(places).describe(PolicyStore(places.policy_file).current().sandbox)
+    wanted = told["agents"] != "off"
+    for backend in told["backends"]:
+        name = backend["name"] + (f" (ABI {backend['abi']})" if "abi" in backend else "")
+        if not backend["available"]:
+            yield Finding("note", f"sandbox backend {name} is not there", backend["missing"])
+        else:
+            uncovered = ", ".join(backend["not_covered"]) or "nothing"
+            yield Finding("ok", f"sandbox backend {name} holds; of `workspace` it does not cover: {uncovered}")
+    for name, held in told["profiles"].items():
+        if held["backend"] is None:
+            bad = wanted and name == told["agents"]
+            yield Finding("wrong" if bad else "note", f"no session gets the sandbox {name}", held["missing"])
+        elif held["weaker"]:
+            yield Finding("note", f"sandbox {name}: {held['backend']}, accepted without {', '.join(held['weaker'])}")
+        else:
+            yield Finding("ok", f"sandbox {name}: {held['backend']}")
+    yield Finding("ok", f"agents get the sandbox {told['agents']}")
+
+
 CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _python,
     _engine,
@@ -179,6 +203,7 @@ CHECKS: tuple[Callable[[Places], Iterator[Finding]], ...] = (
     _configuration,
     _descriptors,
     _extras,
+    _sandbox,
     _installation,
     _keeper,
     _deaths,

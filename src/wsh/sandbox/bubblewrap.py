@@ -134,9 +134,9 @@ def plan_mounts(
     resolver = find_resolver() if profile.network == "on" else None
     if resolver is not None:
         words += ["--ro-bind", resolver, resolver]
+    # Read-only as a whole: root owns the files of /proc/sys, also without a capability.
+    words += ["--proc", "/proc", "--remount-ro", "/proc"]
     words += [
-        "--proc",
-        "/proc",
         "--dev",
         "/dev",
         "--perms",
@@ -166,6 +166,7 @@ def plan_mounts(
 
 def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
     """Read-only mounts over the protected paths. What holds one is a mount of its own too, or it could be moved away."""
+    bound: set[str] = set()  # a second mount of the same folder would hide what was mounted in the first
     for name in PROTECTED:
         path = root
         parts = name.split("/")
@@ -179,13 +180,18 @@ def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
             last = index == len(parts) - 1
             if kind == "missing":
                 # The first missing part is closed, and with it everything below.
+                if path in bound:
+                    break
+                bound.add(path)
                 mounts.points.append((path, name != ".git/config" or not last))
                 mounts.words += ["--ro-bind", path, path]
                 break
             if last or kind == "file":
                 mounts.words += ["--ro-bind", path, path]
                 break
-            mounts.words += ["--bind", path, path]
+            if path not in bound:
+                bound.add(path)
+                mounts.words += ["--bind", path, path]
 
 
 def _is_empty(path: str) -> bool:
