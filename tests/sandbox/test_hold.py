@@ -1,0 +1,257 @@
+"""A held session is a session: exit codes, keys, kills, jobs and limits are as in an open one, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.sandbox.held import BackendName, each_backend, make_project, open_held, policy_of
+from tests.support.session.running import run_with_registry
+from tests.support.session.shells import AGENT, run, text_of
+from tests.support.waiting import until
+from wsh.process.keeper.mark import is_alive
+from wsh.sandbox import bubblewrap, landlock
+from wsh.sandbox.hold import Sandboxes
+from wsh.sandbox.profile import READ_ONLY, WORKSPACE, Profile
+from wsh.sandbox.section import SandboxPolicy
+from wsh.session.registry import SessionRegistry
+from wsh.session.spec import SessionSpec
+from wsh.wire.error import SandboxRefused, SandboxUnavailable
+from wsh.wire.place import Places
+
+
+@each_backend
+def test_the_exit_code_of_the_program_is_the_sessions(places: Places, tmp_path: Path, backend: BackendName) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, make_project(tmp_path), "sh -c 'exit 37'")
+        await until(lambda: not session.running)
+        assert session.exit_code == 37
+        killed = await open_held(registry, backend, make_project(tmp_path), "sh -c 'kill -9 $$'")
+        await until(lambda: not killed.running)
+        assert killed.exit_code == 137
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_ctrl_c_reaches_the_program_and_not_what_holds_it(places: Places, tmp_path: Path, backend: BackendName) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"
+        session = await open_held(registry, backend, make_project(tmp_path), script)
+        await session.wait_until_text("ready", generation=0, max_wait_ms=60_000)
+        await session.send_input(b"\x03", AGENT)
+        await until(lambda: not session.running)
+        assert session.exit_code == 5
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_a_kill_gives_grace_and_leaves_nothing(places: Places, tmp_path: Path, backend: BackendName) -> None:
+    project = make_project(tmp_path)
+
+    async def work(registry: SessionRegistry) -> None:
+        script = (
+            "trap 'echo bye > said; exit' TERM HUP; sh -c 'trap \"\" TERM HUP; echo $$ > stubborn; while :; do sleep 0.1; done' & "
+            "setsid sleep 1000 & echo ready; while :; do sleep 0.05; done"
+        )
+        session = await open_held(registry, backend, project, script)
+        await session.wait_until_text("ready", generation=0, max_wait_ms=60_000)
+        await until((project / "stubborn").exists)
+        leader = session.child.pid if session.child is not None else 0
+        report = await registry.kill(session.name)
+        assert report.survivors == ()
+        assert report.signalled >= 3
+        assert (project / "said").read_text() == "bye\n"
+        assert not is_alive(leader)
+
+    run_with_registry(places, work, session__kill_grace_ms=1000)
+    assert sorted(path.name for path in project.iterdir()) == ["said", "stubborn"]
+
+
+@each_backend
+def test_jobs_and_the_foreground_are_those_of_the_shell(places: Places, tmp_path: Path, backend: BackendName) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, make_project(tmp_path), "bash")
+        assert text_of(await run(session, "echo $PPID; sleep 300 & echo started")).splitlines()[-1] == "started"
+        assert session.child is not None
+        state = await registry.keeper.inspect(session.child, jobs=True)
+        assert state.foreground is not None
+        assert (state.foreground.comm, state.foreground.pid) == ("bash", session.pid)
+        assert [job.comm for job in state.jobs] == ["sleep"]
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_limits_hold(places: Places, tmp_path: Path, backend: BackendName) -> None:
+    project = make_project(tmp_path)
+
+    async def work(registry: SessionRegistry) -> None:
+        profile = replace(WORKSPACE, name="small", file_bytes=4096)
+        script = "head -c 100000 /dev/zero > big; echo done"
+        session = await open_held(registry, backend, project, script, profile)
+        await until(lambda: not session.running)
+        assert (project / "big").stat().st_size == 4096
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_secrets_of_the_environment_stay_outside(
+    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY"):
+        monkeypatch.setenv(name, "do-not-tell")
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, make_project(tmp_path), "env; echo end", env={"MINE": "kept"})
+        await until(lambda: not session.running)
+        text = "\n".join(str(line) for line in session.terminal.screen(styled=False).lines)
+        assert "do-not-tell" not in text
+        assert "MINE=kept" in text
+        assert f"WSH_SESSION={session.name}" in text
+
+    run_with_registry(places, work, session__rows=60)
+
+
+@each_backend
+def test_a_preloaded_library_of_the_caller_runs_inside_alone(
+    places: Places, tmp_path: Path, backend: BackendName
+) -> None:
+    """The wrapper runs outside: what the caller puts into the environment must not reach it."""
+    project = make_project(tmp_path)
+
+    async def work(registry: SessionRegistry) -> None:
+        env = {"LD_PRELOAD": str(project / "evil.so"), "BASH_ENV": "/no", "ENV": "/no", "PYTHONPATH": str(project)}
+        session = await open_held(registry, backend, project, "cat", env=env)
+        assert session.child is not None
+        outer = await asyncio.to_thread(Path(f"/proc/{session.child.pid}/environ").read_bytes)
+        if backend == "bubblewrap":
+            assert outer == b""
+        await registry.kill(session.name)
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_a_folder_that_is_swapped_while_the_session_starts_is_not_used(
+    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, closed = make_project(tmp_path), tmp_path / "closed"
+    closed.mkdir()
+    real = Sandboxes.plan
+
+    def plan(self: Sandboxes, *words: object, **more: object) -> object:
+        made = real(self, *words, **more)  # type: ignore[arg-type]  # handed on as it came
+        project.rename(tmp_path / "aside")
+        project.symlink_to(closed)
+        return made
+
+    monkeypatch.setattr(Sandboxes, "plan", plan)
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, project, "sh -c 'touch made'")
+        await until(lambda: not session.running)
+
+    run_with_registry(places, work)
+    assert list(closed.iterdir()) == []
+
+
+def test_what_cannot_be_held_is_refused_with_what_is_missing(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "find_missing", lambda: "no bwrap here")
+    monkeypatch.setattr(landlock, "find_missing", lambda: "no Landlock here")
+
+    async def work(registry: SessionRegistry) -> None:
+        spec = SessionSpec(command=f"touch {tmp_path}/ran", cwd=str(make_project(tmp_path)))
+        for policy in (SandboxPolicy(), SandboxPolicy(accept_weaker=True)):
+            with pytest.raises(SandboxUnavailable, match=r"no bwrap here.*no Landlock here"):
+                await registry.open_session(replace(spec, sandbox=WORKSPACE, sandbox_policy=policy))
+        assert len(registry) == 0
+
+    run_with_registry(places, work)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_profile_that_needs_more_than_is_claimed_needs_the_users_word(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "find_missing", lambda: "no bwrap here")
+    monkeypatch.setattr(landlock, "find_missing", lambda: None)
+    monkeypatch.setattr(landlock, "read_abi", lambda: 5)
+    sandboxes = Sandboxes(places)
+    with pytest.raises(SandboxUnavailable, match=r"protected.*signals|signals.*protected"):
+        sandboxes.choose(WORKSPACE, SandboxPolicy())
+    assert sandboxes.choose(WORKSPACE, SandboxPolicy(accept_weaker=True))[0] == "landlock"
+    monkeypatch.setattr(landlock, "read_abi", lambda: 7)
+    assert sandboxes.choose(READ_ONLY, SandboxPolicy()) == ("landlock", frozenset())
+    with pytest.raises(SandboxUnavailable, match="loopback"):
+        sandboxes.choose(Profile("x", network="loopback"), SandboxPolicy())
+
+
+def test_a_link_in_a_protected_place_is_refused(places: Places, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (project / ".vscode").symlink_to(tmp_path)
+
+    async def work(registry: SessionRegistry) -> None:
+        policy = replace(policy_of("bubblewrap"), accept_weaker=False)
+        if bubblewrap.find_missing() is not None:
+            pytest.skip("no bubblewrap")
+        spec = SessionSpec(command="cat", cwd=str(project), sandbox=WORKSPACE, sandbox_policy=policy)
+        with pytest.raises(SandboxUnavailable, match="symbolic link"):
+            await registry.open_session(spec)
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_many_sessions_leave_nothing(places: Places, tmp_path: Path, backend: BackendName, torture: bool) -> None:
+    project = make_project(tmp_path)
+    count = 500 if torture else 12
+
+    async def work(registry: SessionRegistry) -> None:
+        for start in range(0, count, 50):
+            some = range(min(50, count - start))
+            opened = await asyncio.gather(
+                *(open_held(registry, backend, project, "sh -c 'sleep 1000 & exec cat'") for _ in some)
+            )
+            leaders = [session.child.pid for session in opened if session.child is not None]
+            reports = await asyncio.gather(*(registry.kill(session.name) for session in opened))
+            assert all(report.survivors == () for report in reports)
+            assert not any(is_alive(pid) for pid in leaders)
+        assert _list_marked(registry) == []
+        assert list((places.state / "sandbox").iterdir()) == []
+
+    run_with_registry(places, work, session__kill_grace_ms=300)
+    assert list(project.iterdir()) == []
+
+
+def _list_marked(registry: SessionRegistry) -> list[int]:
+    from wsh.process.keeper.mark import read_mark
+
+    base = registry.keeper.mark_base
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if base <= (read_mark(pid) or 0) < base + (1 << 24) and is_alive(pid)]
+
+
+def test_a_program_outside_what_can_be_read_is_refused(places: Places, tmp_path: Path) -> None:
+    tool = tmp_path / "tools" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+
+    async def work(registry: SessionRegistry) -> None:
+        if bubblewrap.find_missing() is not None and landlock.find_missing() is not None:
+            pytest.skip("no backend")
+        policy = SandboxPolicy(accept_weaker=True)
+        spec = SessionSpec(argv=[str(tool)], cwd=str(make_project(tmp_path)), sandbox=WORKSPACE, sandbox_policy=policy)
+        with pytest.raises(SandboxRefused, match="outside what the profile"):
+            await registry.open_session(spec)
+
+    run_with_registry(places, work)
