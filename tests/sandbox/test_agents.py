@@ -188,3 +188,21 @@ def _leave(server: RunningServer, agent: str, project: Path) -> None:
         assert successor.request("DELETE", "/sessions/two").status == 204
     assert list(project.iterdir()) == []
     assert list((server.places.state / "sandbox").iterdir()) == []
+
+
+def test_a_refusal_of_the_sandbox_is_told_with_the_line(server: RunningServer, agent: str, tmp_path: Path) -> None:
+    asked = {"name": "told", "command": "bash", "cwd": str(make_project(tmp_path)), "sandbox": "read-only"}
+    assert server.request("POST", "/sessions", asked, token=agent).status == 201
+    run = {"input": "touch here", "max_wait_ms": 60_000}
+    done = server.request("POST", "/sessions/told/run", run, token=agent).json
+    assert done["exit_code"] == 1, done
+    assert done["sandbox_denied"]["profile"] == "read-only"
+    assert done["sandbox_denied"]["error"] in ("EROFS", "EACCES")
+    assert "here" in done["sandbox_denied"]["line"]
+    plain = server.request("POST", "/sessions/told/run", run | {"input": "false"}, token=agent).json
+    assert plain["exit_code"] == 1
+    assert "sandbox_denied" not in plain
+    with HttpHost(f"{server.url}/mcp", agent) as host:
+        host.initialize()
+        told = structured(host.call("wsh_run_command", {"session": "told", "input": "touch here"}))
+        assert told["sandbox_denied"]["profile"] == "read-only"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.sandbox.attempts import ATTEMPTS
 from tests.support.sandbox.fight import fight, list_claims
 from tests.support.sandbox.held import BackendName, each_backend
+from wsh.sandbox.claim import Claim
 
 SAMPLE = ",".join(
     """read_ssh_key read_keeper_secret read_by_symlink_in_the_workspace read_by_hard_link read_through_root_of_another_process
@@ -37,3 +40,10 @@ def test_there_are_enough_attempts_and_each_has_a_claim() -> None:
     assert len(ATTEMPTS) >= 120
     known = {claim.value for claim in list_claims("bubblewrap", "workspace")}
     assert {claim for claim, _, _ in ATTEMPTS.values()} <= known
+
+
+def test_the_page_lists_every_attempt_and_every_claim() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    missing = [name for name in ATTEMPTS if name.replace("_", " ") not in page]
+    assert missing == []
+    assert [claim for claim in Claim if f"| `{claim.value}`" not in page] == []

@@ -229,6 +229,7 @@ export interface RunAnswer {
   truncated?: Record<string, unknown> | null;
   note?: string | null;
   cleared_line?: Record<string, unknown> | null;
+  sandbox_denied?: Record<string, unknown> | null;
 }
 
 export interface RunRequest {

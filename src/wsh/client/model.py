@@ -99,6 +99,7 @@ class RunOutcome:
     truncated: JsonObject | None = None
     note: str | None = None
     cleared_line: JsonObject | None = None
+    sandbox_denied: JsonObject | None = None
 
 
 def _plain(line: Line) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import admit, is_agent
+from wsh.sandbox.denied import find_denied
 from wsh.wire.command import RunAnswer, RunRequest
 from wsh.wire.error import WaitTimeout
 
@@ -46,4 +47,9 @@ async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunA
             rooms.marks.note_input(on.caller, session.sid, typed_at)
         raise
     rooms.marks.note_input(on.caller, session.sid, outcome.input_generation)
-    return {"screen": rooms.stages.read_screen(session, params.format), **outcome.to_wire(session.name)}
+    told: Json = {"screen": rooms.stages.read_screen(session, params.format), **outcome.to_wire(session.name)}
+    if session.holding is not None and outcome.exit_code and outcome.output is not None:
+        denied = find_denied(session.holding, outcome.output.text)
+        if denied is not None:
+            told["sandbox_denied"] = denied
+    return told

@@ -49,6 +49,8 @@ class RunAnswer(Shown):
     """Said once in a session, where a shell inside of its shell does not tell when commands end."""
     cleared_line: dict[str, object] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
+    sandbox_denied: dict[str, object] | None = None
+    """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it."""
 
 
 class CommandInfo(Shown):

@@ -1026,18 +1026,9 @@ for _name, (_family, _kind, _address) in INTERNET.items():
     attempt("network", "secret")(named(f"reach_{_name}", _connect(_family, _kind, _address)))
 
 
-@attempt("network", "call")
-def reach_the_world() -> Any:
-    made = socket.socket()
-    made.settimeout(2)
-    made.connect(("192.0.2.1", 80))
-    return True
-
-
-@attempt("network", "call")
-def resolve_a_name() -> Any:
-    socket.getaddrinfo("wsh-no-such-host.example", 80)
-    return True
+@attempt("network", "secret")
+def reach_tcp_by_a_mapped_address() -> Any:
+    return _connect(socket.AF_INET6, socket.SOCK_STREAM, lambda c: ("::ffff:127.0.0.1", c["tcp"]))()
 
 
 @attempt("network", "secret")

@@ -264,6 +264,10 @@ TOOLS = (
             command_id={"type": "integer"},
             command_ids={"type": "array", "items": {"type": "integer"}},
             note=s.text("Said once in a session, where a shell inside of its shell does not tell when commands end."),
+            sandbox_denied={
+                "type": "object",
+                "description": "The command failed in a sandbox: the line that looks like a refusal by it, its error and the profile.",
+            },
             cleared_line={
                 "type": "object",
                 "description": "With clear_line: what stood there, who typed it and when, and put_back (yes, later, no).",
@@ -273,7 +277,7 @@ TOOLS = (
         ),
         spell=_run_command,
         calls=(run_command,),
-        schema_version=4,
+        schema_version=5,
         timeout_argument="max_wait_ms",
         annotations=Annotations(destructive=True, open_world=True),
     ),
