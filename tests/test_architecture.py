@@ -37,3 +37,15 @@ def test_every_room_imports_exactly_what_the_drawing_says() -> None:
     assert set(drawing) == set(imports)
     for room, allowed in drawing.items():
         assert imports[room] - {"wire"} == allowed - {"wire"}, room
+
+
+def test_any_stays_where_bytes_become_types() -> None:
+    """Fewer lines than this name it; whoever needs more finds a type for others."""
+    source = PAGE.parents[1] / "src"
+    lines = [
+        f"{path.relative_to(source)}:{number}"
+        for path in sorted(source.rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"\bAny\b", line)
+    ]
+    assert len(lines) < 300, lines
