@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 
 from tests.http.test_approval_route import asking
 from tests.support.bridge.program import running_desktop
-from tests.support.serving import RunningServer, running_server
+from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
 from wsh.session.session import Session
 from wsh.wire.moment import Moment, read_moment
@@ -122,9 +122,12 @@ def test_how_long_ago_a_session_ended_is_counted_without_the_clock_on_the_wall()
 
 def test_what_ended_before_a_jump_is_there_for_the_server_that_starts_after_it(places: Places, tmp_path: Path) -> None:
     clock = Clock(tmp_path)
-    with running_server(places, environ=clock.environ) as server:
-        server.request("POST", "/sessions", {"name": "ended", "command": "echo it is over"})
-        wait_until(lambda: not server.get("/sessions/ended")["running"], "its end")
+    first = start_server(places, environ=clock.environ)
+    try:
+        first.request("POST", "/sessions", {"name": "ended", "command": "echo it is over"})
+        wait_until(lambda: not first.get("/sessions/ended")["running"], "its end")
+    finally:
+        first.stop()  # which leaves what there is to the next one
     clock.jump(_JUMPS["+9y"])
     with running_server(places, environ=clock.environ) as server:
         for number in range(2):  # each end makes housekeeping look around
