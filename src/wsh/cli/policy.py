@@ -17,7 +17,7 @@ from pathlib import Path
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json, style
-from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
+from wsh.policy import Label, Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
@@ -176,7 +176,8 @@ def _explain(given: JsonObject, held: Policy, mode: str, cwd: str | None) -> Ver
         now=time.time(),
     )
     verdict = decide(request, held)
-    if request.mode is Mode.HEADLESS and verdict.effect is Effect.ALLOW:
+    secret = any(found.label is Label.READS_SECRETS for found in verdict.labels)
+    if request.mode is Mode.HEADLESS and (verdict.effect is Effect.ALLOW or secret):
         places = find_places()
         try:
             for argv in verdict.argv:
@@ -314,6 +315,82 @@ def allow(
         print_json({"allowed": pattern, "file": str(path), "rule": rule.to_toml()})
     else:
         echo("Allowed.")
+
+
+@policy.command(
+    "init",
+    Option(
+        "--preset",
+        key="presets",
+        multiple=True,
+        choices=("python", "node", "rust", "go", "make"),
+        help="A kind of project; found out if left out.",
+    ),
+    Option("--mode", choices=("headless", "interactive", "both"), default="both", show_default=True),
+    Option("--write", kind=bool, help="Write the rules, after a typed confirmation. Without it they are only shown."),
+    json_option,
+    Argument("folder", kind=Path, metavar="FOLDER", required=False),
+)
+def init(presets: tuple[str, ...], mode: str, write: bool, as_json: bool, folder: Path | None) -> None:
+    """Look at the project in FOLDER and propose rules for its tests, linters and builds.
+
+    Each rule holds in that folder and below, and says what it lets in. Nothing of the project is run.
+    """
+    from wsh.policy.preset import find_presets, find_project_name, propose_rules
+
+    place = Path(canonical_cwd(str(folder) if folder else None, os.getcwd()))
+    chosen = list(presets) or find_presets(place)
+    proposed = propose_rules(place, chosen)
+    path = find_places().policy_file
+    told = {
+        "folder": str(place),
+        "presets": chosen,
+        "file": str(path),
+        "rules": [{"command": one.command, "lets_in": one.lets_in, "preset": one.preset} for one in proposed],
+    }
+    if not as_json:
+        kinds = ", ".join(chosen) or "nothing that is known here"
+        echo(f"{find_project_name(place)} in {place}: {kinds}.")
+        for one in proposed:
+            echo(f"  {one.command:<24} {one.lets_in}  ({one.preset})")
+    if not proposed:
+        if as_json:
+            print_json(told | {"written": False})
+        else:
+            echo("No rules are proposed. Name a kind of project with --preset.")
+        return
+    if not write:
+        if as_json:
+            print_json(told | {"written": False})
+        else:
+            echo("Nothing is written. To write these rules for this folder: wsh policy init --write")
+        return
+    _need_a_person()
+    modes = BOTH if mode == "both" else frozenset({Mode(mode)})
+    with locked(path) as text:
+        try:
+            for one in proposed:
+                rule = NewRule(
+                    one.command, RuleEffect.ALLOW, modes, str(place), comment=f"wsh policy init: {one.lets_in}"
+                )
+                text = add_rule(text, rule, str(path))
+        except PolicyError as problem:
+            raise Failure(f"the policy file must be corrected first: {problem}") from None
+        where = (
+            "without asking, also where nobody looks"
+            if mode != "interactive"
+            else "without asking, where a person can watch"
+        )
+        echo(
+            f"These {len(proposed)} rules will be added to {path}: they run {where}, in {place} and below.", err=as_json
+        )
+        _confirm("init", err=as_json)
+        write_policy(path, text)
+    _note("policy_init", "; ".join(one.command for one in proposed))
+    if as_json:
+        print_json(told | {"written": True})
+    else:
+        echo("Written.")
 
 
 @policy.command("revoke", json_option, command_argument)

@@ -278,7 +278,7 @@ def _find_leaving(name: str, words: tuple[str, ...], said: str) -> str | None:
             value = word.partition("=")[2] or (words[at + 1] if at + 1 < len(words) else "")
             if _CURL_SENDS.match(word) and not (name == "wget" and word.startswith("-") and not word.startswith("--")):
                 return "It sends data to another machine, where it cannot be called back."
-            asks = word in ("-X", "--request") or word.startswith(("--request=", "--method", "-X"))
+            asks = re.fullmatch(r"-[a-zA-Z]*X|--(request|method)(=.*)?|-X[A-Z]+", word) is not None
             if asks and (_METHODS.match(value) or _METHODS.match(word[2:])):
                 return "It sends a request that changes something on another machine."
     if (told := _begins(said, _PUBLISHES)) is not None and not {"--dry-run", "-n"} & set(words):
