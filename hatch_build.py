@@ -21,6 +21,9 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         if version != "editable" and (root / "web").is_dir():
             subprocess.run(["bash", str(root / "scripts" / "build-page.sh")], check=True)
+        if self.target_name == "wheel" and version != "editable" and (root / "man").is_dir():
+            # Made by scripts/make-dist.sh; an sdist carries them.
+            build_data["shared_data"][str(root / "man")] = "share/man/man1"
         if version != "editable" and (root / ".git").exists():
             self._note_commit(root, build_data)
 

@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(pwd)/.venv/bin
 out=${1:-dist}
-rm -rf "$out"
+rm -rf "$out" man
+"$bin/python" scripts/make_man.py man
 "$bin/python" -m build --sdist --outdir "$out" . >/dev/null
 # Out of the sdist, without Node on PATH: what a stranger builds from it must be whole.
 work=$(mktemp -d)

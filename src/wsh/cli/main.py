@@ -134,12 +134,14 @@ def _run(words: list[str]) -> int:
 
 
 def _print_overview() -> None:
+    from wsh.cli.output import style
+
     print("Usage: wsh [COMMAND] [ARGS]...\n\n  One terminal server that AI agents and people share.\n")
     print("  Without a command: a new session in this directory, shown in this terminal. Ctrl+\\ twice detaches.")
     for title, commands in COMMANDS.items():
-        print(f"\n{title}:")
+        print("\n" + style(f"{title}:", "1"))
         for name, summary in commands.items():
-            print(f"  {name:<11} {summary}")
+            print(f"  {style(f'{name:<17}', '36')} {summary}")
     print(
         "\nOptions:\n  --version   Print the version.\n  -h, --help  Print this, or the help of a command: wsh run --help"
     )

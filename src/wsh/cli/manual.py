@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 import click
 from click.shell_completion import CompletionItem
 
 from wsh.cli.declare import Argument, Command, Option
+from wsh.cli.example import EXAMPLES
+from wsh.cli.output import style
 from wsh.wire.jsonobject import JsonObject
 
 
@@ -18,7 +21,16 @@ def show_help(command: Command) -> None:
     for name in command.path.split()[1:-1]:
         parent = click.Context(click.Command(name), info_name=name, parent=parent)
     with click.Context(made, info_name=command.path.split()[-1], parent=parent) as context:
-        click.echo(made.get_help(context))
+        text = made.get_help(context)
+    examples = EXAMPLES.get(command.path.split()[1], ()) if len(command.path.split()) == 2 else ()
+    if examples:
+        text += "\n\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    # Headings stand out on a terminal.
+    click.echo(
+        re.sub(
+            r"^(Usage|Options|Commands|Examples):", lambda found: style(found.group(), "1"), text, flags=re.MULTILINE
+        )
+    )
 
 
 def to_click(command: Command) -> click.Command:
