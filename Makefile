@@ -79,6 +79,7 @@ $(VENV)/.docs-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 # The docs as a site in build/site, which needs no network; links are checked before and while it is made.
 docs: $(VENV)/.docs-stamp
+	$(BIN)/python scripts/generate_rooms.py
 	$(BIN)/python scripts/check_prose.py
 	$(BIN)/zensical build --strict -f mkdocs.yml
 	@echo "to read it: python3 -m http.server -b 127.0.0.1 -d build/site 8000"
