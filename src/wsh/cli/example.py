@@ -32,6 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "search": ("wsh search 'connection refused'",),
     "mcp": ("wsh mcp --toolsets lean", "wsh mcp install --toolsets lean --client cursor --write"),
+    "approvals": ("wsh approvals on", "wsh approvals watch", "wsh approvals approve br_1"),
     "policy": ("wsh policy explain -- rm -rf build", "wsh policy allow make test", "wsh policy audit"),
     "token": ("wsh token --agent ada", "wsh token --list", "wsh token --revoke ada"),
     "server": ("wsh server", "WSH_SERVER_BIND=127.0.0.1:9000 wsh server"),
