@@ -44,7 +44,7 @@ check: setup-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/vulture
-	$(BIN)/codespell src docs tests bench scripts skills instructions container web/src *.md
+	$(BIN)/codespell src docs bench scripts skills instructions container web/src *.md
 	$(BIN)/python scripts/check_prose.py
 
 # Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.

@@ -135,7 +135,7 @@ def _remove_empty(path: str, is_folder: bool) -> None:
         pass  # somebody put something there, or took it away
 
 
-def _make_removable(function: Any, path: str, _info: Any) -> None:
+def _make_removable(_function: Any, path: str, _info: Any) -> None:
     """A program may have closed its own folders to itself."""
     try:
         os.chmod(os.path.dirname(path), 0o700)
