@@ -10,10 +10,11 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from pathlib import PurePath
 
 from wsh.sandbox.claim import Claim
-from wsh.sandbox.profile import Profile, contains
+from wsh.sandbox.profile import Profile
 from wsh.sandbox.root import SYSTEM, list_secrets
 from wsh.sandbox.syscall import AUDIT_ARCH, machine
 
@@ -91,9 +92,10 @@ def make_ruleset(profile: Profile, abi: int, *, readable: Iterable[str], writabl
         raise OSError(ctypes.get_errno(), "the kernel makes no Landlock ruleset")
     try:
         rules = _Rules(ruleset, abi)
-        secrets = list_secrets()
+        secrets = set(list_secrets())
+        above = {str(parent) for secret in secrets for parent in PurePath(secret).parents}
         for path in SYSTEM:
-            rules.allow_around(path, secrets)
+            rules.allow_around(path, secrets, above)
         for path in readable:
             rules.allow(path, _READING)
         rules.allow("/proc", _READ_FILE | _READ_DIR)
@@ -109,36 +111,36 @@ def make_ruleset(profile: Profile, abi: int, *, readable: Iterable[str], writabl
 
 class _Rules:
     def __init__(self, ruleset: int, abi: int) -> None:
-        self._ruleset = ruleset
+        self._ruleset = ctypes.c_int(ruleset)
         self._mask = _handled(abi)
 
-    def allow(self, path: str, access: int) -> None:
+    def allow(self, path: str, access: int, is_folder: bool | None = None) -> None:
         """A path that is not there gets no rule."""
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             return
         try:
-            self.add(fd, access)
+            self.add(fd, access, is_folder)
         finally:
             os.close(fd)
 
-    def allow_around(self, path: str, secrets: list[str]) -> None:
+    def allow_around(self, path: str, secrets: Set[str], above: Set[str], is_folder: bool | None = None) -> None:
         """Reading, without the secrets: the folders above one may be listed, and everything else in them is allowed by name."""
-        if not any(contains(path, secret) for secret in secrets):
-            self.allow(path, _READING)
-            return
         if path in secrets:
             return
-        self.allow(path, _READ_DIR)
+        if path not in above:
+            self.allow(path, _READING, is_folder)
+            return
+        self.allow(path, _READ_DIR, True)
         with os.scandir(path) as entries:
             for entry in entries:
                 if not entry.is_symlink():  # what it points to has a rule of its own, or none
-                    self.allow_around(entry.path, secrets)
+                    self.allow_around(entry.path, secrets, above, entry.is_dir(follow_symlinks=False))
 
-    def add(self, fd: int, access: int) -> None:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+    def add(self, fd: int, access: int, is_folder: bool | None = None) -> None:
+        if not (stat.S_ISDIR(os.fstat(fd).st_mode) if is_folder is None else is_folder):
             access &= _FOR_FILES
         rule = struct.pack("=Qi", access & self._mask, fd)
-        if _libc.syscall(_ADD_RULE, ctypes.c_int(self._ruleset), _PATH_BENEATH, rule, ctypes.c_uint32(0)) != 0:
+        if _libc.syscall(_ADD_RULE, self._ruleset, _PATH_BENEATH, rule, 0) != 0:
             raise OSError(ctypes.get_errno(), "the kernel takes no Landlock rule")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.place import ensure_private
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Ledger:
         try:
             if temporary:
                 belongings.temporary = tempfile.mkdtemp(prefix="wsh-")
-            write_private(self._path(id), json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
+            self._write(id, json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
             for path, is_folder in belongings.points:
                 try:
                     if is_folder:
@@ -69,6 +69,14 @@ class Ledger:
         except BaseException:
             self._remove(id)
             raise
+
+    def _write(self, id: str, data: bytes) -> None:
+        """Not synced: a machine that loses power loses the mount points' users too, and an empty folder is all that may stay."""
+        fd = os.open(self._path(id), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
 
     def remove(self, id: str) -> None:
         """Take away what the session had made and nobody else needs. Idempotent."""

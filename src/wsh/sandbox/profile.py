@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -46,7 +47,8 @@ class Profile:
     def keeps_variable(self, name: str) -> bool:
         if name != "WSH_SESSION" and (name.startswith(_NEVER_KEPT) or name in _NEVER_KEPT_NAMES):
             return False
-        return any(name == kept or (kept.endswith("*") and name.startswith(kept[:-1])) for kept in self.environment)
+        exact, beginnings = _split_names(self.environment)
+        return name in exact or name.startswith(beginnings)
 
     def to_facts(self) -> dict[str, Any]:
         """As it is kept with a session, so that a changed policy does not change what is known of it."""
@@ -61,6 +63,12 @@ class Profile:
             "file_bytes": self.file_bytes,
             "memory_bytes": self.memory_bytes,
         }
+
+
+@functools.lru_cache(32)
+def _split_names(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Whole names, and beginnings that ended in `*`."""
+    return frozenset(name for name in names if name[-1] != "*"), tuple(name[:-1] for name in names if name[-1] == "*")
 
 
 def read_facts(facts: Mapping[str, Any]) -> Profile:
@@ -114,7 +122,8 @@ def is_within(inner: Profile | None, outer: Profile | None) -> bool:
 
 
 def _keeps(outer: Profile, name: str) -> bool:
-    return any(name == kept or (kept.endswith("*") and name.startswith(kept[:-1])) for kept in outer.environment)
+    exact, beginnings = _split_names(outer.environment)
+    return name in exact or name.startswith(beginnings)
 
 
 def _covered(root: str, roots: tuple[str, ...]) -> bool:

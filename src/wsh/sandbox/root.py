@@ -120,8 +120,9 @@ def list_system() -> Iterator[tuple[str, str | None]]:
 
 
 def list_secrets() -> list[str]:
-    """Files with secrets that this user could read."""
-    return [path for path in SECRETS if os.access(path, os.R_OK)]
+    """Paths with secrets that this user could read. In a folder that everybody may list, files are closed to all but root."""
+    found = [path for path in SECRETS if os.access(path, os.R_OK)]
+    return found if os.geteuid() == 0 else [path for path in found if not os.path.isdir(path)]
 
 
 def find_resolver() -> str | None:

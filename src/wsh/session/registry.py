@@ -374,8 +374,8 @@ class SessionRegistry:
         await self._drain(session)
         session.finish(status.shell_code, status.signal)
         session.remember()
-        await self._release(session)
         await self._housekeeping.settle(session)
+        await self._release(session)
 
     async def _release(self, session: Session) -> None:
         """Take away what a sandbox had made in the file system."""
