@@ -212,19 +212,23 @@ class Sandboxes:
             folder=folder,
             writable=writable,
             readable=readable,
-            made=self.ledger.list_points(),
         )
-        try:
-            mounts = plan_mounts()
-        except bubblewrap.NotPossible as problem:
-            if not policy.accept_weaker:
-                raise SandboxUnavailable(
-                    str(problem), "A protected path must be a file or a folder.", profile=profile.name
-                ) from None
-            mounts = plan_mounts(protect=False)
-            plan.holding = Holding(profile, "bubblewrap", (*plan.holding.weaker, Claim.PROTECTED.value), folder)
-        if mounts.points:
-            self.ledger.make(plan.id, mounts.points, temporary=False)
+        found: list[bubblewrap.Mounts] = []
+
+        def choose(made: set[str]) -> list[tuple[str, bool]]:
+            try:
+                found.append(plan_mounts(made=made))
+            except bubblewrap.NotPossible as problem:
+                if not policy.accept_weaker:
+                    hint = "A protected path must be a file or a folder."
+                    raise SandboxUnavailable(str(problem), hint, profile=profile.name) from None
+                found.append(plan_mounts(made=made, protect=False))
+                weaker = (*plan.holding.weaker, Claim.PROTECTED.value)
+                plan.holding = Holding(profile, "bubblewrap", weaker, folder)
+            return found[0].points
+
+        self.ledger.make(plan.id, choose)
+        mounts = found[0]
         proofs = bubblewrap.number_proofs(list(roots))
         held = {number: roots[root] for number, root in proofs.items()}
         program_fd = None
@@ -246,7 +250,7 @@ class Sandboxes:
     ) -> None:
         profile = plan.holding.profile
         abi = landlock.read_abi()
-        belongings = self.ledger.make(plan.id, (), temporary=True)
+        belongings = self.ledger.make(plan.id, temporary=True)
         temporary = belongings.temporary
         assert temporary is not None
         home = os.path.join(temporary, "home")

@@ -12,15 +12,17 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from wsh.wire.place import ensure_private
 
 log = logging.getLogger(__name__)
+
+Points: TypeAlias = Sequence[tuple[str, bool]]
 
 
 @dataclass
@@ -45,12 +47,18 @@ class Ledger:
     def _path(self, id: str) -> Path:
         return self._folder / f"{self._server}.{id}.json"
 
-    def make(self, id: str, points: Sequence[tuple[str, bool]], *, temporary: bool) -> Belongings:
-        """Make what is missing, recorded first. Raises OSError, with nothing left."""
+    def make(
+        self, id: str, choose: Callable[[set[str]], Points] = lambda made: (), *, temporary: bool = False
+    ) -> Belongings:
+        """Make what is missing, recorded first. Raises OSError, with nothing left.
+
+        `choose` is given the points of all sessions and says which ones this one needs; nobody makes or removes any meanwhile.
+        """
         ensure_private(self._folder)
-        belongings = Belongings(list(points))
         with self._locked():
-            self._make(id, belongings, temporary)
+            belongings = Belongings(list(choose(self.list_points())))
+            if belongings.points or temporary:
+                self._make(id, belongings, temporary)
         return belongings
 
     def _make(self, id: str, belongings: Belongings, temporary: bool) -> None:
