@@ -120,8 +120,8 @@ Rectangle {
                 Label2 { text: "program"; visible: !!box.card.executable } Value2 { text: box.card.executable || ""; visible: !!box.card.executable }
                 Label2 { text: "sets"; visible: box.card.env.length > 0 } Value2 { text: box.card.env.join("\n"); visible: box.card.env.length > 0 }
                 Label2 { text: "asked by" } Value2 { text: box.card.asker + (box.card.workspace ? "   in " + box.card.workspace : "") }
-                Label2 { text: "it says"; visible: box.card.note !== "" } Value2 { objectName: "note"; text: "“" + box.card.note + "” (the agent's own words, not checked)"; visible: box.card.note !== ""; font.family: root.font.family; font.italic: true }
-                Label2 { text: "because"; visible: box.card.reasons.length > 0 } Value2 { objectName: "reasons"; text: box.card.reasons.join("\n"); visible: box.card.reasons.length > 0; color: box.card.risk !== "none" ? look.c.danger : look.c.text; font.family: root.font.family }
+                Label2 { text: "it says"; visible: box.card.note !== "" } Value2 { objectName: "note"; text: "“" + box.card.note + "” (the agent's own words, not checked)"; visible: box.card.note !== ""; font.family: root.font.family; font.italic: true; wrapMode: Text.WrapAtWordBoundaryOrAnywhere }
+                Label2 { text: "because"; visible: box.card.reasons.length > 0 } Value2 { objectName: "reasons"; text: box.card.reasons.join("\n"); visible: box.card.reasons.length > 0; color: box.card.risk !== "none" ? look.c.danger : look.c.text; font.family: root.font.family; wrapMode: Text.WrapAtWordBoundaryOrAnywhere }
                 Label2 { text: "ids"; visible: !box.folded } Value2 {
                     visible: !box.folded
                     color: look.c.text_soft

@@ -19,6 +19,9 @@ Rectangle {
         }
         Text {
             text: "listening on " + app.address
+            elide: Text.ElideMiddle
+            Layout.fillWidth: true
+            Layout.rightMargin: 8
             color: look.c.text_soft
             font.pixelSize: 12
             Layout.leftMargin: 12

@@ -1,0 +1,78 @@
+"""The window small and at twice the scale: everything that may be pressed stands on the screen, and the ring follows J and K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
+from wsh.wire.place import Places, find_places
+
+PRESSES = ("runOnce", "runSession", "runAlways", "edit", "decline", "declineWhy")
+
+
+@pytest.fixture(scope="module", params=[(620, 460, ""), (1240, 780, "2")], ids=["small", "scale 2"])
+def sized(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Desk, Places, int]]:
+    width, height, scale = request.param
+    root = tmp_path_factory.mktemp("sized")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+            (root / name).mkdir(mode=0o700)
+            patch.setenv(variable, str(root / name))
+        places = find_places()
+        environ = {"QT_SCALE_FACTOR": scale} if scale else {}
+        with virtual_screen() as display, desk(places, display, environ=environ) as opened:
+            found = opened._tool("search", "--onlyvisible", "--name", "interactive-terminal").split()[-1]
+            opened._tool("windowmove", found, "0", "0")
+            opened._tool("windowsize", found, str(width), str(height))
+            yield opened, places, width // int(scale or 1)
+
+
+@pytest.fixture
+def server(sized: tuple[Desk, Places, int]) -> Iterator[RunningServer]:
+    with running_server(sized[1], check_left=False) as running:
+        yield running
+
+
+def test_every_button_stands_on_the_screen_and_keys_answer_the_card_with_the_ring(
+    sized: tuple[Desk, Places, int], server: RunningServer
+) -> None:
+    window, _, width = sized
+    first = Asking(server, execute("true", "first", timeout_ms=60_000))
+    window.wait_for_pending(1)
+    second = Asking(server, execute("true", "second", timeout_ms=60_000))
+    window.wait_for_pending(2)
+    for name in PRESSES:
+        left, _, wide, _ = window.box(name)
+        assert left >= 0 and left + wide <= width, (name, left, wide)
+    window.press("j", "ctrl+BackSpace")
+    assert second.answer()["error"]["code"] == "PM_TERM_DECLINED"
+    window.wait_for_pending(1)
+    window.press("ctrl+BackSpace")
+    assert first.answer()["error"]["code"] == "PM_TERM_DECLINED"
+    window.wait_for_pending(0)
+    wait_until(lambda: window.shows("recent_declined"), "what became of them")
+
+
+def test_what_is_longer_than_the_window_must_be_seen_before_it_can_be_run(
+    sized: tuple[Desk, Places, int], server: RunningServer
+) -> None:
+    window, _, _ = sized
+    asking = Asking(server, execute("true", *(f"argument-{number}" for number in range(400)), timeout_ms=60_000))
+    window.wait_for_pending(1)
+    wait_until(lambda: window.shows("scrollFirst"), "the word that all must be seen")
+    window.press("ctrl+Return")
+    assert window.shows("scrollFirst")
+
+    def scrolled() -> bool:
+        window.press("space")
+        return not window.shows("scrollFirst")
+
+    wait_until(scrolled, "the end of the evidence")
+    window.press("ctrl+Return")
+    assert asking.answer()["result"]["exit_code"] == 0
