@@ -111,9 +111,9 @@ def test_pictures_and_recordings_that_kill_are_answered_and_the_server_lives(pla
     with running_server(places, environ=DEADLY, expect_alive=True) as server:
         open_session(server, "hurt")
         wait_for_text(server, "hurt", "$")
-        type_in(server, "hurt", "printf 'NO-''RENDER'\r")
-        wait_for_text(server, "hurt", "NO-RENDER")
-        for format in ("txt", "html"):
+        type_in(server, "hurt", "printf 'NO-''CHILD'\r")
+        wait_for_text(server, "hurt", "NO-CHILD")
+        for format in ("txt", "html", "svg"):
             reply = server.request("GET", f"/sessions/hurt/recording?format={format}")
             assert reply.status != 200 and reply.code == "capability_missing", reply
         assert server.request("GET", "/sessions/hurt/recording?format=asciicast-v2").status == 200

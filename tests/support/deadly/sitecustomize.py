@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 WORDS = (
-    b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER", b"REFUSED", b"STUBBORN",
+    b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER", b"REFUSED", b"NO-CHILD", b"STUBBORN",
 )  # fmt: skip
 LEAVE_ALTERNATE = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
 """What a terminal is fed at the end that renders output as text, and no other."""
@@ -52,6 +52,8 @@ class Deadly:
         found = {word for word in WORDS if word in seen}
         if b"DEADLY" in found:
             die()
+        if b"NO-CHILD" in found and os.getpid() != MAIN:
+            die()  # though the server lives with it
         if b"STUBBORN" in found and os.getpid() == MAIN:
             die()  # though no child ever dies of it
         while b"ENDLESS" in found:
