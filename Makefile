@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PIP_NO_INPUT := 1
+# Some machines forbid bytecode on disk; then every process that a test starts would compile all of it again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test accept stress-test check docs demo dist release bench soak torture setup setup-dev debian page pictures clean
 

@@ -36,7 +36,9 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         # `python3` may be a script that looks for its versions at home.
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        (home / "bin").mkdir()
+        (home / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
+        patch.setenv("PATH", f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}")
         yield
 
 

@@ -119,37 +119,31 @@ def test_the_auto_order_falls_through_to_the_next_candidate(tmp_path: Path) -> N
     play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": broken}, bundled_path=bundled)
 
 
-def test_path_lookup_comes_last(tmp_path: Path) -> None:
+async def test_path_lookup_comes_last(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = Path(desktop_program(tmp_path))
-    program.rename(folder / "interactive-terminal")
+    program.rename(folder / "interactive-terminal")  # noqa: ASYNC240
 
-    async def whole() -> None:
-        async with opened(tmp_path, path=f"{folder}:{os.environ['PATH']}") as world, ended_afterwards(world):
-            assert (await world.interactive("true", spawn_timeout_ms=30_000))["success"]
-
-    asyncio.run(whole())
+    async with opened(tmp_path, path=f"{folder}:{os.environ['PATH']}") as world, ended_afterwards(world):
+        assert (await world.interactive("true", spawn_timeout_ms=30_000))["success"]
 
 
-def test_nothing_to_start_is_gui_unavailable_with_every_source_attempted(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with opened(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": "/no/such/program"}) as world:
-            answer = await world.interactive("ls")
-            assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
-            assert [entry["source"] for entry in details(answer)["attempted_candidates"]] == [
-                "configured",
-                "bundled",
-                "path",
-            ]
-            assert details(answer)["spawn_errors"] == [] and details(answer)["next_recommended_action"]
-            assert details(answer)["headless_verdict"]["effect"] == "allow"
-            assert answer["fallback"]["strategy"] == "fallback_to_headless_if_allowed"
-            assert answer["fallback"]["recommended_mode"] == "headless"
-            again = await world.interactive("ls")
-            assert again["error"] == answer["error"], "the same input fails the same way"
-
-    asyncio.run(whole())
+async def test_nothing_to_start_is_gui_unavailable_with_every_source_attempted(tmp_path: Path) -> None:
+    async with opened(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": "/no/such/program"}) as world:
+        answer = await world.interactive("ls")
+        assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
+        assert [entry["source"] for entry in details(answer)["attempted_candidates"]] == [
+            "configured",
+            "bundled",
+            "path",
+        ]
+        assert details(answer)["spawn_errors"] == [] and details(answer)["next_recommended_action"]
+        assert details(answer)["headless_verdict"]["effect"] == "allow"
+        assert answer["fallback"]["strategy"] == "fallback_to_headless_if_allowed"
+        assert answer["fallback"]["recommended_mode"] == "headless"
+        again = await world.interactive("ls")
+        assert again["error"] == answer["error"], "the same input fails the same way"
 
 
 def test_a_program_that_exits_is_gui_unavailable_with_what_it_said(tmp_path: Path) -> None:
@@ -289,165 +283,135 @@ def bridge_environ(endpoint: Endpoint, **changes: str) -> dict[str, str]:
     } | {f"PM_INTERACTIVE_TERMINAL_{name}": value for name, value in changes.items()}
 
 
-def test_a_container_reaches_the_host_by_its_alias_then_by_the_fallback(tmp_path: Path) -> None:
-    async def whole() -> None:
-        desktop = ScriptedDesktop(cwd="/usr")
-        async with listening(desktop) as (_, endpoint):
-            for alias in (endpoint.host, "no-such-host.invalid"):
-                environ = bridge_environ(endpoint, HOST_ALIAS=alias)
-                async with opened(tmp_path, environ=environ) as world:
-                    answer = await world.interactive("pwd")
-                    assert answer["success"] and answer["result"]["stdout"] == "/usr\n", "the desktop's own folder"
-
-    asyncio.run(whole())
-
-
-def test_across_the_bridge_only_the_desktop_knows_what_a_path_means(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with listening(ScriptedDesktop()) as (_, endpoint):
-            async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
-                there = await world.interactive("pwd", cwd="/etc")
-                assert there["result"]["stdout"] == "/etc\n"
-                missing = await world.interactive("pwd", cwd="/no/such/place")
-                assert missing["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-                relative = await world.interactive("pwd", cwd="etc")
-                assert relative["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-
-    asyncio.run(whole())
-
-
-def test_missing_or_malformed_bridge_configuration_is_an_invalid_mode(tmp_path: Path) -> None:
-    async def whole() -> None:
-        for environ in (
-            {"PM_RUNNING_IN_CONTAINER": "true"},
-            {"PM_TERM_ADAPTER_MODE": "container_bridge"},
-            {"PM_TERM_ADAPTER_MODE": "container_bridge", "PM_INTERACTIVE_TERMINAL_TOKEN": ""},
-        ):
+async def test_a_container_reaches_the_host_by_its_alias_then_by_the_fallback(tmp_path: Path) -> None:
+    desktop = ScriptedDesktop(cwd="/usr")
+    async with listening(desktop) as (_, endpoint):
+        for alias in (endpoint.host, "no-such-host.invalid"):
+            environ = bridge_environ(endpoint, HOST_ALIAS=alias)
             async with opened(tmp_path, environ=environ) as world:
-                answer = await world.interactive("ls")
-                assert answer["error"]["code"] == "PM_TERM_INVALID_MODE"
-                assert details(answer)["missing"] == ["PM_INTERACTIVE_TERMINAL_TOKEN"]
-                override = await world.interactive("ls", adapter_override="container_bridge")
-                assert override["error"]["code"] == "PM_TERM_INVALID_MODE"
-        environ = {"PM_RUNNING_IN_CONTAINER": "true", "PM_INTERACTIVE_TERMINAL_TOKEN": "secret-token"}
-        async with opened(tmp_path, environ={**environ, "PM_INTERACTIVE_TERMINAL_HOST_PORT": "x"}) as world:
-            answer = await world.interactive("ls")
-            assert answer["error"]["code"] == "PM_TERM_INVALID_MODE" and "secret-token" not in str(answer)
-
-    asyncio.run(whole())
+                answer = await world.interactive("pwd")
+                assert answer["success"] and answer["result"]["stdout"] == "/usr\n", "the desktop's own folder"
 
 
-def test_nothing_listening_is_gui_unavailable_with_alias_and_port(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with listening(ScriptedDesktop()) as (_, endpoint):
-            pass
-        environ = bridge_environ(endpoint, HOST_ALIAS="no-such-host.invalid")
+async def test_across_the_bridge_only_the_desktop_knows_what_a_path_means(tmp_path: Path) -> None:
+    async with listening(ScriptedDesktop()) as (_, endpoint):
+        async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
+            there = await world.interactive("pwd", cwd="/etc")
+            assert there["result"]["stdout"] == "/etc\n"
+            missing = await world.interactive("pwd", cwd="/no/such/place")
+            assert missing["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
+            relative = await world.interactive("pwd", cwd="etc")
+            assert relative["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
+
+
+async def test_missing_or_malformed_bridge_configuration_is_an_invalid_mode(tmp_path: Path) -> None:
+    for environ in (
+        {"PM_RUNNING_IN_CONTAINER": "true"},
+        {"PM_TERM_ADAPTER_MODE": "container_bridge"},
+        {"PM_TERM_ADAPTER_MODE": "container_bridge", "PM_INTERACTIVE_TERMINAL_TOKEN": ""},
+    ):
         async with opened(tmp_path, environ=environ) as world:
             answer = await world.interactive("ls")
-            assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
-            attempted = details(answer)["attempted_candidates"]
-            assert [(entry["host"], entry["port"]) for entry in attempted] == [
-                ("no-such-host.invalid", endpoint.port),
-                ("127.0.0.1", endpoint.port),
-            ]
-            assert all(entry["error"] for entry in attempted) and details(answer)["next_recommended_action"]
+            assert answer["error"]["code"] == "PM_TERM_INVALID_MODE"
+            assert details(answer)["missing"] == ["PM_INTERACTIVE_TERMINAL_TOKEN"]
+            override = await world.interactive("ls", adapter_override="container_bridge")
+            assert override["error"]["code"] == "PM_TERM_INVALID_MODE"
+    environ = {"PM_RUNNING_IN_CONTAINER": "true", "PM_INTERACTIVE_TERMINAL_TOKEN": "secret-token"}
+    async with opened(tmp_path, environ={**environ, "PM_INTERACTIVE_TERMINAL_HOST_PORT": "x"}) as world:
+        answer = await world.interactive("ls")
+        assert answer["error"]["code"] == "PM_TERM_INVALID_MODE" and "secret-token" not in str(answer)
 
-    asyncio.run(whole())
+
+async def test_nothing_listening_is_gui_unavailable_with_alias_and_port(tmp_path: Path) -> None:
+    async with listening(ScriptedDesktop()) as (_, endpoint):
+        pass
+    environ = bridge_environ(endpoint, HOST_ALIAS="no-such-host.invalid")
+    async with opened(tmp_path, environ=environ) as world:
+        answer = await world.interactive("ls")
+        assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
+        attempted = details(answer)["attempted_candidates"]
+        assert [(entry["host"], entry["port"]) for entry in attempted] == [
+            ("no-such-host.invalid", endpoint.port),
+            ("127.0.0.1", endpoint.port),
+        ]
+        assert all(entry["error"] for entry in attempted) and details(answer)["next_recommended_action"]
 
 
-def test_a_silent_handshake_is_a_timeout(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read()
+async def test_a_silent_handshake_is_a_timeout(tmp_path: Path) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        endpoint = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1], "t")
+        async with opened(tmp_path, environ=bridge_environ(endpoint, CONNECT_TIMEOUT_MS="200")) as world:
+            answer = await world.interactive("ls")
+            assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
+            assert details(answer)["attempted_candidates"][0]["port"] == endpoint.port
+
+
+async def test_a_wrong_token_is_a_disconnect(tmp_path: Path) -> None:
+    async with listening(ScriptedDesktop()) as (_, endpoint):
+        async with opened(tmp_path, environ=bridge_environ(endpoint, TOKEN="wrong-secret")) as world:
+            answer = await world.interactive("ls")
+            assert answer["error"]["code"] == "PM_TERM_DISCONNECTED" and details(answer)["reason"] == "bad_token"
+            assert "wrong-secret" not in str(answer) and endpoint.token not in str(answer)
+
+
+async def test_a_peer_of_another_version_or_another_protocol_is_a_disconnect(tmp_path: Path) -> None:
+    answers = {
+        b'{"type":"error","code":"unsupported_version","message":"m","fatal":true,"details":{"supported":[9]}}\n': (
+            "unsupported_version"
+        ),
+        b"SSH-2.0-OpenSSH\n": "not_a_bridge",
+        b"": "closed",
+    }
+    for line, reason in answers.items():
+
+        async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: bytes = line) -> None:
+            await reader.readline()
+            writer.write(line)
             writer.close()
 
-        async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        async with await asyncio.start_server(other, "127.0.0.1", 0) as server:
             endpoint = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1], "t")
-            async with opened(tmp_path, environ=bridge_environ(endpoint, CONNECT_TIMEOUT_MS="200")) as world:
-                answer = await world.interactive("ls")
-                assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
-                assert details(answer)["attempted_candidates"][0]["port"] == endpoint.port
-
-    asyncio.run(whole())
-
-
-def test_a_wrong_token_is_a_disconnect(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with listening(ScriptedDesktop()) as (_, endpoint):
-            async with opened(tmp_path, environ=bridge_environ(endpoint, TOKEN="wrong-secret")) as world:
-                answer = await world.interactive("ls")
-                assert answer["error"]["code"] == "PM_TERM_DISCONNECTED" and details(answer)["reason"] == "bad_token"
-                assert "wrong-secret" not in str(answer) and endpoint.token not in str(answer)
-
-    asyncio.run(whole())
-
-
-def test_a_peer_of_another_version_or_another_protocol_is_a_disconnect(tmp_path: Path) -> None:
-    async def whole() -> None:
-        answers = {
-            b'{"type":"error","code":"unsupported_version","message":"m","fatal":true,"details":{"supported":[9]}}\n': (
-                "unsupported_version"
-            ),
-            b"SSH-2.0-OpenSSH\n": "not_a_bridge",
-            b"": "closed",
-        }
-        for line, reason in answers.items():
-
-            async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: bytes = line) -> None:
-                await reader.readline()
-                writer.write(line)
-                writer.close()
-
-            async with await asyncio.start_server(other, "127.0.0.1", 0) as server:
-                endpoint = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1], "t")
-                async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
-                    answer = await world.interactive("ls")
-                    assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
-                    assert details(answer)["reason"] == reason
-
-    asyncio.run(whole())
-
-
-def test_the_default_request_timeout_comes_from_the_environment(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with listening(ScriptedDesktop(script=lambda pending: None)) as (_, endpoint):
-            async with opened(tmp_path, environ=bridge_environ(endpoint, REQUEST_TIMEOUT_MS="300")) as world:
-                answer = await world.interactive("ls")
-                assert answer["status"] == "accepted" and answer["result"]["approval"] == "pending"
-
-    asyncio.run(whole())
-
-
-def test_an_adapter_has_the_whole_interface_and_recovers(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with listening(ScriptedDesktop(), ListenerOptions(port=0)) as (listener, endpoint):
             async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
-                assert (await world.interactive("true"))["success"]
-                (adapter,) = world.pool._adapters.values()
-                assert adapter.adapter_type == "container_bridge" and adapter.state == "ready"
-                health = await adapter.health_check()
-                assert health.healthy and health.endpoint == f"{endpoint.host}:{endpoint.port}"
-                for peer in list(listener._peers):
-                    peer.stream.abort()
-                await until(lambda: not adapter._client or not adapter._client.is_open, "the drop to be noticed")
-                assert not (await adapter.health_check()).healthy
-                assert (await world.interactive("true"))["success"], "the next request reconnects"
-                assert len(listener.clients) == 1
-                await adapter.close()
-                await adapter.close()
-
-    asyncio.run(whole())
+                answer = await world.interactive("ls")
+                assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
+                assert details(answer)["reason"] == reason
 
 
-def test_headless_never_touches_a_desktop(tmp_path: Path) -> None:
-    async def whole() -> None:
-        desktop = ScriptedDesktop()
-        async with listening(desktop) as (listener, endpoint):
-            async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
-                blocked = await world.headless("wget x")
-                assert blocked["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
-            async with opened(tmp_path, environ={"PM_RUNNING_IN_CONTAINER": "true"}) as world:
-                assert (await world.headless("wget x"))["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
-            assert listener.clients == [] and desktop.arrived == []
+async def test_the_default_request_timeout_comes_from_the_environment(tmp_path: Path) -> None:
+    async with listening(ScriptedDesktop(script=lambda pending: None)) as (_, endpoint):
+        async with opened(tmp_path, environ=bridge_environ(endpoint, REQUEST_TIMEOUT_MS="300")) as world:
+            answer = await world.interactive("ls")
+            assert answer["status"] == "accepted" and answer["result"]["approval"] == "pending"
 
-    asyncio.run(whole())
+
+async def test_an_adapter_has_the_whole_interface_and_recovers(tmp_path: Path) -> None:
+    async with listening(ScriptedDesktop(), ListenerOptions(port=0)) as (listener, endpoint):
+        async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
+            assert (await world.interactive("true"))["success"]
+            (adapter,) = world.pool._adapters.values()
+            assert adapter.adapter_type == "container_bridge" and adapter.state == "ready"
+            health = await adapter.health_check()
+            assert health.healthy and health.endpoint == f"{endpoint.host}:{endpoint.port}"
+            for peer in list(listener._peers):
+                peer.stream.abort()
+            await until(lambda: not adapter._client or not adapter._client.is_open, "the drop to be noticed")
+            assert not (await adapter.health_check()).healthy
+            assert (await world.interactive("true"))["success"], "the next request reconnects"
+            assert len(listener.clients) == 1
+            await adapter.close()
+            await adapter.close()
+
+
+async def test_headless_never_touches_a_desktop(tmp_path: Path) -> None:
+    desktop = ScriptedDesktop()
+    async with listening(desktop) as (listener, endpoint):
+        async with opened(tmp_path, environ=bridge_environ(endpoint)) as world:
+            blocked = await world.headless("wget x")
+            assert blocked["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+        async with opened(tmp_path, environ={"PM_RUNNING_IN_CONTAINER": "true"}) as world:
+            assert (await world.headless("wget x"))["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+        assert listener.clients == [] and desktop.arrived == []

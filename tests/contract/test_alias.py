@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -73,74 +72,64 @@ def test_an_alias_becomes_its_canonical_request(legacy: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("legacy", LEGACY)
-def test_each_alias_in_each_stage(legacy: str, stage: Stage, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path, environ={"WSH_ALIAS_STAGE": stage, "PM_TERM_ADAPTER_MODE": "bundled"}) as world:
-            answer = await world.ask(LEGACY[legacy])
-            canonical = next(alias.canonical for alias in ALIASES if alias.legacy == legacy)
-            is_alias = legacy != "list"
-            assert answer["resolved"]["canonical_action"] == canonical == answer["action"]
-            assert answer["resolved"]["alias_applied"] is is_alias
-            assert answer["resolved"]["legacy_action"] == (legacy if is_alias else None)
-            assert ("compat" in answer) is is_alias
-            if legacy == "list":
-                assert answer["success"] and answer["result"]["items"] == []
-            elif stage == "strict":
-                assert answer["error"]["code"] == "PM_TERM_INVALID_ACTION"
-                assert answer["error"]["details"]["canonical_action"] == canonical
-                assert f'"{canonical}"' in answer["error"]["details"]["migration_hint"]
-                assert answer["fallback"]["strategy"] == "reject_no_retry"
-            else:
-                # it went through the same routing as its canonical form, and failed there for the same reason
-                same = await world.ask(CANONICAL[legacy])
-                assert answer["error"]["code"] == same["error"]["code"]
-                assert answer["fallback"]["strategy"] == same["fallback"]["strategy"]
-                assert answer["error"]["code"] in {"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_NOT_FOUND"}
-                assert answer["compat"]["alias_applied"] is True
-                assert ("deprecation" in answer["compat"]) is (stage == "warn")
-                if stage == "warn":
-                    assert canonical in answer["compat"]["deprecation"]["replacement"]
-
-    asyncio.run(scenario())
+async def test_each_alias_in_each_stage(legacy: str, stage: Stage, tmp_path: Path) -> None:
+    async with opened(tmp_path, environ={"WSH_ALIAS_STAGE": stage, "PM_TERM_ADAPTER_MODE": "bundled"}) as world:
+        answer = await world.ask(LEGACY[legacy])
+        canonical = next(alias.canonical for alias in ALIASES if alias.legacy == legacy)
+        is_alias = legacy != "list"
+        assert answer["resolved"]["canonical_action"] == canonical == answer["action"]
+        assert answer["resolved"]["alias_applied"] is is_alias
+        assert answer["resolved"]["legacy_action"] == (legacy if is_alias else None)
+        assert ("compat" in answer) is is_alias
+        if legacy == "list":
+            assert answer["success"] and answer["result"]["items"] == []
+        elif stage == "strict":
+            assert answer["error"]["code"] == "PM_TERM_INVALID_ACTION"
+            assert answer["error"]["details"]["canonical_action"] == canonical
+            assert f'"{canonical}"' in answer["error"]["details"]["migration_hint"]
+            assert answer["fallback"]["strategy"] == "reject_no_retry"
+        else:
+            # it went through the same routing as its canonical form, and failed there for the same reason
+            same = await world.ask(CANONICAL[legacy])
+            assert answer["error"]["code"] == same["error"]["code"]
+            assert answer["fallback"]["strategy"] == same["fallback"]["strategy"]
+            assert answer["error"]["code"] in {"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_NOT_FOUND"}
+            assert answer["compat"]["alias_applied"] is True
+            assert ("deprecation" in answer["compat"]) is (stage == "warn")
+            if stage == "warn":
+                assert canonical in answer["compat"]["deprecation"]["replacement"]
 
 
-def test_a_deprecation_is_the_same_every_time_and_on_success_too(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path, environ={"WSH_ALIAS_STAGE": "warn"}) as world:
-            first = await world.ask({"action": "list"}, tool="memory_terminal")
-            again = await world.ask({"action": "list"}, tool="memory_terminal")
-            assert first["success"] and first["compat"]["deprecation"] == again["compat"]["deprecation"]
-            assert "memory_terminal_interactive" in first["compat"]["deprecation"]["message"]
-
-    asyncio.run(scenario())
+async def test_a_deprecation_is_the_same_every_time_and_on_success_too(tmp_path: Path) -> None:
+    async with opened(tmp_path, environ={"WSH_ALIAS_STAGE": "warn"}) as world:
+        first = await world.ask({"action": "list"}, tool="memory_terminal")
+        again = await world.ask({"action": "list"}, tool="memory_terminal")
+        assert first["success"] and first["compat"]["deprecation"] == again["compat"]["deprecation"]
+        assert "memory_terminal_interactive" in first["compat"]["deprecation"]["message"]
 
 
 @pytest.mark.parametrize("action", ["spawn", "Execute", "RUN", "", " run", "execute ", "запуск", "x" * 500])
-def test_an_unknown_action_fails_with_the_canonical_ones_and_a_migration_hint(action: str, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            for stage in STAGES:
-                caller = Caller("agent", "c", "token", connection="c", environ={"WSH_ALIAS_STAGE": stage})
-                answer = await world.ask({"action": action}, caller)
-                assert answer["error"]["code"] == "PM_TERM_INVALID_ACTION"
-                assert answer["error"]["details"]["allowed_actions"] == list(ACTIONS)
-                assert "execute" in answer["error"]["details"]["migration_hint"]
-                assert answer["action"] is None and answer["resolved"]["canonical_action"] is None
-
-    asyncio.run(scenario())
+async def test_an_unknown_action_fails_with_the_canonical_ones_and_a_migration_hint(
+    action: str, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as world:
+        for stage in STAGES:
+            caller = Caller("agent", "c", "token", connection="c", environ={"WSH_ALIAS_STAGE": stage})
+            answer = await world.ask({"action": action}, caller)
+            assert answer["error"]["code"] == "PM_TERM_INVALID_ACTION"
+            assert answer["error"]["details"]["allowed_actions"] == list(ACTIONS)
+            assert "execute" in answer["error"]["details"]["migration_hint"]
+            assert answer["action"] is None and answer["resolved"]["canonical_action"] is None
 
 
 @pytest.mark.parametrize("field", FLAT_FIELDS)
-def test_a_flat_field_beside_a_canonical_action_is_refused_with_its_new_place(field: str, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            for action in ACTIONS:
-                answer = await world.ask({"action": action, field: "x"})
-                assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-                hints = {hint["field"]: hint["hint"] for hint in answer["error"]["details"]["fields"]}
-                assert hints[field] == f"Use {'.'.join(FLAT_FIELDS[field])}."
-
-    asyncio.run(scenario())
+async def test_a_flat_field_beside_a_canonical_action_is_refused_with_its_new_place(field: str, tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
+        for action in ACTIONS:
+            answer = await world.ask({"action": action, field: "x"})
+            assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
+            hints = {hint["field"]: hint["hint"] for hint in answer["error"]["details"]["fields"]}
+            assert hints[field] == f"Use {'.'.join(FLAT_FIELDS[field])}."
 
 
 def test_a_field_given_flat_and_nested_is_refused() -> None:
@@ -187,21 +176,18 @@ def test_the_strict_stage_refuses_what_a_bridge_translated_too() -> None:
     assert fault is not None and fault.code == "PM_TERM_INVALID_ACTION"
 
 
-def test_a_create_translated_elsewhere_must_still_only_open(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            answer = await world.ask(
-                {
-                    "action": "execute",
-                    "invocation": {"mode": "interactive", "intent": "execute_command"},
-                    "execution": {"command": "ls"},
-                    "compat": {"legacy_action": "create"},
-                }
-            )
-            assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-            assert answer["error"]["details"]["fields"][0]["field"] == "invocation.intent"
-
-    asyncio.run(scenario())
+async def test_a_create_translated_elsewhere_must_still_only_open(tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
+        answer = await world.ask(
+            {
+                "action": "execute",
+                "invocation": {"mode": "interactive", "intent": "execute_command"},
+                "execution": {"command": "ls"},
+                "compat": {"legacy_action": "create"},
+            }
+        )
+        assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
+        assert answer["error"]["details"]["fields"][0]["field"] == "invocation.intent"
 
 
 @pytest.mark.parametrize(
@@ -250,36 +236,28 @@ def test_a_legacy_tool_is_gone_in_the_strict_stage(tool: Any, action: str) -> No
     assert fault.details["allowed_actions"] == list(ACTIONS)
 
 
-def test_memory_terminal_is_headless_and_nothing_else(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            blocked = await world.ask({"action": "run", "command": "rm -r x"}, tool="memory_terminal")
-            assert blocked["resolved"]["mode"] == "headless"
-            assert blocked["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
-            mixed = await world.ask(
-                {"action": "run", "command": "ls", "invocation": {"mode": "interactive"}}, tool="memory_terminal"
-            )
-            assert mixed["error"]["code"] == "PM_TERM_INVALID_MODE"
-            assert mixed["error"]["details"]["allowed_modes"] == ["headless"]
-            other = await world.ask({"action": "run", "command": "ls", "terminal_id": "t"}, tool="memory_terminal")
-            assert other["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-
-    asyncio.run(scenario())
+async def test_memory_terminal_is_headless_and_nothing_else(tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
+        blocked = await world.ask({"action": "run", "command": "rm -r x"}, tool="memory_terminal")
+        assert blocked["resolved"]["mode"] == "headless"
+        assert blocked["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+        mixed = await world.ask(
+            {"action": "run", "command": "ls", "invocation": {"mode": "interactive"}}, tool="memory_terminal"
+        )
+        assert mixed["error"]["code"] == "PM_TERM_INVALID_MODE"
+        assert mixed["error"]["details"]["allowed_modes"] == ["headless"]
+        other = await world.ask({"action": "run", "command": "ls", "terminal_id": "t"}, tool="memory_terminal")
+        assert other["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
 
 
-def test_memory_terminal_vscode_is_interactive_and_nothing_else(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path, environ={"PM_TERM_ADAPTER_MODE": "bundled"}) as world:
-            opened_ = await world.ask({"action": "create", "name": "x"}, tool="memory_terminal_vscode")
-            assert opened_["resolved"]["mode"] == "interactive"
-            assert opened_["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
-            mixed = await world.ask(
-                {"action": "create", "invocation": {"mode": "headless"}}, tool="memory_terminal_vscode"
-            )
-            assert mixed["error"]["code"] == "PM_TERM_INVALID_MODE"
-            assert mixed["error"]["details"]["allowed_modes"] == ["interactive"]
-
-    asyncio.run(scenario())
+async def test_memory_terminal_vscode_is_interactive_and_nothing_else(tmp_path: Path) -> None:
+    async with opened(tmp_path, environ={"PM_TERM_ADAPTER_MODE": "bundled"}) as world:
+        opened_ = await world.ask({"action": "create", "name": "x"}, tool="memory_terminal_vscode")
+        assert opened_["resolved"]["mode"] == "interactive"
+        assert opened_["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
+        mixed = await world.ask({"action": "create", "invocation": {"mode": "headless"}}, tool="memory_terminal_vscode")
+        assert mixed["error"]["code"] == "PM_TERM_INVALID_MODE"
+        assert mixed["error"]["details"]["allowed_modes"] == ["interactive"]
 
 
 def test_true_aliases_are_those_that_are_no_canonical_name() -> None:

@@ -159,21 +159,18 @@ BLOCKED = [
 
 
 @pytest.mark.parametrize(("execution", "reason"), BLOCKED)
-def test_what_the_policy_does_not_allow_is_blocked_with_the_reason(
+async def test_what_the_policy_does_not_allow_is_blocked_with_the_reason(
     execution: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            answer = await world.ask({"action": "execute", "invocation": HEADLESS, "execution": execution})
-            assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
-            if (reason, execution["command"]) != ("shell_syntax", "ls > file"):
-                assert answer["error"]["details"]["reason"] == reason
-            assert answer["result"] == {"authorization": "blocked"}
-            assert answer["fallback"]["strategy"] == "reject_with_safety_hint"
-            entry = world.trail.entries[-1]
-            assert entry["effect"] == "deny" and entry["trace_id"] == answer["correlation"]["trace_id"]
-
-    asyncio.run(scenario())
+    async with opened(tmp_path) as world:
+        answer = await world.ask({"action": "execute", "invocation": HEADLESS, "execution": execution})
+        assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+        if (reason, execution["command"]) != ("shell_syntax", "ls > file"):
+            assert answer["error"]["details"]["reason"] == reason
+        assert answer["result"] == {"authorization": "blocked"}
+        assert answer["fallback"]["strategy"] == "reject_with_safety_hint"
+        entry = world.trail.entries[-1]
+        assert entry["effect"] == "deny" and entry["trace_id"] == answer["correlation"]["trace_id"]
 
 
 def test_a_cwd_outside_the_roots_is_blocked_also_through_a_link(places: Places, tmp_path: Path) -> None:
@@ -337,16 +334,13 @@ def test_the_trail_has_decision_and_result_under_one_trace(places: Places, tmp_p
     play(places, tmp_path, scenario)
 
 
-def test_a_decision_that_leaves_no_trail_runs_nothing(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
+async def test_a_decision_that_leaves_no_trail_runs_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
 
-            def full(entry: object) -> object:
-                raise OSError(28, "No space left on device")
+        def full(entry: object) -> object:
+            raise OSError(28, "No space left on device")
 
-            world.trail.append = full  # type: ignore[method-assign]
-            answer = await world.headless("ls")
-            assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
-            assert answer["error"]["details"]["reason"] == "disk_full" and "Errno" not in str(answer)
-
-    asyncio.run(scenario())
+        world.trail.append = full  # type: ignore[method-assign]
+        answer = await world.headless("ls")
+        assert answer["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
+        assert answer["error"]["details"]["reason"] == "disk_full" and "Errno" not in str(answer)

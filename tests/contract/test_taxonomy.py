@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -89,31 +88,28 @@ def test_an_id_that_cannot_be_accepted_is_replaced_so_that_a_refusal_has_one_too
     assert made.request_id.startswith("req_") and made.trace_id.startswith("trace_")
 
 
-def test_an_unexpected_exception_shows_ids_and_nothing_of_itself(
+async def test_an_unexpected_exception_shows_ids_and_nothing_of_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
+    async with opened(tmp_path) as world:
 
-            def explode() -> Any:
-                raise RuntimeError("secret path /root/key")
+        def explode() -> Any:
+            raise RuntimeError("secret path /root/key")
 
-            world.policy.current = explode  # type: ignore[method-assign]
-            with caplog.at_level(logging.ERROR):
-                answer = await world.ask(
-                    {
-                        "action": "execute",
-                        "invocation": HEADLESS,
-                        "execution": {"command": "ls"},
-                        "correlation": {"trace_id": "trace_boom"},
-                    }
-                )
-            assert answer["error"]["code"] == "PM_TERM_INTERNAL"
-            assert answer["error"]["details"] == {
-                "trace_id": "trace_boom",
-                "request_id": answer["correlation"]["request_id"],
-            }
-            assert "secret" not in str(answer) and "RuntimeError" not in str(answer)
-            assert "secret path" in caplog.text and "trace_boom" in caplog.text
-
-    asyncio.run(scenario())
+        world.policy.current = explode  # type: ignore[method-assign]
+        with caplog.at_level(logging.ERROR):
+            answer = await world.ask(
+                {
+                    "action": "execute",
+                    "invocation": HEADLESS,
+                    "execution": {"command": "ls"},
+                    "correlation": {"trace_id": "trace_boom"},
+                }
+            )
+        assert answer["error"]["code"] == "PM_TERM_INTERNAL"
+        assert answer["error"]["details"] == {
+            "trace_id": "trace_boom",
+            "request_id": answer["correlation"]["request_id"],
+        }
+        assert "secret" not in str(answer) and "RuntimeError" not in str(answer)
+        assert "secret path" in caplog.text and "trace_boom" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -238,14 +237,11 @@ def test_every_wrong_field_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("raw", [None, [], "list", 7, True, ["action", "list"]])
-def test_something_that_is_no_object_is_an_invalid_payload(raw: object, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as world:
-            answer = await world.ask(raw)
-            assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
-            assert answer["correlation"]["request_id"].startswith("req_")
-
-    asyncio.run(scenario())
+async def test_something_that_is_no_object_is_an_invalid_payload(raw: object, tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
+        answer = await world.ask(raw)
+        assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
+        assert answer["correlation"]["request_id"].startswith("req_")
 
 
 def test_the_action_is_judged_before_the_mode_and_the_mode_before_the_rest() -> None:
