@@ -79,7 +79,7 @@ class Ledger:
             raise
 
     def _write(self, id: str, data: bytes) -> None:
-        """Not synced: a machine that loses power loses the mount points' users too, and an empty folder is all that may stay."""
+        """Write it without syncing: a machine that loses power loses the mount points' users too, and an empty folder is all that may stay."""
         fd = os.open(self._path(id), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.write(fd, data)
