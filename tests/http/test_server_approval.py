@@ -357,3 +357,12 @@ def test_a_client_that_ends_takes_its_request_with_it(server: RunningServer) -> 
     wait_until(lambda: shown(server, gone)["state"] == "withdrawn", "the withdrawal")
     assert shown(server, kept)["state"] == "waiting"
     assert wsh("approvals", "decline", shown(server, kept)["id"]).returncode == 0
+
+
+def test_the_lean_ask_leaves_nothing_behind_that_it_could_not_follow(server: RunningServer) -> None:
+    with StdioHost(args=("--toolsets", "lean")) as client:
+        client.initialize()
+        result = client.call("ask", {"command": "true lean", "timeout_ms": 100})["result"]
+        assert result["isError"] and "Nobody answered in time" in json.dumps(result)
+    found = [one for one in server.get("/approvals")["requests"] if "lean" in one["command"]]
+    assert [one["state"] for one in found] == ["withdrawn"]

@@ -391,6 +391,11 @@ async def _ask(call: ToolCall) -> ToolOutcome:
     if answer.code is not None:
         raise _explain_refusal(told, answer.code)
     result = told["result"]
+    if result.get("approval") == "pending":
+        # No tool here could tell what became of it later, so it does not stay.
+        withdraw: JsonObject = {"action": "terminate", "target": told["identity"]}
+        await call.make(call_terminal, ContractParams(request=AnyJson(withdraw)))
+        raise ToolFailure("PM_TERM_TIMEOUT", "Nobody answered in time; the request is withdrawn and nothing ran.")
     text = "\n".join(
         str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr") if result.get(stream)
     )
