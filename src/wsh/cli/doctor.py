@@ -173,10 +173,15 @@ def _installation(places: Places) -> Iterator[Finding]:
 
 
 def _sandbox(places: Places) -> Iterator[Finding]:
-    from wsh.policy.store import PolicyStore
     from wsh.sandbox.hold import Sandboxes
+    from wsh.sandbox.section import SandboxPolicy
 
-    told = Sandboxes(places).describe(PolicyStore(places.policy_file).current().sandbox)
+    policy = SandboxPolicy()
+    if places.policy_file.exists():  # the policy's room takes long to import
+        from wsh.policy.store import PolicyStore
+
+        policy = PolicyStore(places.policy_file).current().sandbox
+    told = Sandboxes(places).describe(policy)
     wanted = told["agents"] != "off"
     for backend in told["backends"]:
         name = backend["name"] + (f" (ABI {backend['abi']})" if "abi" in backend else "")
