@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -269,22 +268,21 @@ def test_what_waits_for_a_person_is_shown_with_its_end(server: RunningServer, br
         "action": "execute",
         "invocation": {"mode": "interactive", "intent": "execute_command"},
         "execution": {"command": "rm", "args": ["-r", "/usr/<b>share</b>"]},
-        "runtime": {"timeout_ms": 5000, "cwd": "/usr"},
+        "runtime": {"timeout_ms": 1000, "cwd": "/usr"},
     }
     with running_desktop(server.places.desktop_info, "ignore"), open_page(browser) as watched:
         page = watched.page
         page.goto(link(server))
-        asking = threading.Thread(target=lambda: server.request("POST", "/terminal", ask))
-        asking.start()
-        try:
-            page.get_by_role("button", name="An agent asks").click()
-            approval = page.locator(".approval")
-            expect(approval).to_contain_text("rm -r '/usr/<b>share</b>'")
-            expect(approval.locator(".risk")).to_have_text("destructive")
-            assert approval.get_by_role("button").count() == 0, "it is answered elsewhere"
-            expect(page.locator(".approvals")).to_contain_text("Approve or decline there")
-        finally:
-            asking.join(20)
+        pending = server.request("POST", "/terminal", ask).json
+        assert pending["result"]["approval"] == "pending", pending
+        page.get_by_role("button", name="An agent asks").click()
+        approval = page.locator(".approval")
+        expect(approval).to_contain_text("rm -r '/usr/<b>share</b>'")
+        expect(approval.locator(".risk")).to_have_text("destructive")
+        assert approval.get_by_role("button").count() == 0, "it is answered elsewhere"
+        expect(page.locator(".approvals")).to_contain_text("Approve or decline there")
+        withdrawn = server.request("POST", "/terminal", {"action": "terminate", "target": pending["identity"]})
+        assert withdrawn.status == 200, withdrawn
         expect(approval.locator(".verdict")).not_to_have_text("waiting")
         page.locator(".place", has_text="Server").click()
         expect(page.get_by_role("region", name="Audit entries")).to_contain_text("approval")
