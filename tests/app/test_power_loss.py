@@ -56,15 +56,13 @@ def keep_busy(server: RunningServer, stop: threading.Event) -> None:
 
 def starts_clean(places: Places, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server on the copy answers, shows the sessions and their text, and takes new ones."""
-    for name in ("runtime", "config"):
+    for name in ("r", "c"):  # short, for the path of a socket has little room
         (copied.parent / name).mkdir(mode=0o700)
-    there = replace(
-        places, runtime=copied.parent / "runtime" / "wsh", state=copied, config=copied.parent / "config" / "wsh"
-    )
+    there = replace(places, runtime=copied.parent / "r" / "wsh", state=copied, config=copied.parent / "c" / "wsh")
     with monkeypatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(copied.parent / "runtime"))
+        patch.setenv("XDG_RUNTIME_DIR", str(copied.parent / "r"))
         patch.setenv("XDG_STATE_HOME", str(copied.parent))
-        patch.setenv("XDG_CONFIG_HOME", str(copied.parent / "config"))
+        patch.setenv("XDG_CONFIG_HOME", str(copied.parent / "c"))
         with running_server(there, expect_alive=True) as server:
             for info in server.get("/sessions"):
                 assert server.request("GET", f"/sessions/{info['name']}/screen").status == 200
@@ -99,7 +97,7 @@ def test_a_copy_of_the_state_taken_at_any_instant_starts_clean(
             copies = []
             for number in range(200 if torture else 4):
                 stop.wait(chance.random() * 0.2)
-                copied = tmp_path / f"copy{number}" / "wsh"
+                copied = tmp_path / f"{number}" / "wsh"
                 copied.parent.mkdir()
                 copy(places.state, copied)
                 if number % 2:

@@ -58,8 +58,7 @@ class Desk:
 
     def focus(self) -> None:
         """There is no window manager here, so the window is given the keyboard by hand."""
-        found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
-        self._tool("windowfocus", "--sync", found[-1])
+        self._tool("windowfocus", "--sync", wait_until(self._find_window, "the window"))
 
     def press(self, *keys: str) -> None:
         self.focus()
@@ -151,8 +150,15 @@ class Desk:
     def title(self) -> str:
         """What the window is called now; nothing while it cannot be found."""
         try:
-            found = self._tool("search", "--onlyvisible", "--name", TITLE).split()
-            return self._tool("getwindowname", found[-1]).strip()
+            found = self._find_window()
+            return self._tool("getwindowname", found).strip() if found else ""
+        except subprocess.CalledProcessError:
+            return ""
+
+    def _find_window(self) -> str:
+        """Its number; nothing while it cannot be found."""
+        try:
+            return self._tool("search", "--onlyvisible", "--name", TITLE).split()[-1]
         except (subprocess.CalledProcessError, IndexError):
             return ""
 

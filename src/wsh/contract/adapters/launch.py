@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,6 +26,7 @@ Connect: TypeAlias = Callable[[Endpoint, float], Awaitable[BridgeClient]]
 GRACE_S = 2.0
 TEMPORARY_FAILURE = 75
 """Exit status by which a program says that trying again may help (EX_TEMPFAIL)."""
+UNKNOWN_STATUS = 255
 _TRANSIENT_WORDS = ("eaddrinuse", "address already in use")
 
 
@@ -51,7 +53,11 @@ class Process:
     def poll(self) -> int | None:
         """Exit status of the process, None while it runs; negative for a signal. Does not reap: the pid stays ours until `close`."""
         if self.exit_code is None and self.pidfd >= 0:
-            info = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            try:
+                info = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:  # it ended, and something else in this process took its status
+                self.exit_code = UNKNOWN_STATUS
+                return self.exit_code
             if info is not None:
                 self.exit_code = info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
         return self.exit_code
@@ -84,7 +90,8 @@ class Process:
         """Reap it if it has ended, and give up the descriptor."""
         if self.pidfd >= 0:
             if self.poll() is not None:
-                os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+                with suppress(ChildProcessError):
+                    os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
             os.close(self.pidfd)
             self.pidfd = -1
 
