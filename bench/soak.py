@@ -69,8 +69,11 @@ class Meter:
 
 
 def private_mb(pid: int) -> float:
-    """Memory of a process that no other shares, in megabytes."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    """Memory of a process that no other shares, in megabytes; all of it where only root may see that."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except PermissionError:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 

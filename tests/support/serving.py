@@ -141,7 +141,7 @@ def find_processes(places: Places) -> list[psutil.Process]:
     for process in psutil.process_iter():
         try:
             words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
-            environ = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            environ = _environ(process.pid)
             if mark in environ or any(word.startswith(os.fsencode(folder) + b"/") for word in words):
                 found[process.pid] = process
                 found |= {child.pid: child for child in process.children(recursive=True)}
@@ -149,6 +149,14 @@ def find_processes(places: Places) -> list[psutil.Process]:
             continue
     mine = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     return [process for pid, process in found.items() if pid not in mine and _is_alive(process)]
+
+
+def _environ(pid: int) -> list[bytes]:
+    """Empty for what the kernel keeps from an ordinary user, such as a keeper: its command line has to do."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except PermissionError:
+        return []
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -4,7 +4,7 @@ from wsh.cli.declare import Failure, command, echo, json_option
 from wsh.cli.output import print_json
 from wsh.cli.request import call
 
-_LIFETIME_S = 60
+_LIFETIME_S = 30
 _PAGE = '<!doctype html><meta charset="utf-8"><title>wsh</title><meta http-equiv="refresh" content="0;url={url}">\n'
 
 
@@ -24,7 +24,7 @@ def _show(url: str) -> bool:
     """True if a browser was started.
 
     Arguments of a process can be read by every user of the machine, and the link signs in whoever follows it first. So the browser is given
-    a private file that leads there, which is removed a minute later.
+    a private file that leads there, which is removed half a minute later.
     """
     import os
     import subprocess
