@@ -49,7 +49,7 @@ def test_sessions_are_listed_by_several_tags(server: RunningServer, open_session
 
 def test_the_servers_mode_is_told_where_none_is_given(server: RunningServer) -> None:
     with talk(server, "/ws/json") as client:
-        for wanted in (True, False):
+        for wanted in (False, True):
             assert client.ask("set_server_mode", {"persistent": wanted}) == {"persistent": wanted}
             assert client.ask("set_server_mode", {}) == {"persistent": wanted}
             assert client.ask("set_server_mode") == {"persistent": wanted}
