@@ -478,7 +478,7 @@ def _apt(chance: random.Random) -> str:
     for n in range(1, 25):
         name = f"lib{_word(chance)}{chance.randrange(1, 9)}"
         rows.append(
-            f"Get:{n} http://deb.debian.org/debian bookworm/main amd64 {name} amd64 1.{chance.randrange(40)}-{n}+deb12u{n % 4} [{chance.randrange(900)} kB]"
+            f"Get:{n} http://mirror.example/debian bookworm/main amd64 {name} amd64 1.{chance.randrange(40)}-{n}+deb12u{n % 4} [{chance.randrange(900)} kB]"
         )
         rows.append(f"Setting up {name}:amd64 (1.{chance.randrange(40)}-{n}+deb12u{n % 4}) ...")
     return "\n".join(rows)
