@@ -165,6 +165,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tree)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("BROWSER", "true %s")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tree
 
 

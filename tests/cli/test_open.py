@@ -40,6 +40,7 @@ def test_the_link_reaches_the_browser_in_a_private_file(
     arguments = (tmp_path / "arguments").read_text()
     assert arguments.startswith("file://") and "code" not in arguments
     assert (tmp_path / "given.html").stat().st_mode & 0o777 == 0o600
+    Path(arguments.strip().removeprefix("file://")).unlink()
     url = (tmp_path / "given.html").read_text().partition("url=")[2].partition('"')[0]
     assert url.startswith(f"{server.url}/auth/open?code=")
     # As a browser asks that comes from a file: the answer is a page that goes on by itself, with the cookie.

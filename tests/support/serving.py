@@ -159,6 +159,14 @@ def _environ(pid: int) -> list[bytes]:
         return []
 
 
+def _line_of(process: psutil.Process) -> set[int]:
+    """The process and all above it."""
+    try:
+        return {process.pid, *(parent.pid for parent in process.parents())}
+    except psutil.NoSuchProcess:
+        return {process.pid}
+
+
 def _is_alive(process: psutil.Process) -> bool:
     try:
         return process.status() != psutil.STATUS_ZOMBIE
@@ -192,9 +200,9 @@ def running_server(
             if server.process.poll() is None:
                 server.process.kill()
                 server.process.wait()
-            found = [process for process in find_processes(places) if process.pid not in before]
-            # A viewer or a shell that was told to end may need a moment for it.
-            _, left = psutil.wait_procs(found, timeout=HANG_S)
+            found = [process for process in find_processes(places) if not before & _line_of(process)]
+            # A viewer or a shell that was told to end may need a moment for it; what nobody told would never end.
+            _, left = psutil.wait_procs(found, timeout=HANG_S if tidy and check_left else 0)
             for process in left:
                 try:
                     process.kill()

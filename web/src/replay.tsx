@@ -1,6 +1,6 @@
 // Time travel: the recording of a session in an emulator of its own, with a scrubber.
 import { Terminal } from "@xterm/xterm";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { getText, sessionPath } from "./api";
 import { attempt, selected, view } from "./store";
 import { fontSize, terminalFont, terminalTheme } from "./theme";
@@ -34,10 +34,12 @@ export function Replay() {
 
   useEffect(() => {
     setCast(null);
+    setAt(0);
     if (name) void attempt(async () => setCast(parse(await getText(sessionPath(name, "/recording?format=asciicast-v2")))));
   }, [name]);
 
-  useEffect(() => {
+  // With the scrubber, not after the next frame: a move that comes in between would be taken back.
+  useLayoutEffect(() => {
     if (!cast || !holder.current) return;
     const terminal = new Terminal({
       rows: cast.rows,
@@ -73,7 +75,6 @@ export function Replay() {
     };
     player.current = { seek };
     seek(0);
-    setAt(0);
     return () => {
       player.current = null;
       terminal.dispose();

@@ -5,6 +5,8 @@ from wsh.cli.output import print_json
 from wsh.cli.request import call
 
 _LIFETIME_S = 30
+# It ends early where somebody else has cleared the file away.
+_REMOVE = 'n=$1; while [ "$n" -gt 0 ] && [ -e "$2" ]; do sleep 1; n=$((n - 1)); done; rm -f -- "$2"'
 _PAGE = '<!doctype html><meta charset="utf-8"><title>wsh</title><meta http-equiv="refresh" content="0;url={url}">\n'
 
 
@@ -38,8 +40,7 @@ def _show(url: str) -> bool:
     with os.fdopen(file, "w") as out:
         out.write(_PAGE.format(url=escape(url)))
     opened = webbrowser.open(f"file://{path}")
-    wait_s = _LIFETIME_S if opened else 0
-    removing = ["sh", "-c", f'sleep {wait_s}; rm -f -- "$1"', "sh", path]
+    removing = ["sh", "-c", _REMOVE, "sh", str(_LIFETIME_S if opened else 0), path]
     devnull = subprocess.DEVNULL
     subprocess.Popen(removing, stdin=devnull, stdout=devnull, stderr=devnull, start_new_session=True)
     return opened
