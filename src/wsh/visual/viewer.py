@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, assert_never
 from wsh.session import event as ev
 from wsh.session.event import Actor
 from wsh.terminal import parse_keys
+from wsh.visual.following import follow_col, follow_row
 from wsh.visual.input import ModeChanged
 from wsh.visual.keyboard import Area, Direction, Keyboard, move_mouse
 from wsh.visual.painter import Painter, Shape
@@ -75,6 +76,8 @@ class Viewer:
     status: bool
     top: int = 0
     left: int = 0
+    follows_cursor: bool = True
+    """Its window moves with the cursor: until the person moves it, and again when they type."""
     stale: bool = True
     """Its picture is not the painter's: it gets a whole one next."""
     active: float = 0.0
@@ -146,6 +149,7 @@ class Viewers:
         self._viewers[viewer.id] = viewer
         viewer.active = time.monotonic()
         self._fit()
+        self._follow(viewer)
         painter = self._painter(viewer.shape)
         painter.change()
         outlet.send(painter.full(scrollback_lines))
@@ -195,18 +199,45 @@ class Viewers:
 
     def move(self, viewer: Viewer, top: int, left: int) -> None:
         """Show another part of a picture that is larger than the viewer."""
-        viewer.top, viewer.left = top, left
-        viewer.stale = True
-        self._keep_inside(viewer)
+        viewer.follows_cursor = False
+        self._place(viewer, top, left)
         self._drop_painters()
         self._schedule(0.0)
 
     def _keep_inside(self, viewer: Viewer) -> None:
         """A window lies within the picture, also after that has shrunk."""
-        top = max(0, min(viewer.top, self.stage.rows - viewer.shape.picture_rows))
-        left = max(0, min(viewer.left, self.stage.cols - viewer.cols))
-        if (top, left) != (viewer.top, viewer.left):
-            viewer.top, viewer.left, viewer.stale = top, left, True
+        self._place(viewer, viewer.top, viewer.left)
+
+    def _follow(self, viewer: Viewer) -> None:
+        """Move the window of a viewer that is smaller than the picture to the cursor, unless its person moved it elsewhere."""
+        shape = viewer.shape
+        if not viewer.follows_cursor or not self._is_window(shape):
+            return
+        cursor = self.session.terminal.cursor
+        if not cursor.visible or self.stage.has_canvas:
+            return
+        self._place(
+            viewer,
+            follow_row(viewer.top, shape.picture_rows, self.stage.layout.first_row + cursor.row),
+            follow_col(viewer.left, shape.cols, cursor.col),
+        )
+
+    def _place(self, viewer: Viewer, top: int, left: int) -> None:
+        """Let a viewer's window begin there, as far as the picture reaches; a painter of its own goes with it."""
+        top = max(0, min(top, self.stage.rows - viewer.shape.picture_rows))
+        left = max(0, min(left, self.stage.cols - viewer.cols))
+        if (top, left) == (viewer.top, viewer.left):
+            return
+        before = viewer.shape
+        viewer.top, viewer.left = top, left
+        painter = self._painters.get(before)
+        shared = any(other.shape == before for other in self._viewers.values())
+        if viewer.stale or painter is None or shared or viewer.shape in self._painters:
+            viewer.stale = True
+            return
+        del self._painters[before]
+        painter.shape = viewer.shape
+        self._painters[viewer.shape] = painter
 
     def _fit(self) -> None:
         """Give the session the size that the policy says."""
@@ -333,11 +364,15 @@ class Viewers:
             self._echo_frames -= 1
         by_shape: dict[Shape, list[Viewer]] = {}
         for viewer in self._viewers.values():
+            self._follow(viewer)
             by_shape.setdefault(viewer.shape, []).append(viewer)
         waiting = behind = False
+        if len(self._painters) > len(by_shape):
+            self._drop_painters()
         for shape, viewers in by_shape.items():
             waiting |= self._paint(shape, viewers)
-            behind |= self._painters[shape].behind
+            painter = self._painters.get(shape)
+            behind |= painter is not None and painter.behind
         self._cost_s = 0.7 * self._cost_s + 0.3 * (time.thread_time() - started)
         if behind and quiet:
             self._schedule(
@@ -393,7 +428,8 @@ class Viewers:
         if session.run_waits is not None:
             parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
         if self._is_window(shape):
-            parts.append("Ctrl+\\ and an arrow moves")
+            size = f"{shape.cols}×{shape.picture_rows} of {self.stage.cols}×{self.stage.rows}"
+            parts.append(f"{size}, Ctrl+\\ and an arrow moves")
         parts.append("Ctrl+\\ twice to detach")
         return " " + " · ".join(parts)
 
@@ -455,6 +491,7 @@ class Viewers:
 
     def _pass_on(self, viewer: Viewer, data: bytes) -> None:
         viewer.active = time.monotonic()
+        viewer.follows_cursor = True
         if self.policy == "latest" and (viewer.shape.picture_rows, viewer.cols) != (self.stage.rows, self.stage.cols):
             self._fit()
         if self.stage.input.mode == "capture":
