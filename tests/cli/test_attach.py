@@ -95,8 +95,8 @@ def pane(tmp_path: Path) -> Iterator[Callable[..., Pane]]:
         each.close()
 
 
-def make(server: RunningServer, name: str, command: str = "sh") -> None:
-    reply = server.request("POST", "/sessions", {"name": name, "command": command, "env": {"PS1": "$ "}})
+def make(server: RunningServer, name: str, command: str = "sh", **more: object) -> None:
+    reply = server.request("POST", "/sessions", {"name": name, "command": command, "env": {"PS1": "$ "}, **more})
     assert reply.status == 201, reply
 
 
@@ -124,7 +124,7 @@ def test_an_overlay_is_drawn_over_vim_and_removed_without_a_trace(
 ) -> None:
     file = tmp_path / "text.txt"
     file.write_text("".join(f"line {n} of the file\n" for n in range(1, 41)))
-    make(server, "vim", f"vim -u NONE -N {file}")
+    make(server, "vim", f"vim -u NONE -N {file}", rows=23)
     seen = pane(f"{WSH} attach vim")
     before = seen.wait(
         lambda t: t.startswith("line 1 of") and "line 22 of" in t and "line 23 of" not in t, "vim's size"
@@ -146,7 +146,7 @@ def test_an_overlay_is_drawn_over_vim_and_removed_without_a_trace(
 
 
 def test_a_panel_takes_rows_from_htop_and_gives_them_back(server: RunningServer, pane: Callable[..., Pane]) -> None:
-    make(server, "top", "htop -d 100")
+    make(server, "top", "htop -d 100", rows=23)
     seen = pane(f"{WSH} attach top")
     seen.wait(lambda t: "F10" in t.splitlines()[22], "htop on the whole screen")
     panel = {"position": "bottom", "height": 2, "spans": [{"text": "A PANEL BELOW"}]}

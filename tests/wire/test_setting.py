@@ -29,7 +29,7 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
         ("[session]\nlines = 3", "there is no setting session.lines"),
         ("rows = 3", "must be a table"),
         ("[session", "Expected"),
-        ("[session]\nsize_policy = 'big'", "must be one of smallest, latest, fixed"),
+        ("[session]\nsize_policy = 'big'", "must be one of typed, smallest, latest, fixed"),
         ("[journal]\nenabled = 1", "must be true or false"),
     ],
 )

@@ -2,7 +2,7 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `dismissed` from us; `resize`, `move`, `take_over`, `hand_back` and `run` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
+reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `move`, `take_over`, `hand_back` and `run` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class ViewQuery(Query):
     read_only: bool = False
     status: bool = False
     """Whether the last row is a status line."""
+    whole: bool = False
+    """Whether pictures have the session's own size; rows and cols then only say what has room here."""
     scrollback: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Earlier lines that are sent ahead of the first picture."""
 
@@ -41,6 +43,12 @@ class Resize(Model):
     type: Literal["resize"]
     rows: Side
     cols: Side
+
+
+class Fit(Model):
+    """Give the session the viewer's size."""
+
+    type: Literal["fit"]
 
 
 class Move(Model):
@@ -64,7 +72,7 @@ class Run(Model):
     command: Annotated[str, Field(max_length=1_048_576)]
 
 
-Message: TypeAlias = Resize | Move | TakeOver | HandBack | Run
+Message: TypeAlias = Resize | Fit | Move | TakeOver | HandBack | Run
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(
     Annotated[Message, Field(discriminator="type")],
     config=ConfigDict(defer_build=True),
@@ -115,6 +123,7 @@ async def serve_view(call: Call, websocket: WebSocket) -> None:
             # An agent may look; its input has a door of its own, where it is known to be an agent's.
             read_only=asked.read_only or not call.caller.is_owner,
             status=asked.status,
+            whole=asked.whole,
             scrollback_lines=asked.scrollback,
         )
         keys = partial(_type, viewers, viewer)
@@ -165,16 +174,21 @@ def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) 
 
 
 async def _run(viewers: Viewers, viewer: Viewer, connection: _Connection, command: str) -> None:
+    viewers.note_typing(viewer)
     try:
         await viewers.session.type_command(command, viewer.actor)
     except WshError as error:
         connection.tell({"type": "error", **error.to_wire()})
 
 
-def _act(viewers: Viewers, viewer: Viewer, message: Resize | Move | TakeOver | HandBack) -> None:
+def _act(viewers: Viewers, viewer: Viewer, message: Resize | Fit | Move | TakeOver | HandBack) -> None:
     match message:
         case Resize(rows=rows, cols=cols):
             viewers.resize(viewer, rows, cols)
+        case Fit():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
+            viewers.fit(viewer)
         case Move(top=top, left=left):
             viewers.move(viewer, top, left)
         case TakeOver():

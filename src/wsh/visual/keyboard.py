@@ -31,6 +31,12 @@ _COMMAND = re.compile(
 _ARROWS: dict[bytes, Direction] = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 _SGR_MOUSE = re.compile(rb"\x1b\[<(\d+);(\d+);(\d+)([Mm])")
 _X10_MOUSE = re.compile(rb"\x1b\[M([\x20-\xff])([\x21-\xff])([\x21-\xff])", re.DOTALL)
+_REPORT = re.compile(rb"\x1b\[(?:[IO]|<\d+;\d+;\d+[Mm]|M[\x20-\xff]{3})", re.DOTALL)
+
+
+def is_typed(data: bytes) -> bool:
+    """Whether a person typed any of it: an emulator reports the focus and the mouse by itself, also for one who only looks."""
+    return bool(_REPORT.sub(b"", data))
 
 
 @dataclass(frozen=True)

@@ -76,14 +76,19 @@ class Painter:
 
     # whole pictures and differences
 
-    def full(self, scrollback_lines: int = 0) -> bytes:
-        """Everything a fresh emulator needs; does not change what is remembered, unless nothing was."""
+    def full(self, scrollback_lines: int = 0, *, renew: bool = False) -> bytes:
+        """Everything a fresh emulator needs; does not change what is remembered, unless nothing was.
+
+        `renew`: the emulator forgets the earlier lines that it has before they come.
+        """
         now = self._shown
         if now is None:
             self._shown = now = self._look()
             self._pushed, self.behind = now.first_line, False
         out = [BEGIN, b"\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[0m\x1b[H\x1b[2J"]
         if scrollback_lines and not now.alternate:
+            if renew:
+                out.append(b"\x1b[3J")
             out += self._history(now, scrollback_lines)
         if now.alternate:
             out.append(b"\x1b[?1049h\x1b[H\x1b[2J")
@@ -221,7 +226,8 @@ class Painter:
         height = len(now.rows)
         out = [line + b"\x1b[0m\r\n" for line in lines]
         if out:
-            out += [b"\x1b[%d;1H" % height, b"\n" * min(height, len(lines)), b"\x1b[H\x1b[2J"]
+            # The row that the last line end began is empty: it stays, or it would be a gap in the scrollback.
+            out += [b"\x1b[%d;1H" % height, b"\n" * min(height - 1, len(lines)), b"\x1b[H\x1b[2J"]
         return out
 
 

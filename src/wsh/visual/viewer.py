@@ -21,7 +21,7 @@ from wsh.session.event import Actor
 from wsh.terminal import parse_keys
 from wsh.visual.following import follow_col, follow_row
 from wsh.visual.input import ModeChanged
-from wsh.visual.keyboard import Area, Direction, Keyboard, move_mouse
+from wsh.visual.keyboard import Area, Direction, Keyboard, is_typed, move_mouse
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
 from wsh.visual.typing import Typing
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SizePolicy: TypeAlias = Literal["smallest", "latest", "fixed"]
+SizePolicy: TypeAlias = Literal["typed", "smallest", "latest", "fixed"]
 PUT_OFF_S = 0.25
 """However much making news of a screen costs, what is printed is shown after this long: a frame here, a difference in a feed."""
 _LOAD = 60.0
@@ -74,6 +74,14 @@ class Viewer:
     cols: int
     read_only: bool
     status: bool
+    whole: bool = False
+    """Its picture always has the session's own size, so that it can be scaled; `fits` is what has room there."""
+    fits: tuple[int, int] = (24, 80)
+    """Rows and columns that the session takes if this viewer gives it its size."""
+    scrollback_lines: int = 0
+    """Earlier lines that come ahead of a whole picture when the session has another size: then they are laid out anew."""
+    renew: bool = False
+    """Whether they come with the next one."""
     top: int = 0
     left: int = 0
     follows_cursor: bool = True
@@ -98,7 +106,7 @@ class Viewers:
         session: Session,
         stage: Stage,
         *,
-        policy: SizePolicy = "latest",
+        policy: SizePolicy = "typed",
         max_fps: int = 60,
         scrolled_lines: int = 1000,
     ) -> None:
@@ -111,6 +119,8 @@ class Viewers:
         self._painters: dict[Shape, Painter] = {}
         self._picture = Picture(session.terminal, stage)
         self._numbers = itertools.count(1)
+        self._typist = ""
+        """Id of the viewer that typed last."""
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._due = 0.0
         self._last_frame = 0.0
@@ -137,13 +147,25 @@ class Viewers:
         name: str = "",
         read_only: bool = False,
         status: bool = False,
+        whole: bool = False,
         scrollback_lines: int = 0,
     ) -> Viewer:
         """A person begins to look: a whole picture is sent at once, frames follow."""
         rows, cols = check_size(rows, cols)
         number = next(self._numbers)
         viewer_id = f"{name or 'viewer'}-{number}"
-        viewer = Viewer(viewer_id, Actor("person", viewer_id), outlet, rows, cols, read_only, status)
+        viewer = Viewer(
+            viewer_id,
+            Actor("person", viewer_id),
+            outlet,
+            rows,
+            cols,
+            read_only,
+            status,
+            whole,
+            scrollback_lines=scrollback_lines,
+        )
+        self._measure(viewer, rows, cols)
         if not self._viewers:
             self._listen()
         self._viewers[viewer.id] = viewer
@@ -152,9 +174,9 @@ class Viewers:
         self._follow(viewer)
         painter = self._painter(viewer.shape)
         painter.change()
-        outlet.send(painter.full(scrollback_lines))
-        viewer.stale = False
         self._tell_size(viewer)
+        outlet.send(painter.full(scrollback_lines))
+        viewer.stale = viewer.renew = False
         # What others heard as a change is news to whoever comes later.
         control = self.stage.input
         if control.owner is not None:
@@ -189,9 +211,11 @@ class Viewers:
         return len(gone)
 
     def resize(self, viewer: Viewer, rows: int, cols: int) -> None:
-        viewer.rows, viewer.cols = check_size(rows, cols)
+        """The viewer has another size; the session follows only where the policy says so."""
+        rows, cols = check_size(rows, cols)
         viewer.active = time.monotonic()
-        viewer.stale = True
+        viewer.stale |= not viewer.whole
+        self._measure(viewer, rows, cols)
         self._fit()
         self._keep_inside(viewer)
         self._drop_painters()
@@ -239,22 +263,65 @@ class Viewers:
         painter.shape = viewer.shape
         self._painters[viewer.shape] = painter
 
+    def fit(self, viewer: Viewer) -> None:
+        """Give the session the viewer's size, whatever the policy: the person asked for it."""
+        if self.session.running and not viewer.read_only:
+            self._give(*viewer.fits)
+
+    def _measure(self, viewer: Viewer, rows: int, cols: int) -> None:
+        """Note what has room at the viewer, and how large its picture is."""
+        viewer.rows, viewer.cols = rows, cols
+        viewer.fits = (viewer.shape.picture_rows, cols)
+        if viewer.whole:
+            self._follow_size(viewer)
+
+    def _follow_size(self, viewer: Viewer) -> None:
+        """A whole picture is as large as the session's."""
+        rows, cols = self.stage.rows + viewer.status, self.stage.cols
+        if (rows, cols) != (viewer.rows, viewer.cols):
+            viewer.rows, viewer.cols, viewer.stale, viewer.renew = rows, cols, True, True
+
+    def follows(self, viewer: Viewer) -> bool:
+        """Whether the session takes this viewer's size when somebody types there."""
+        if viewer.read_only or not self.session.running or self.policy == "fixed":
+            return False
+        return self.policy != "typed" or self.session.created_by.kind != "agent"
+
     def _fit(self) -> None:
         """Give the session the size that the policy says."""
         # Whoever only looks takes the picture as it is.
-        typing = [v for v in self._viewers.values() if not v.read_only]
-        if self.policy == "fixed" or not typing or not self.session.running:
+        typing = [v for v in self._viewers.values() if self.follows(v)]
+        if not typing:
             return
-        if self.policy == "latest":
-            chosen = max(typing, key=lambda v: v.active)
-            rows, cols = chosen.shape.picture_rows, chosen.cols
-        else:
-            rows, cols = min(v.shape.picture_rows for v in typing), min(v.cols for v in typing)
+        match self.policy:
+            case "typed":
+                typist = self._viewers.get(self._typist)
+                if typist is not None and self.follows(typist):
+                    self._give(*typist.fits)
+            case "latest":
+                self._give(*max(typing, key=lambda v: v.active).fits)
+            case "smallest":
+                self._give(min(v.fits[0] for v in typing), min(v.fits[1] for v in typing))
+            case "fixed":
+                pass
+            case _:
+                assert_never(self.policy)
+
+    def _give(self, rows: int, cols: int) -> None:
         if (rows, cols) != (self.stage.rows, self.stage.cols):
             self.stage.resize(rows, cols)
 
     def _tell_size(self, viewer: Viewer) -> None:
-        viewer.outlet.tell({"type": "size", "rows": self.stage.rows, "cols": self.stage.cols, "viewer": viewer.id})
+        viewer.outlet.tell(
+            {
+                "type": "size",
+                "rows": self.stage.rows,
+                "cols": self.stage.cols,
+                "viewer": viewer.id,
+                "policy": self.policy,
+                "follows": self.follows(viewer),
+            }
+        )
 
     def tell_end(self, viewer: Viewer) -> None:
         """The last picture was sent: a terminal that stays behind may go on below what it shows."""
@@ -313,6 +380,8 @@ class Viewers:
             self._tell_all({"type": "input_mode", "mode": event.mode, "owner": event.owner})
         elif type(event).__name__ == "StageResized":
             for viewer in self._viewers.values():
+                if viewer.whole:
+                    self._follow_size(viewer)
                 self._keep_inside(viewer)
                 self._tell_size(viewer)
             self._drop_painters()
@@ -394,9 +463,12 @@ class Viewers:
         whole = b""
         for viewer in free:
             if viewer.stale:
-                whole = whole or painter.full()
-                viewer.outlet.send(whole)
-                viewer.stale = False
+                if viewer.renew and viewer.scrollback_lines:
+                    viewer.outlet.send(painter.full(viewer.scrollback_lines, renew=True))
+                else:
+                    whole = whole or painter.full()
+                    viewer.outlet.send(whole)
+                viewer.stale = viewer.renew = False
             elif change:
                 viewer.outlet.send(change)
         return len(free) < len(viewers)
@@ -428,10 +500,18 @@ class Viewers:
         if session.run_waits is not None:
             parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
         if self._is_window(shape):
-            size = f"{shape.cols}×{shape.picture_rows} of {self.stage.cols}×{self.stage.rows}"
-            parts.append(f"{size}, Ctrl+\\ and an arrow moves")
+            parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words()}, Ctrl+\\ and an arrow moves")
+        elif (shape.picture_rows, shape.cols) != (self.stage.rows, self.stage.cols):
+            parts.append(self._size_in_words())
         parts.append("Ctrl+\\ twice to detach")
         return " " + " · ".join(parts)
+
+    def _size_in_words(self) -> str:
+        """The session's own size, told where the viewer's differs, and what changes it."""
+        size = f"{self.stage.cols}×{self.stage.rows}"
+        if self.policy == "typed" and self.session.created_by.kind == "agent":
+            return f"{size} (the agent's)"
+        return f"{size} (until you type)" if self.policy == "typed" else size
 
     def _banner(self) -> str:
         if self.session.run_waits is not None:
@@ -490,14 +570,13 @@ class Viewers:
         return shape.picture_rows < self.stage.rows or shape.cols < self.stage.cols
 
     def _pass_on(self, viewer: Viewer, data: bytes) -> None:
-        viewer.active = time.monotonic()
         viewer.follows_cursor = True
-        if self.policy == "latest" and (viewer.shape.picture_rows, viewer.cols) != (self.stage.rows, self.stage.cols):
-            self._fit()
         if self.stage.input.mode == "capture":
             for name, raw in parse_keys(data):
                 self.stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
             return
+        if is_typed(data):
+            self.note_typing(viewer)
         layout = self.stage.layout
         area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
         if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
@@ -507,6 +586,13 @@ class Viewers:
         self._echo_frames = _ECHO_FRAMES
         if not self._typing.put(data, viewer.actor):
             viewer.outlet.send(b"\x07")
+
+    def note_typing(self, viewer: Viewer) -> None:
+        """A person typed at this viewer, or ran something there."""
+        viewer.active = time.monotonic()
+        self._typist = viewer.id
+        if self.policy != "smallest" and viewer.fits != (self.stage.rows, self.stage.cols):
+            self._fit()
 
     def _tell_refusal(self, actor: Actor, error: WshError) -> None:
         viewer = self._viewers.get(actor.id)

@@ -144,9 +144,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("session.agent_defaults", True, "PAGER=cat and the like in shells that agents open."),
     Setting(
         "session.size_policy",
-        "latest",
-        "Whose size a session takes.",
-        choices=("smallest", "latest", "fixed"),
+        "typed",
+        "Whose size a session takes: that of the person who typed last (an agent's session only by Fit), the smallest, "
+        "that of the viewer used last, or none.",
+        choices=("typed", "smallest", "latest", "fixed"),
     ),
     # journal
     Setting("journal.enabled", True, "Keep what sessions print on disk."),
