@@ -230,6 +230,7 @@ export interface RunAnswer {
   note?: string | null;
   cleared_line?: Record<string, unknown> | null;
   sandbox_denied?: Record<string, unknown> | null;
+  outside?: Record<string, unknown> | null;
 }
 
 export interface RunRequest {
@@ -240,6 +241,8 @@ export interface RunRequest {
   max_output_bytes?: number | null;
   format?: "styled" | "plain";
   clear_line?: boolean;
+  sandbox?: "off" | null;
+  reason?: string | null;
 }
 
 export interface RunWaits {

@@ -100,6 +100,7 @@ class RunOutcome:
     note: str | None = None
     cleared_line: JsonObject | None = None
     sandbox_denied: JsonObject | None = None
+    outside: JsonObject | None = None
 
 
 def _plain(line: Line) -> str:

@@ -23,6 +23,10 @@ class RunRequest(Model):
     format: Format = "styled"
     clear_line: bool = False
     """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
+    sandbox: Literal["off"] | None = None
+    """Ask a person to run this one command without the sandbox, in a session of its own; with `reason`."""
+    reason: Annotated[str, Field(max_length=2000)] | None = None
+    """Why it must leave the sandbox; the person reads it."""
 
 
 class ProcessShown(Shown):
@@ -50,7 +54,9 @@ class RunAnswer(Shown):
     cleared_line: dict[str, object] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
     sandbox_denied: dict[str, object] | None = None
-    """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it."""
+    """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it, and how to `ask`."""
+    outside: dict[str, object] | None = None
+    """With `sandbox`: what became of the request to run it without, as `approval`, and whose it is."""
 
 
 class CommandInfo(Shown):
