@@ -93,7 +93,7 @@ def run(
 
 
 def _run_outside(session: str, request: dict[str, object], without_deadline: bool, as_json: bool) -> int:
-    """Not typed into the session: it runs in one of its own, once a person has said yes."""
+    """Ask a person, wait, and print what came of it; it runs in a session of its own."""
     asked = {name: value for name, value in request.items() if value is not None}
     wait_ms: object = _SOON_MS
     told = False

@@ -60,7 +60,7 @@ async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunA
 
 
 async def _run_outside(on: OnSession, params: RunRequest) -> Json:
-    """Not typed here: a person is asked, and it runs in a session of its own, in the folder that this one is in."""
+    """Ask a person to run it in a session of its own, in the folder that this one is in; nothing is typed here."""
     session, policy = on.session, await on.rooms.sandbox.load()
     profile = session.holding.profile if session.holding is not None else policy.agents
     assert params.reason is not None
