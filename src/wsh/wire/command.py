@@ -8,6 +8,7 @@ from pydantic import Field
 
 from wsh.wire.model import Format, Model, Shown
 from wsh.wire.screen import Line, Screen
+from wsh.wire.session import StateWord
 
 Truth: TypeAlias = Literal["yes", "no", "unknown"]
 
@@ -100,6 +101,8 @@ class RunWaits(Shown):
 
 class StateAnswer(Shown):
     running: bool
+    state: StateWord
+    """The same in one word: `idle` is a shell at its prompt, `asks` a question, `hidden` one whose answer is not shown, `open` an editor or the like."""
     at_prompt: Truth
     input_wanted: Truth
     hidden_prompt: Truth
