@@ -81,7 +81,11 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),
     ("policy allow", ("quokka", "*"), lambda v: v["allowed"] == "quokka *" and "quokka" in v["rule"]),
-    ("policy init", ("--preset", "python"), lambda v: not v["written"] and v["rules"][0]["lets_in"]),
+    (
+        "policy init",
+        ("--preset", "python"),
+        lambda v: not v["written"] and v["rules"][0]["lets_in"] and v["sandbox"]["offered"] == "workspace",
+    ),
     ("policy revoke", ("quokka", "*"), lambda v: v["revoked"] == "quokka *"),
     ("policy audit", (), lambda v: v["kind"] == "policy_revoke"),
     ("mcp install", ("--client", "cursor", "--scope", "project"), lambda v: "mcp" in v["entry"] and not v["written"]),
