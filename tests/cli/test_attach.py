@@ -6,71 +6,20 @@ import fcntl
 import itertools
 import os
 import pty
-import select
 import signal
 import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.pane import WSH, Pane, make, read_until
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import HANG_S, wait_for_text, wait_until, wait_while
-from wsh.wire.place import Places, find_places
-
-WSH = f"{sys.executable} -m wsh.cli.main"
-
-
-class Pane:
-    """A tmux pane that stands for a person's terminal."""
-
-    def __init__(self, folder: Path, command: str, rows: int = 24, cols: int = 80) -> None:
-        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
-        size = ["-x", str(cols), "-y", str(rows)]
-        self._run("new-session", "-d", *size, f"{command}; echo status $?; exec cat")
-        self._run("set-option", "-g", "history-limit", "5000")
-
-    def _run(self, *words: str) -> str:
-        done = subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True, timeout=20)
-        return done.stdout
-
-    def type(self, *keys: str) -> None:
-        self._run("send-keys", *keys)
-
-    def text(self, history: bool = False) -> str:
-        return self._run("capture-pane", "-p", *(["-S", "-"] if history else []))
-
-    def resize(self, rows: int, cols: int) -> None:
-        self._run("resize-window", "-x", str(cols), "-y", str(rows))
-
-    def wait(self, condition: Callable[[str], bool], what: str) -> str:
-        return wait_for_text(self.text, condition, what)
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for the tests that leave it alive; the variables hold for what they start."""
-    folder = tmp_path_factory.mktemp("attach")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-            (folder / name).mkdir(mode=0o700)
-            patch.setenv(variable, str(folder / name))
-        with running_server(find_places()) as running:
-            yield running
-
-
-@pytest.fixture
-def server(shared: RunningServer) -> Iterator[RunningServer]:
-    yield shared
-    for info in shared.get("/sessions"):
-        shared.request("DELETE", f"/sessions/{info['name']}")
+from tests.support.waiting import wait_until
+from wsh.wire.place import Places
 
 
 @pytest.fixture
@@ -78,26 +27,6 @@ def mortal(places: Places) -> Iterator[RunningServer]:
     """A server of its own, for a test that ends it."""
     with running_server(places) as running:
         yield running
-
-
-@pytest.fixture
-def pane(tmp_path: Path) -> Iterator[Callable[..., Pane]]:
-    opened: list[Pane] = []
-
-    def open_pane(command: str, rows: int = 24, cols: int = 80) -> Pane:
-        folder = tmp_path / f"pane{len(opened)}"
-        folder.mkdir()
-        opened.append(Pane(folder, command, rows, cols))
-        return opened[-1]
-
-    yield open_pane
-    for each in opened:
-        each.close()
-
-
-def make(server: RunningServer, name: str, command: str = "sh", **more: object) -> None:
-    reply = server.request("POST", "/sessions", {"name": name, "command": command, "env": {"PS1": "$ "}, **more})
-    assert reply.status == 201, reply
 
 
 def test_a_person_attaches_types_resizes_detaches_and_comes_back(
@@ -155,24 +84,6 @@ def test_a_panel_takes_rows_from_htop_and_gives_them_back(server: RunningServer,
     assert "A PANEL BELOW" in text.splitlines()[21]
     server.request("DELETE", f"/sessions/top/panel/{made['id']}")
     seen.wait(lambda t: "F10" in t.splitlines()[22], "htop on the whole screen again")
-
-
-def test_captured_keys_become_events_and_the_person_sees_how_to_end_it(
-    server: RunningServer, pane: Callable[..., Pane]
-) -> None:
-    make(server, "captive")
-    seen = pane(f"{WSH} attach captive")
-    seen.wait(lambda t: "$" in t, "the prompt")
-    seen.type("C-\\")
-    seen.wait(lambda t: "keys captured by" in t and "Ctrl+\\ to take them back" in t, "the banner")
-    seen.type("hello")
-    # longer than a double press
-    wait_while(lambda: server.get("/sessions/captive/input/mode")["mode"] == "capture", "the capture", 0.6)
-    seen.type("C-\\")
-    seen.wait(lambda t: "keys captured by" not in t, "the banner's end")
-    seen.type("echo free", "Enter")
-    text = seen.wait(lambda t: "\nfree" in t, "keys reach the program again")
-    assert "hello" not in text
 
 
 def test_what_scrolled_off_is_in_the_terminals_own_scrollback(server: RunningServer, pane: Callable[..., Pane]) -> None:
@@ -270,15 +181,6 @@ def test_modes_of_the_program_reach_the_terminal_and_its_reports_reach_the_progr
     finally:
         os.close(fd)
         os.waitpid(pid, 0)
-
-
-def read_until(fd: int, condition: Callable[[bytes], bool], seen: bytes) -> bytes:
-    deadline = time.monotonic() + HANG_S
-    while not condition(seen):
-        assert time.monotonic() < deadline, seen
-        if select.select([fd], [], [], 0.1)[0]:
-            seen += os.read(fd, 65536)
-    return seen
 
 
 def test_what_was_on_the_terminal_stays_in_its_scrollback_and_the_shell_goes_on_below_the_picture(

@@ -5,7 +5,6 @@ import { render } from "preact";
 import { App } from "./app";
 import { signIn } from "./api";
 import { followApprovals } from "./approvals";
-import { followInbox } from "./inbox";
 import { selected, start } from "./store";
 import { shownText } from "./terminal";
 import { followTheme } from "./theme";
@@ -16,7 +15,6 @@ listenToKeys();
 void signIn().finally(() => {
   start();
   followApprovals();
-  followInbox();
 });
 render(<App />, document.getElementById("app") as HTMLElement);
 

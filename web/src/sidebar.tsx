@@ -1,6 +1,6 @@
-import { inbox } from "./inbox";
+import { waitingApprovals } from "./approvals";
 import { StateMark } from "./state";
-import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, type View } from "./store";
+import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
 import { focusTerminal } from "./terminal";
 import { Thumbnail } from "./thumbnail";
 
@@ -34,7 +34,7 @@ export function Sidebar() {
       </header>
       <div class="places">
         <Place to="grid" label="Grid" keys="Alt+G" />
-        <Place to="queue" label="Queue" keys="Alt+Q" count={inbox.value.wants} />
+        <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length + waitingApprovals().length} />
         <Place to="search" label="Search" keys="Alt+S" />
         <Place to="admin" label="Server" keys="palette" />
       </div>

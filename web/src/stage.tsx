@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LastInput } from "./api";
-import { Approvals } from "./approvals";
-import { InboxList } from "./inbox";
+import { Approvals, waitingApprovals } from "./approvals";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
@@ -20,6 +19,7 @@ import {
   sidebarOpen,
   takeOver,
   view,
+  wanting,
   type Entry,
 } from "./store";
 import { searches, TerminalView, type Remote } from "./terminal";
@@ -218,7 +218,20 @@ export function Queue() {
     <section class="queue">
       <h1>What wants attention</h1>
       <Approvals />
-      <InboxList />
+      {wanting.value.length === 0 && waitingApprovals().length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
+      <ul>
+        {wanting.value.map((entry) => (
+          <li key={entry.info.name}>
+            <button class="row" onClick={() => choose(entry.info.name)}>
+              <StateMark entry={entry} word />
+              <bdi>{entry.info.name}</bdi>
+              <span class="soft mono">
+                <bdi>{entry.info.command}</bdi>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -1,7 +1,32 @@
 from __future__ import annotations
 
-from wsh.cli.declare import Option, command, echo, json_option, session_argument
+from wsh.cli.declare import Argument, Option, command, echo, json_option
 from wsh.cli.output import print_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from wsh.client.attach.look_back import CopyKeys
+
+
+def find_last() -> str:
+    """The session that was attached last, or else the one that was used last. Raises where there is none."""
+    from wsh.cli.request import call, is_server_there
+    from wsh.wire.error import InvalidRequest
+    from wsh.wire.place import find_places
+
+    found = call("GET", "/sessions", doing="") if is_server_there() else []
+    running = [session for session in found if session["running"]] or found
+    if not running:
+        raise InvalidRequest(
+            "There is no session to attach to.", hint="`wsh` opens one here, `wsh new` one in the background."
+        )
+    try:
+        last = find_places().last_attached.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        last = ""
+    if any(session["name"] == last for session in running):
+        return last
+    return str(min(running, key=lambda session: int(session["last_activity_ms"]))["name"])
 
 
 def show(name: str, *, read_only: bool = False, status: bool = True, scrollback: int = 0, as_json: bool = False) -> int:
@@ -15,12 +40,19 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
             "Attaching needs a terminal on both sides.",
             hint="Read the screen with: wsh screen NAME, type with: wsh send NAME",
         )
+    from wsh.client.attach.prefix import Bindings
     from wsh.client.view import ViewOptions, view
+    from wsh.wire.place import find_places
+    from wsh.wire.setting import load
 
+    settings = load(find_places().config_file)
+    bindings = Bindings(settings.get_str("attach.prefix"), settings.get_list("attach.keys"))
+    copy_keys: CopyKeys = "emacs" if settings.get_str("attach.copy_keys") == "emacs" else "vi"
     with tty.raw_mode() as held:
         held.status = status
-        end = view(name, ViewOptions(read_only, status, scrollback))
+        end = view(name, ViewOptions(read_only, status, scrollback, bindings, copy_keys))
         held.used_rows = end.row
+    name = end.session
     if as_json:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})
         return end.exit_code or 0
@@ -36,11 +68,14 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
     Option("--scrollback", kind=int, default=0, metavar="LINES", help="Print so many earlier lines first."),
     Option("--no-status", kind=bool, help="No status line."),
     json_option,
-    session_argument,
+    Argument("session", complete="session", required=False),
 )
-def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, session: str) -> int:
-    """Show SESSION in this terminal and type into it.
+def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, session: str | None) -> int:
+    """Show SESSION in this terminal and type into it; without a name the one that you attached to last.
 
-    Ctrl+\\ takes captured keys back; pressed twice it detaches. With --json the last line says how it ended.
+    Ctrl+\\ is a prefix and shows what may follow: ? explains all, d detaches. Pressed twice it detaches, too, and it takes captured keys
+    back. With --json the last line says how it ended.
     """
-    return show(session, read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json)
+    return show(
+        session or find_last(), read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json
+    )

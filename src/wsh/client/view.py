@@ -2,7 +2,8 @@
 
 Talks to `/sessions/{name}/ws/view`: binary messages are bytes for the emulator one way and typed bytes the other; text messages are JSON
 about sizes, modes and the end. If the server dies, another is started (or found) and the session goes on where it was. One loop over
-`poll`, without an event loop's machinery: what it does between a key and its echo is felt.
+`poll`, without an event loop's machinery: what it does between a key and its echo is felt. What the keys behind the prefix do is in
+`client/attach/`, and the server draws the hint for them.
 """
 
 from __future__ import annotations
@@ -14,22 +15,27 @@ import select
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, urlencode
 
 from wsh.client import tty
+from wsh.client.attach.person import Elsewhere, Person
+from wsh.client.attach.prefix import Bindings
 from wsh.client.line import Line, LineLost, Message, open_line
 from wsh.wire.error import ServerGone
 from wsh.wire.place import find_places
 
 if TYPE_CHECKING:
+    from wsh.client.attach.look_back import CopyKeys
     from wsh.client.launch import ServerRecord
 
 _RECONNECT_S = 10.0
 _UNSENT_BYTES = 256 * 1024
 """Keys are left in the terminal while the server has so much to read."""
+_LEAVING_S = 1.0
+"""How long a server may take to say goodbye to a person who detaches."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class ViewOptions:
     read_only: bool = False
     status: bool = True
     scrollback_lines: int = 0
+    bindings: Bindings = field(default_factory=Bindings)
+    copy_keys: CopyKeys = "vi"
 
 
 @dataclass
@@ -45,6 +53,8 @@ class ViewEnd:
 
     reason: str
     exit_code: int | None = None
+    session: str = ""
+    """The session that was shown last; its name may have changed, or the person went to another."""
     row: int | None = None
     """Up to which row of the terminal the last picture reaches, where that is known."""
 
@@ -56,21 +66,34 @@ class _Ended(Exception):
 
 def view(name: str, options: ViewOptions) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal must be in raw mode already."""
-    screen = _Screen()
+    person = Person(name, options.bindings, read_only=options.read_only, copy_keys=options.copy_keys)
+    screen = _Screen(person)
     try:
         with _signals() as resized:
             last: ServerRecord | None = None
             while True:
                 try:
-                    line = open_line(find_places().socket, _target(name, options))
+                    line = open_line(find_places().socket, _target(person.session, options))
                     last = _read_record()
-                    _view_once(line, screen, resized)
+                    _note_last(person.session)
+                    _view_once(line, screen, person, resized)
+                except Elsewhere:
+                    options = replace(options, scrollback_lines=0)
                 except (LineLost, ServerGone):
                     time.sleep(0.05)
                     _find_server(last)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
     except _Ended as ended:
+        ended.end.session = person.session
         return ended.end
+
+
+def _note_last(session: str) -> None:
+    """Remember the session for `wsh attach` without a name; where that cannot be written, nobody misses much."""
+    with contextlib.suppress(OSError):
+        fd = os.open(find_places().last_attached, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(session)
 
 
 def _read_record() -> ServerRecord | None:
@@ -115,23 +138,25 @@ def _signals() -> Iterator[int]:
         os.close(writing)
 
 
-def _view_once(line: Line, screen: _Screen, resized: int) -> NoReturn:
+def _view_once(line: Line, screen: _Screen, person: Person, resized: int) -> NoReturn:
     try:
         polled = select.poll()
         polled.register(resized, select.POLLIN)
         polled.register(0, select.POLLIN)
         polled.register(line, select.POLLIN)
         screen.make_room()
+        person.connect(line)
         screen.show(line.receive())
         typing = writing = True
         while True:
-            ready = dict(polled.poll())
+            ready = dict(polled.poll(_LEAVING_S * 1000 if person.is_leaving else None))
+            if not ready:
+                raise _Ended(ViewEnd("detached"))  # the server does not answer, and the person wants to go
             if 0 in ready:
-                line.send_bytes(_read_keys())
+                person.type(_read_keys())
             if resized in ready:
                 os.read(resized, 4096)
-                rows, cols = tty.size()
-                line.send_json({"type": "resize", "rows": rows, "cols": cols})
+                person.resize(*tty.size())
             here = ready.get(line.fileno(), 0)
             if here & select.POLLOUT:
                 line.flush()
@@ -154,6 +179,7 @@ def _target(name: str, options: ViewOptions) -> str:
         asked["read_only"] = "true"
     if options.status:
         asked["status"] = "true"
+    asked["prefix"] = options.bindings.shown
     if options.scrollback_lines:
         asked["scrollback"] = options.scrollback_lines
     return f"/sessions/{quote(name, safe='')}/ws/view?{urlencode(asked)}"
@@ -172,7 +198,8 @@ def _read_keys() -> bytes:
 class _Screen:
     """What the server says, done: pictures drawn, the end noticed."""
 
-    def __init__(self) -> None:
+    def __init__(self, person: Person) -> None:
+        self._person = person
         self._row: int | None = None
         self._has_room = False
 
@@ -197,12 +224,14 @@ class _Screen:
                 case "end":
                     self._row = int(said["row"])
                 case "exit":
-                    raise _Ended(ViewEnd("exited", said["exit_code"], self._row))
+                    raise _Ended(ViewEnd("exited", said["exit_code"], row=self._row))
                 case "dismissed":
-                    raise _Ended(ViewEnd(str(said.get("reason", "detached")), None, self._row))
+                    raise _Ended(ViewEnd(str(said.get("reason", "detached")), row=self._row))
+                case _:
+                    self._person.hear(said)
         tty.write_all(1, b"".join(pictures))
 
     def _hear_goodbye(self, payload: bytes) -> NoReturn:
         if int.from_bytes(payload[:2], "big") == 1000:
-            raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached", None, self._row))
+            raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached", row=self._row))
         raise LineLost

@@ -2,7 +2,8 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `move`, `take_over`, `hand_back` and `run` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
+reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
+`detach` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.outlet import BINARY, TEXT, Outlet, make_frame
 from wsh.http.route import Call, Query
+from wsh.visual.keyboard import Direction
+from wsh.visual.page import LookBack, Mark, MarkKind, TextPage
 from wsh.visual.viewer import Viewer, Viewers
 from wsh.wire.error import InvalidRequest, Refused, WshError
 from wsh.wire.model import Model
@@ -24,6 +27,8 @@ from wsh.wire.model import Model
 log = logging.getLogger("wsh.http")
 
 BUSY_BYTES = 64 * 1024
+LineNumber: TypeAlias = Annotated[int, Field(ge=0)]
+Character: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -37,6 +42,8 @@ class ViewQuery(Query):
     """Whether pictures have the session's own size; rows and cols then only say what has room here."""
     scrollback: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Earlier lines that are sent ahead of the first picture."""
+    prefix: Annotated[str, Field(max_length=16, pattern=r"^[ -~]*$")] = ""
+    """Name of a key that the viewer acts on itself: all that it sends is then the program's. Else Ctrl+\\ is acted on here."""
 
 
 class Resize(Model):
@@ -57,6 +64,44 @@ class Move(Model):
     left: Annotated[int, Field(ge=0, le=1000)]
 
 
+class Pan(Model):
+    """Move the window on a picture that is larger than the viewer by half of its size."""
+
+    type: Literal["pan"]
+    direction: Direction
+
+
+class Hint(Model):
+    """Show a text in the last row; an empty one brings back what belongs there."""
+
+    type: Literal["hint"]
+    text: Annotated[str, Field(max_length=1000)]
+
+
+class Back(Model):
+    """Show earlier lines instead of the picture, from `line` on; `page_ended` tells that their numbers mean others now."""
+
+    type: Literal["look_back"]
+    epoch: int
+    line: LineNumber
+    cursor: tuple[LineNumber, Character]
+    marks: Annotated[tuple[tuple[LineNumber, Character, Character, MarkKind], ...], Field(max_length=10_000)] = ()
+
+
+class Pages(Model):
+    """Show lines of text instead of the picture; `chosen` is the one that stands out."""
+
+    type: Literal["page"]
+    lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=1000)]
+    chosen: int | None = None
+
+
+class Ask(Model):
+    """`live` brings the picture back, `capture` and `release` are about people's keys, `detach` sends this viewer away."""
+
+    type: Literal["live", "detach", "capture", "release"]
+
+
 class TakeOver(Model):
     type: Literal["take_over"]
 
@@ -72,7 +117,8 @@ class Run(Model):
     command: Annotated[str, Field(max_length=1_048_576)]
 
 
-Message: TypeAlias = Resize | Fit | Move | TakeOver | HandBack | Run
+Plain: TypeAlias = Resize | Fit | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
+Message: TypeAlias = Plain | Run
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(
     Annotated[Message, Field(discriminator="type")],
     config=ConfigDict(defer_build=True),
@@ -125,6 +171,7 @@ async def serve_view(call: Call, websocket: WebSocket) -> None:
             status=asked.status,
             whole=asked.whole,
             scrollback_lines=asked.scrollback,
+            prefix=asked.prefix,
         )
         keys = partial(_type, viewers, viewer)
         connection.outlet.hear_bytes(keys)
@@ -181,7 +228,7 @@ async def _run(viewers: Viewers, viewer: Viewer, connection: _Connection, comman
         connection.tell({"type": "error", **error.to_wire()})
 
 
-def _act(viewers: Viewers, viewer: Viewer, message: Resize | Fit | Move | TakeOver | HandBack) -> None:
+def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
     match message:
         case Resize(rows=rows, cols=cols):
             viewers.resize(viewer, rows, cols)
@@ -191,6 +238,23 @@ def _act(viewers: Viewers, viewer: Viewer, message: Resize | Fit | Move | TakeOv
             viewers.fit(viewer)
         case Move(top=top, left=left):
             viewers.move(viewer, top, left)
+        case Pan(direction=direction):
+            viewers.obey(viewer, direction)
+        case Hint(text=text):
+            viewers.say(viewer, text)
+        case Back():
+            marks = tuple(Mark(*mark) for mark in message.marks)
+            viewers.show_page(viewer, LookBack(message.epoch, message.line, message.cursor, marks))
+        case Pages(lines=lines, chosen=chosen):
+            viewers.show_page(viewer, TextPage(tuple(lines), chosen))
+        case Ask(type="live"):
+            viewers.show_page(viewer, None)
+        case Ask(type="detach"):
+            viewers.leave(viewer)
+        case Ask(type="capture"):
+            viewers.capture(viewer)
+        case Ask(type="release"):
+            viewers.release(viewer)
         case TakeOver():
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")

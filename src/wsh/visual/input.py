@@ -73,9 +73,6 @@ class InputControl:
         if self.owner not in (None, owner):
             raise InputCaptured(str(self.owner))
         self._readers.setdefault(owner, self._next_seq)
-        self._begin(owner)
-
-    def _begin(self, owner: str) -> None:
         if self.owner is None:
             self.owner = owner
             self._tell(ModeChanged("capture", owner))
@@ -96,14 +93,6 @@ class InputControl:
         self._readers.pop(owner, None)
         if self.owner == owner:
             self._end()
-
-    def toggle(self, viewer: str) -> CaptureMode:
-        """A person pressed the key that starts and ends a capture by hand."""
-        if self.owner is None:
-            self._begin(viewer)
-        else:
-            self._end()
-        return self.mode
 
     def focus(self, element_id: str | None) -> None:
         """The element must be known to be focusable; None takes the focus away."""

@@ -1,8 +1,9 @@
-"""What a person's keys mean before they reach the program: the toggle of capture, detaching, taking over, the mouse's place.
+"""What a person's keys mean before they reach the program: taking captured keys back, detaching, taking over, the mouse's place.
 
-Stateful per viewer: `Ctrl+\\` alone toggles capture, twice within half a second detaches. Within that time it is also a prefix: `Ctrl+T`
-takes over or hands back, and where the picture is larger than the viewer the arrows move the window on it. It arrives as one byte
-or, where the program asked for the kitty protocol, as an escape sequence. What is pasted is never a key.
+Stateful per viewer, for viewers that have no prefix of their own: `Ctrl+\\` alone takes captured keys back, twice within half a second
+detaches. Within that time it is also a prefix: `Ctrl+T` takes over or hands back, a backslash types `Ctrl+\\` itself, and where the picture is
+larger than the viewer the arrows move the window on it. It arrives as one byte or, where the program asked for the kitty protocol, as an
+escape sequence. What is pasted is never a key.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Direction: TypeAlias = Literal["up", "down", "right", "left"]
-Action: TypeAlias = Literal["toggle", "detach", "take"] | Direction
+Action: TypeAlias = Literal["release", "detach", "take"] | Direction
 DOUBLE_S = 0.5
 
 # Ctrl in the kitty protocol, whatever the lock keys are; `:2` and `:3` are repeats and releases.
 _CTRL = rb"(?::\d*)*;(?:5|69|133|197)"
 _PASTE_END = b"\x1b[201~"
 _SPECIAL = re.compile(
-    rb"(?P<toggle>\x1c|\x1b\[92" + _CTRL + rb"(?::1)?u|\x1b\[27;5;92~)"
+    rb"(?P<release>\x1c|\x1b\[92" + _CTRL + rb"(?::1)?u|\x1b\[27;5;92~)"
     rb"|(?P<nothing>\x1b\[92" + _CTRL + rb":[23]u)"
     rb"|(?P<paste>\x1b\[200~)"
 )
+_LITERAL = re.compile(rb"\\|\x1b\[92(?:;1)?u")
 _COMMAND = re.compile(
     rb"(?P<take>\x14|\x1b\[116" + _CTRL + rb"(?::1)?u|\x1b\[27;5;116~)"
     rb"|\x1b(?:O|\[|\[1;\d+(?::[12])?)(?P<arrow>[ABCD])"
@@ -51,7 +53,7 @@ class Area:
 
 class Keyboard:
     def __init__(self) -> None:
-        self._last_toggle = float("-inf")
+        self._last_prefix = float("-inf")
         self._last_move = float("-inf")
         self._pasting = False
 
@@ -65,6 +67,12 @@ class Keyboard:
                 end = len(data) if end < 0 else end + len(_PASTE_END)
                 yield data[position:end]
                 position = end
+                continue
+            literal = _LITERAL.match(data, position) if now - self._last_prefix <= DOUBLE_S else None
+            if literal is not None:
+                self._last_prefix = float("-inf")
+                yield b"\x1c"
+                position = literal.end()
                 continue
             command = self._find_command(data, position, now, movable)
             if command is not None:
@@ -81,26 +89,26 @@ class Keyboard:
             if found["paste"]:
                 self._pasting = True
                 yield found[0]
-            elif found["toggle"]:
-                yield self._toggle(now)
+            elif found["release"]:
+                yield self._press(now)
 
-    def _toggle(self, now: float) -> Action:
-        if now - self._last_toggle <= DOUBLE_S:
-            self._last_toggle = float("-inf")
+    def _press(self, now: float) -> Action:
+        if now - self._last_prefix <= DOUBLE_S:
+            self._last_prefix = float("-inf")
             return "detach"
-        self._last_toggle = now
-        return "toggle"
+        self._last_prefix = now
+        return "release"
 
     def _find_command(self, data: bytes, position: int, now: float, movable: bool) -> tuple[Action, int] | None:
         """What the keys at `position` ask of us, coming soon after the prefix, and where they end."""
-        prefixed = now - self._last_toggle <= DOUBLE_S
+        prefixed = now - self._last_prefix <= DOUBLE_S
         moving = now - self._last_move <= DOUBLE_S
         if not (prefixed or moving):
             return None
         found = _COMMAND.match(data, position)
         if found is None or not (movable if found["arrow"] else prefixed):
             return None
-        self._last_toggle = float("-inf")
+        self._last_prefix = float("-inf")
         if not found["arrow"]:
             return "take", found.end()
         self._last_move = now  # so that a step can be followed by more

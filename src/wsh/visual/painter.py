@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wsh.terminal import Modes
-from wsh.visual.cell import encode, lay_text
+from wsh.visual.cell import clip, encode, lay_text
 from wsh.visual.mode import change_modes
+from wsh.visual.page import PAGE_MODES, Page
 from wsh.visual.picture import Picture, Window
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class Shape:
     status: bool = False
     top: int = 0
     left: int = 0
+    note: str = ""
+    """What stands in the last row instead of anything else."""
+    prefix: str = ""
+    """The key that texts name, where it is not Ctrl+\\."""
+    page: Page | None = None
+    """What is shown instead of the session's picture."""
 
     @property
     def picture_rows(self) -> int:
@@ -148,6 +155,8 @@ class Painter:
 
     def _look(self) -> _Shown:
         stage, terminal, shape = self._stage, self._terminal, self.shape
+        if shape.page is not None:
+            return self._look_at_page(shape.page)
         window = Window(shape.top, shape.left, min(shape.picture_rows, stage.rows - shape.top), shape.cols)
         rows = self._picture.rows(window)
         rows = self._frame(rows, stage.cols - shape.left)
@@ -170,6 +179,21 @@ class Painter:
             size=(stage.rows, stage.cols),
         )
 
+    def _look_at_page(self, page: Page) -> _Shown:
+        terminal, shape = self._terminal, self.shape
+        drawn = page.draw(terminal, shape.picture_rows, shape.cols)
+        alternate = self._stage.mode == "alt"
+        return _Shown(
+            rows=self._frame(drawn.rows, shape.cols),
+            alternate=alternate,
+            modes=PAGE_MODES,
+            cursor=drawn.cursor,
+            title=terminal.title,
+            first_line=terminal.total_lines if alternate else terminal.screen_line,
+            epoch=terminal.epoch,
+            size=(self._stage.rows, self._stage.cols),
+        )
+
     def _frame(self, rows: list[bytes], width: int) -> list[bytes]:
         """Fill up to the viewer's size: a border where it is larger than the session, the status line, the banner."""
         shape = self.shape
@@ -184,7 +208,10 @@ class Painter:
             if self._status_drawn[0] != self.status:
                 self._status_drawn = (self.status, encode(lay_text(self.status[: shape.cols].ljust(shape.cols), "7")))
             rows = [*rows, self._status_drawn[1]]
-        if self.banner:
+        if shape.note:
+            bar = lay_text(f" {shape.note}".ljust(shape.cols), "38;5;16;48;5;44")
+            rows = [*rows[:-1], encode(clip(bar, 0, shape.cols))]
+        elif self.banner:
             text = f" {self.banner} "[: shape.cols]
             at = shape.cols - len(text) + 1
             rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(lay_text(text, "38;5;16;48;5;44"))]
@@ -194,6 +221,9 @@ class Painter:
 
     def _scroll(self, before: _Shown, now: _Shown, until: float | None) -> tuple[list[bytes], list[bytes]]:
         """Push what left the screen into the viewer's scrollback; the rows it shows afterwards."""
+        if self.shape.page is not None:
+            self.behind = False  # what scrolls off meanwhile is pushed when the picture is back
+            return [], before.rows
         if now.alternate or before.epoch != now.epoch or now.first_line < before.first_line:
             self._pushed, self.behind = now.first_line, False
             return [], before.rows

@@ -22,6 +22,7 @@ from wsh.terminal import parse_keys
 from wsh.visual.following import follow_col, follow_row
 from wsh.visual.input import ModeChanged
 from wsh.visual.keyboard import Area, Direction, Keyboard, is_typed, move_mouse
+from wsh.visual.page import LookBack, Page
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
 from wsh.visual.typing import Typing
@@ -89,13 +90,19 @@ class Viewer:
     stale: bool = True
     """Its picture is not the painter's: it gets a whole one next."""
     active: float = 0.0
+    prefix: str = ""
+    """The key that the viewer itself acts on, as texts name it; empty where `Keyboard` acts on Ctrl+\\ here."""
+    note: str = ""
+    """What stands in its last row instead of the status line."""
+    page: Page | None = None
+    """What it shows instead of the session's picture."""
 
     def __post_init__(self) -> None:
         self.keyboard = Keyboard()
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.rows, self.cols, self.status, self.top, self.left)
+        return Shape(self.rows, self.cols, self.status, self.top, self.left, self.note, self.prefix, self.page)
 
 
 class Viewers:
@@ -149,6 +156,7 @@ class Viewers:
         status: bool = False,
         whole: bool = False,
         scrollback_lines: int = 0,
+        prefix: str = "",
     ) -> Viewer:
         """A person begins to look: a whole picture is sent at once, frames follow."""
         rows, cols = check_size(rows, cols)
@@ -164,6 +172,7 @@ class Viewers:
             status,
             whole,
             scrollback_lines=scrollback_lines,
+            prefix=prefix,
         )
         self._measure(viewer, rows, cols)
         if not self._viewers:
@@ -247,13 +256,17 @@ class Viewers:
         )
 
     def _place(self, viewer: Viewer, top: int, left: int) -> None:
-        """Let a viewer's window begin there, as far as the picture reaches; a painter of its own goes with it."""
+        """Let a viewer's window begin there, as far as the picture reaches."""
         top = max(0, min(top, self.stage.rows - viewer.shape.picture_rows))
         left = max(0, min(left, self.stage.cols - viewer.cols))
         if (top, left) == (viewer.top, viewer.left):
             return
         before = viewer.shape
         viewer.top, viewer.left = top, left
+        self._keep_painter(viewer, before)
+
+    def _keep_painter(self, viewer: Viewer, before: Shape) -> None:
+        """Let a painter that only this viewer has go on with its new shape: a difference then does for a whole picture."""
         painter = self._painters.get(before)
         shared = any(other.shape == before for other in self._viewers.values())
         if viewer.stale or painter is None or shared or viewer.shape in self._painters:
@@ -262,6 +275,48 @@ class Viewers:
         del self._painters[before]
         painter.shape = viewer.shape
         self._painters[viewer.shape] = painter
+
+    def say(self, viewer: Viewer, text: str) -> None:
+        """Show `text` in the viewer's last row, or with an empty one what belongs there."""
+        before = viewer.shape
+        viewer.note = _one_line(text.strip(), max(1, viewer.cols - 1))
+        if viewer.shape != before:
+            self._keep_painter(viewer, before)
+            self._drop_painters()
+            self._schedule(0.0)
+
+    def show_page(self, viewer: Viewer, page: Page | None) -> None:
+        """Show a page to this viewer alone, or with None the session's picture again."""
+        before = viewer.shape
+        viewer.page = page
+        if viewer.shape != before:
+            self._keep_painter(viewer, before)
+            self._drop_painters()
+            self._schedule(0.0)
+
+    def _end_page(self, viewer: Viewer) -> None:
+        """Take away a page of lines whose numbers mean other lines now, and tell the viewer."""
+        if isinstance(viewer.page, LookBack) and viewer.page.epoch != self.session.terminal.epoch:
+            self.show_page(viewer, None)
+            viewer.outlet.tell({"type": "page_ended"})
+
+    def capture(self, viewer: Viewer) -> None:
+        """A person sends people's keys to events by hand."""
+        if not viewer.read_only:
+            self.stage.input.capture(viewer.id)
+
+    def release(self, viewer: Viewer) -> None:
+        """A person takes captured keys back."""
+        if not viewer.read_only:
+            self.stage.input.release(viewer.id, is_person=True)
+
+    def leave(self, viewer: Viewer) -> None:
+        """The person detaches: the last picture says nothing that is over."""
+        self.stage.input.end_lease(viewer.id)
+        self.say(viewer, "")
+        self.show_page(viewer, None)
+        self._frame()
+        self.dismiss(viewer, "detached")
 
     def fit(self, viewer: Viewer) -> None:
         """Give the session the viewer's size, whatever the policy: the person asked for it."""
@@ -433,6 +488,7 @@ class Viewers:
             self._echo_frames -= 1
         by_shape: dict[Shape, list[Viewer]] = {}
         for viewer in self._viewers.values():
+            self._end_page(viewer)
             self._follow(viewer)
             by_shape.setdefault(viewer.shape, []).append(viewer)
         waiting = behind = False
@@ -479,7 +535,7 @@ class Viewers:
             painter = Painter(self.session.terminal, self.stage, self._picture, shape, self._scrolled_lines)
             self._painters[shape] = painter
         painter.status = self._status(shape)
-        painter.banner = self._banner()
+        painter.banner = self._banner(shape)
         return painter
 
     def _drop_painters(self) -> None:
@@ -496,14 +552,17 @@ class Viewers:
         if not session.running:
             parts.append(f"exited {session.exit_code}")
         if session.taken_by:
-            parts.append(f"taken over by {session.taken_by}, Ctrl+\\ Ctrl+T hands back")
+            keys = f"{shape.prefix} t" if shape.prefix else "Ctrl+\\ Ctrl+T"
+            parts.append(f"taken over by {session.taken_by}, {keys} hands back")
         if session.run_waits is not None:
             parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
         if self._is_window(shape):
-            parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words()}, Ctrl+\\ and an arrow moves")
+            parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words()}")
         elif (shape.picture_rows, shape.cols) != (self.stage.rows, self.stage.cols):
             parts.append(self._size_in_words())
-        parts.append("Ctrl+\\ twice to detach")
+        if shape.prefix:
+            parts.append(f"{shape.prefix} ? help")
+        parts.append(f"{shape.prefix or 'Ctrl+' + chr(92)} twice to detach")
         return " " + " · ".join(parts)
 
     def _size_in_words(self) -> str:
@@ -513,7 +572,7 @@ class Viewers:
             return f"{size} (the agent's)"
         return f"{size} (until you type)" if self.policy == "typed" else size
 
-    def _banner(self) -> str:
+    def _banner(self, shape: Shape) -> str:
         if self.session.run_waits is not None:
             actor, command = self.session.run_waits
             return f"{actor.id} wants to run `{_one_line(command, 48)}` and waits until the line is empty"
@@ -522,29 +581,30 @@ class Viewers:
             return ""
         kind, _, name = owner.partition(":")
         who = name if kind == name else f"{kind} {name}".rstrip()
-        return f"keys captured by {who} · Ctrl+\\ to take them back"
+        return f"keys captured by {who} · {shape.prefix or 'Ctrl+' + chr(92)} to take them back"
 
     # keys
 
     def type_keys(self, viewer: Viewer, data: bytes) -> None:
         """What a person typed at a viewer. In order, and never blocking; too much unread input is refused with a bell."""
+        if viewer.prefix:
+            if not viewer.read_only:
+                self._pass_on(viewer, data)
+            return
         for piece in viewer.keyboard.split(data, time.monotonic(), self._is_window(viewer.shape)):
             if isinstance(piece, bytes):
                 if not viewer.read_only:
                     self._pass_on(viewer, piece)
-            elif piece == "toggle":
-                if not viewer.read_only:
-                    self.stage.input.toggle(viewer.id)
+            elif piece == "release":
+                self.release(viewer)
+            elif piece == "detach":
+                self.leave(viewer)
+                return
             else:
-                # The prefix toggled capture before it was known to be one: put that back.
-                self.stage.input.end_lease(viewer.id)
-                if piece == "detach":
-                    self._frame()  # what stays on the terminal does not say that keys are captured
-                    self.dismiss(viewer, "detached")
-                    return
-                self._obey(viewer, piece)
+                self.obey(viewer, piece)
 
-    def _obey(self, viewer: Viewer, action: Literal["take"] | Direction) -> None:
+    def obey(self, viewer: Viewer, action: Literal["take"] | Direction) -> None:
+        """Take over or hand back; or move the window by half its size."""
         rows, cols = max(1, viewer.shape.picture_rows // 2), max(1, viewer.cols // 2)
         match action:
             case "take":
@@ -570,7 +630,6 @@ class Viewers:
         return shape.picture_rows < self.stage.rows or shape.cols < self.stage.cols
 
     def _pass_on(self, viewer: Viewer, data: bytes) -> None:
-        viewer.follows_cursor = True
         if self.stage.input.mode == "capture":
             for name, raw in parse_keys(data):
                 self.stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
@@ -590,6 +649,7 @@ class Viewers:
     def note_typing(self, viewer: Viewer) -> None:
         """A person typed at this viewer, or ran something there."""
         viewer.active = time.monotonic()
+        viewer.follows_cursor = True
         self._typist = viewer.id
         if self.policy != "smallest" and viewer.fits != (self.stage.rows, self.stage.cols):
             self._fit()

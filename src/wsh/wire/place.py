@@ -68,14 +68,14 @@ class Places:
         return self.state / f"{self.server}.log"
 
     @property
+    def last_attached(self) -> Path:
+        """The name of the session that `wsh attach` showed last."""
+        return self.state / f"{self.server}.attached"
+
+    @property
     def sessions(self) -> Path:
         """One folder per session: journal segments, sidecar, snapshots."""
         return self.state / "sessions" / self.server
-
-    @property
-    def inbox(self) -> Path:
-        """What the person has marked in the inbox."""
-        return self.state / f"{self.server}.inbox"
 
     @property
     def tokens(self) -> Path:

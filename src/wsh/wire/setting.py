@@ -170,6 +170,17 @@ SETTINGS: tuple[Setting, ...] = (
     # viewers
     Setting("viewer.max_fps", 60, "Frames per second for viewers.", 1, 240),
     Setting("viewer.scrolled_lines", 1000, "Lines that scrolled off sent ahead of a frame.", 0, 100_000),
+    # wsh attach
+    Setting(
+        "attach.prefix", "ctrl+\\", "The key that `wsh attach` keeps to itself: ctrl+ and a letter, or one of \\ ] ^ _."
+    ),
+    Setting("attach.keys", [], "Other keys behind it, such as detach=x; Ctrl+\\ ? shows the commands."),
+    Setting(
+        "attach.copy_keys",
+        "vi",
+        "Whose keys count where those of vi and emacs differ, among the earlier lines of `wsh attach`.",
+        choices=("vi", "emacs"),
+    ),
     # MCP
     Setting(
         "client.restart_wait_s",
@@ -216,9 +227,6 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         "Answer approvals at the server: at the page and by `wsh approvals`. Without a window, requests wait and run here.",
     ),
-    Setting("inbox.min_command_s", 10.0, "Commands that ended well come to the inbox if they took so long.", 0, 86_400),
-    Setting("inbox.keep_s", 86_400, "How long what has ended stays in the inbox.", 1, 31_536_000),
-    Setting("inbox.per_session", 5, "Commands of one session in the inbox, the newest.", 0, 1000),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),

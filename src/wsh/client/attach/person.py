@@ -1,0 +1,243 @@
+"""The person at `wsh attach`: what their keys do besides reaching the program, and what the server tells them about.
+
+Keys go to the server as they come. Behind the prefix they are commands, most of which the server carries out; it also draws the hint, as it
+draws everything. While a page of our own is open (help, earlier lines, the list of sessions) keys belong to that page.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from wsh.client import tty
+from wsh.client.attach.keystroke import read_keystrokes
+from wsh.client.attach.prefix import Bindings, Prefix
+from wsh.wire.error import WshError
+from wsh.wire.jsonobject import JsonObject
+from wsh.wire.place import find_places
+
+if TYPE_CHECKING:
+    from wsh.client.attach.look_back import CopyKeys
+    from wsh.client.attach.page import AttachPage, Done
+
+TWICE_S = 0.5
+"""Within so long of taking captured keys back, the prefix means the second of two presses."""
+
+
+class Sender(Protocol):
+    """The way to the server."""
+
+    def send_bytes(self, data: bytes) -> None: ...
+
+    def send_json(self, message: dict[str, object]) -> None: ...
+
+
+class Elsewhere(Exception):
+    """The person goes to another session, whose name `Person.session` is now."""
+
+
+class Person:
+    def __init__(
+        self, session: str, bindings: Bindings, *, read_only: bool = False, copy_keys: CopyKeys = "vi"
+    ) -> None:
+        self.session = session
+        """The name of the session, which may be changed while we look."""
+        self.bindings = bindings
+        self.read_only = read_only
+        self.is_leaving = False
+        self._copy_keys = copy_keys
+        self._page: AttachPage | None = None
+        self._prefix = Prefix(bindings)
+        self._viewer = ""
+        self._taken_by: str | None = None
+        self._is_captured = False
+        self._released = float("-inf")
+        self._has_told = False
+        """Whether the last row tells something that the next key may take away."""
+        self._size = (24, 80)
+        """Rows and columns of this terminal."""
+        self._picture = (1, 1)
+        """Rows and columns of the session."""
+
+    def connect(self, line: Sender) -> None:
+        """A new connection: what was known of the server is not known any more."""
+        self._line = line
+        self._page = None
+        self._prefix.close()
+        self._size = tty.size()
+        self._is_captured, self._taken_by = False, None
+
+    # what the server says
+
+    def hear(self, said: JsonObject) -> None:
+        match said.get("type"):
+            case "size":
+                self._viewer = str(said.get("viewer", ""))
+                self._picture = (int(said["rows"]), int(said["cols"]))
+            case "input_mode":
+                self._is_captured = said.get("mode") == "capture"
+            case "taken":
+                self._taken_by = said.get("by")
+            case "renamed":
+                self.session = str(said["name"])
+            case "page_ended":
+                self._page = None
+                self._tell("these lines are no longer kept")
+            case "error":
+                self._tell(str(said.get("message", "")))
+            case _:
+                pass
+
+    # what the person does
+
+    def type(self, data: bytes) -> None:
+        if self._has_told:
+            self._has_told = False
+            self._say("")
+        if self._page is not None:
+            self._turn(data)
+            return
+        for piece in self._prefix.split(data, time.monotonic(), self._is_window):
+            if isinstance(piece, bytes):
+                self._line.send_bytes(piece)
+            else:
+                self._obey(piece)
+
+    def resize(self, rows: int, cols: int) -> None:
+        self._size = (rows, cols)
+        self._line.send_json({"type": "resize", "rows": rows, "cols": cols})
+        if self._page is not None:
+            self._show()
+        elif self._prefix.is_open:
+            self._say(self.bindings.hint(cols))
+
+    @property
+    def _is_window(self) -> bool:
+        return self._picture[0] > self._size[0] - 1 or self._picture[1] > self._size[1]
+
+    def _obey(self, command: str) -> None:
+        if command == "open":
+            self._open()
+            return
+        if self.read_only and command in ("take_over", "capture", "literal", "fit"):
+            self._tell("you only look here: attach without --read-only")
+            return
+        self._say("")
+        match command:
+            case "detach":
+                self.is_leaving = True
+                self._line.send_json({"type": "detach"})
+            case "take_over":
+                mine = self._taken_by is not None and self._taken_by == self._viewer
+                self._line.send_json({"type": "hand_back" if mine else "take_over"})
+            case "capture":
+                self._line.send_json({"type": "capture"})
+            case "fit":
+                self._line.send_json({"type": "fit"})
+            case "literal":
+                self._line.send_bytes(self.bindings.literal)
+            case "up" | "down" | "left" | "right":
+                self._line.send_json({"type": "pan", "direction": command})
+            case "help" | "scroll" | "sessions":
+                self._open_page(command)
+            case _:
+                pass
+
+    def _open(self) -> None:
+        """The prefix was pressed: it takes captured keys back, and else says what may follow."""
+        now = time.monotonic()
+        if not self.read_only:
+            # Also when we know of none: a capture may be on its way here.
+            self._line.send_json({"type": "release"})
+        if self._is_captured:
+            # Not a prefix then: what is typed next is meant for the program, or is the second of two presses.
+            self._prefix.close()
+            self._is_captured, self._released = False, now
+        elif now - self._released <= TWICE_S:
+            self._prefix.close()
+            self._obey("detach")
+        else:
+            self._say(self.bindings.hint(self._size[1]))
+
+    # pages
+
+    def _open_page(self, command: str) -> None:
+        try:
+            self._page = self._make_page(command)
+            self._show()
+        except WshError as problem:
+            self._close_page(problem.message)
+
+    def _make_page(self, command: str) -> AttachPage:
+        # Imported when they are wanted: whoever only types starts sooner.
+        if command == "help":
+            from wsh.client.attach.help import HelpPage
+
+            return HelpPage(self.bindings)
+        from wsh.client.attach.ask import Questions
+
+        questions, session = Questions(find_places().socket), self.session
+        if command == "sessions":
+            from wsh.client.attach.switcher import SwitcherPage
+
+            return SwitcherPage(questions, session)
+        from wsh.client.attach.history import History
+        from wsh.client.attach.look_back import LookBackPage, character_at
+
+        screen = questions.read_screen(session)
+        history = History(lambda first, count: questions.read_lines(session, first, count))
+        line = int(screen["first_line_index"]) + int(screen["cursor"]["row"])
+        cursor = (line, character_at(history.text(line), int(screen["cursor"]["col"])))
+        return LookBackPage(history, cursor, cols=self._picture[1], keys=self._copy_keys)
+
+    def _turn(self, data: bytes) -> None:
+        """Give keys to the page that is open; what is behind its end belongs to the program."""
+        at = 0
+        try:
+            for key in read_keystrokes(data):
+                at += len(key.raw)
+                assert self._page is not None
+                if key.name == self.bindings.prefix:
+                    self._close_page()
+                    self.type(data[at - len(key.raw) :])
+                    return
+                done = self._page.press(key)
+                if done is not None:
+                    self._finish(done)
+                    if at < len(data):
+                        self.type(data[at:])
+                    return
+            self._show()
+        except WshError as problem:
+            self._close_page(problem.message)
+
+    def _show(self) -> None:
+        if self._page is not None:
+            for message in self._page.show(*self._size):
+                self._line.send_json(message)
+
+    def _finish(self, done: Done) -> None:
+        self._close_page(done.told)
+        if done.copied:
+            tty.write_all(1, b"\x1b]52;c;%s\x1b\\" % base64.b64encode(done.copied.encode("utf-8", "replace")))
+        if done.session:
+            self.session = done.session
+            raise Elsewhere
+
+    def _close_page(self, told: str = "") -> None:
+        self._page = None
+        self._line.send_json({"type": "live"})
+        if told:
+            self._tell(told)
+        else:
+            self._say("")
+
+    def _tell(self, text: str) -> None:
+        """Show a text in the last row until the next key."""
+        self._has_told = True
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        """Show a text in the last row, or what belongs there."""
+        self._line.send_json({"type": "hint", "text": text[:1000]})
