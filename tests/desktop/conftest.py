@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,14 @@ def window(desk_places: Places, display: str) -> Iterator[Desk]:
 def server(desk_places: Places, window: Desk) -> Iterator[RunningServer]:
     with running_server(desk_places, check_left=False) as running:
         yield running
+
+
+@pytest.fixture
+def clean_policy(desk_places: Places) -> Iterator[Path]:
+    """For a test that writes rules: none before, none after."""
+    desk_places.policy_file.unlink(missing_ok=True)
+    yield desk_places.policy_file
+    desk_places.policy_file.unlink(missing_ok=True)
 
 
 @pytest.fixture(autouse=True)

@@ -42,14 +42,14 @@ def test_an_edit_that_destroys_wants_to_be_held(server: RunningServer, window: D
 
 
 def test_always_writes_the_shown_rule_and_the_next_one_is_not_asked(
-    server: RunningServer, window: Desk, desk_places: Places
+    server: RunningServer, window: Desk, desk_places: Places, clean_policy: Path
 ) -> None:
     asking = Asking(server, execute("seq", "3", timeout_ms=15_000))
     window.wait_for_pending(1)
     window.press("ctrl+shift+a")
     window.enter("seq *")
     assert asking.answer()["result"]["stdout"].split() == ["1", "2", "3"]
-    assert '"seq *"' in desk_places.policy_file.read_text()
+    assert '"seq *"' in clean_policy.read_text()
     assert any(entry.get("change") == "allow" and entry.get("rule") == "seq *" for entry in audit(desk_places))
     again = Asking(server, execute("seq", "4", timeout_ms=10_000)).answer()
     assert again["result"]["stdout"].split() == ["1", "2", "3", "4"]
@@ -105,11 +105,10 @@ def test_an_mcp_client_gets_the_output_of_what_was_approved(server: RunningServe
 
 
 def test_a_policy_file_changed_by_hand_holds_at_once_and_is_shown(
-    server: RunningServer, window: Desk, desk_places: Places
+    server: RunningServer, window: Desk, clean_policy: Path
 ) -> None:
     window.press("ctrl+4")
-    path = desk_places.policy_file
-    before = path.read_text() if path.exists() else ""
+    path, before = clean_policy, ""
     wait_until(lambda: not window.shows("notice"), "earlier notices to go")
     path.write_text(before + '\n[[rule]]\ncommand = "basename *"\neffect = "allow"\n')
     wait_until(lambda: window.shows("notice"), "the difference in the window")

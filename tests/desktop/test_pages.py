@@ -6,10 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.support.desktop.window import Asking, Desk, audit, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
@@ -19,13 +16,6 @@ from wsh.wire.place import Places
 
 RED = {bytes.fromhex(load()[theme]["danger"].removeprefix("#")) for theme in ("dark", "light")}
 CYAN = {bytes.fromhex(load()[theme]["captured"].removeprefix("#")) for theme in ("dark", "light")}
-
-
-@pytest.fixture
-def clean_policy(desk_places: Places) -> Iterator[Path]:
-    desk_places.policy_file.unlink(missing_ok=True)
-    yield desk_places.policy_file
-    desk_places.policy_file.unlink(missing_ok=True)
 
 
 def _headless(command: str, *args: str) -> dict[str, object]:

@@ -66,7 +66,7 @@ def test_what_is_longer_than_the_window_must_be_seen_before_it_can_be_run(
     asking = Asking(server, execute("true", *(f"argument-{number}" for number in range(400)), timeout_ms=60_000))
     window.wait_for_pending(1)
     wait_until(lambda: window.shows("scrollFirst"), "the word that all must be seen")
-    window.press("ctrl+Return")
+    window.press("ctrl+Return", unseen=True)
     assert window.shows("scrollFirst")
 
     def scrolled() -> bool:

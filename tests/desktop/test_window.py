@@ -55,7 +55,7 @@ def test_a_request_that_was_taken_back_ends_and_can_no_longer_run(
     window.wait_for_pending(1)
     withdraw(server, answer)
     window.wait_for_pending(0)
-    window.press("ctrl+Return")
+    window.press("ctrl+Return", unseen=True)
     assert not target.exists()
 
 

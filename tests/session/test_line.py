@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from wsh.session import event as ev
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.line import Modes, TypedLine
 from wsh.session.session import Session
+from wsh.session.turn import read_modes
 from wsh.wire.error import LineInUse
 from wsh.wire.place import Places
 
@@ -22,6 +24,13 @@ OTHER = Actor("agent", "other")
 RAW = Modes(False, False, 7)
 COOKED = Modes(True, True, 7)
 HIDDEN = Modes(True, False, 7)
+
+
+def is_asleep(session: Session) -> bool:
+    """Whether `sleep` has the terminal."""
+    modes = read_modes(session.child)
+    assert modes is not None
+    return Path(f"/proc/{modes.group}/comm").read_text() == "sleep\n"
 
 
 async def type_half(session: Session, text: bytes, actor: Actor = PERSON) -> None:
@@ -415,6 +424,37 @@ def test_keys_belong_to_the_program_that_was_in_front() -> None:
     line.forget()
     note(line, b"typed ahead", COOKED)
     assert line.stands(Modes(False, False, 8))
+
+
+def test_keys_that_the_program_in_front_did_not_read_stay_for_the_next() -> None:
+    line, cooked = TypedLine(), Modes(True, True, 8)
+    note(line, b"half", RAW)
+    assert line.stands(cooked, lambda: 4) and not line.stands(cooked, lambda: 0)
+    line.note(b" a line", PERSON, cooked, 1.0, 1.0, None, lambda: 4)
+    assert line.describe().text == "half a line"
+    line.forget()
+    note(line, b"q", RAW)
+    line.note(b"w", PERSON, Modes(False, False, 8), 1.0, 1.0, None, lambda: 1)
+    assert line.describe().text == "w"
+
+
+def test_a_run_is_refused_over_keys_that_a_busy_program_left_unread(places: Places, tmp_path: Path) -> None:
+    """As fish does, which reads nothing more once it has begun to start a program."""
+    go = tmp_path / "go"
+    busy = f"stty raw -echo; echo de''af; until test -e {go}; do :; done; stty sane"
+
+    async def work(session: Session) -> None:
+        await session.send_input(f'sh -c "{busy}"; sleep 60\r'.encode(), AGENT)
+        await until(
+            lambda: "deaf" in [str(line).strip() for line in session.terminal.screen(styled=False).lines], "deaf"
+        )
+        await session.send_input(b"half", PERSON)
+        go.touch()
+        await until(lambda: is_asleep(session), "the next program")
+        problem = await refused(session)
+        assert problem.facts["text"] == "half" and problem.typed_by == {"kind": "person", "id": "alice"}
+
+    with_shell(places, "bash", work, **NO_WAIT)
 
 
 def test_a_secret_is_not_kept() -> None:

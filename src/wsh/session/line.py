@@ -101,9 +101,22 @@ class TypedLine:
     _searching: bool = False
     _last: int = 0
 
-    def note(self, data: bytes, actor: Actor, modes: Modes, now: float, wall: float, asked: int | None = None) -> None:
-        """`asked` counts the times that an integrated shell has asked for a line so far; None if it does not read one now."""
-        if self.pending and not self._canonical and (modes.canonical or modes.group != self._group):
+    def note(
+        self,
+        data: bytes,
+        actor: Actor,
+        modes: Modes,
+        now: float,
+        wall: float,
+        asked: int | None = None,
+        unread: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """`asked` counts the times that an integrated shell has asked for a line so far; None if it does not read one now.
+
+        `unread` tells how many typed bytes could be read and have not been, these among them unless the kernel collects a line.
+        """
+        moved = self.pending and not self._canonical and (modes.canonical or modes.group != self._group)
+        if moved and (unread() or 0) <= (0 if modes.canonical else len(data)):
             self.forget()  # what was typed before went to another program
         self._canonical, self._group = modes.canonical, modes.group
         at = 0
@@ -227,12 +240,13 @@ class TypedLine:
         """Whether keys were pressed that may have started anything, such as Ctrl+T."""
         return self.pending and self._opaque
 
-    def stands(self, modes: Modes) -> bool:
+    def stands(self, modes: Modes, unread: Callable[[], int | None] = lambda: None) -> bool:
         """Whether an uncompleted line waits for whoever reads the terminal now.
 
-        What was typed while the kernel collects lines stays there for the next reader; keys go to the program that was in front.
+        What was typed while the kernel collects lines stays there for the next reader. Keys go to the program that was in front, unless
+        it started another before it read them.
         """
-        return self.pending and (self._canonical or modes.group == self._group)
+        return self.pending and (self._canonical or modes.group == self._group or bool(unread()))
 
     @property
     def author(self) -> Actor | None:

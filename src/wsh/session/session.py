@@ -34,7 +34,7 @@ from wsh.session.spec import Launch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.store import SessionFolder, Snapshot
 from wsh.session.trial import attempt
-from wsh.session.turn import look_at_line, read_modes, refuse_over_another
+from wsh.session.turn import count_unread, look_at_line, read_modes, refuse_over_another
 from wsh.session.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
 from wsh.terminal.note import Work
@@ -519,7 +519,7 @@ class Session:
         if modes is not None and not (self.terminal.alt and not modes.canonical):
             log = self.commands
             asked = log.asked if log is not None and log.phase in ("prompt", "prompting") else None
-            self.line.note(data, actor, modes, now, time.time(), asked)
+            self.line.note(data, actor, modes, now, time.time(), asked, lambda: count_unread(self))
         if b"\x03" in data:
             self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
 

@@ -276,13 +276,21 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             modes = read_modes(session.child) or modes
         elif typed.has_keys:
             return _left_alone(session), None  # a key of somebody's has started a program in front of the line
-    if session.terminal.alt or not typed.stands(modes):
-        return None, None
-    if modes.canonical:
-        return typed.describe(), None
-    if await _is_shell_in_front(session):
-        found = typed.describe()
-        return (found if await _is_shown(session, found.text) else replace(found, text=None)), None
+    until = time.monotonic() + _READING_S
+    while not session.terminal.alt and typed.stands(modes, lambda: count_unread(session)):
+        if modes.canonical:
+            return typed.describe(), None
+        if await _is_shell_in_front(session):
+            found = typed.describe()
+            return (found if await _is_shown(session, found.text) else replace(found, text=None)), None
+        now, unread = read_modes(session.child), count_unread(session)
+        if now is None or (now == modes and not unread):
+            break
+        if now == modes and time.monotonic() >= until:
+            return typed.describe(), None
+        if now == modes:
+            await asyncio.sleep(0.002)  # one program has gone and the next is not in front yet, or is slow to read
+        modes = now
     return None, None
 
 

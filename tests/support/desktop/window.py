@@ -41,6 +41,9 @@ def virtual_screen(size: str = "1280x800x24") -> Iterator[str]:
         process.wait(10)
 
 
+_ANSWERS = {"ctrl+Return", "ctrl+shift+Return", "ctrl+shift+a", "ctrl+e", "ctrl+BackSpace", "ctrl+shift+BackSpace"}
+
+
 @dataclass
 class Desk:
     """The window, seen and touched from outside."""
@@ -60,10 +63,16 @@ class Desk:
         """There is no window manager here, so the window is given the keyboard by hand."""
         self._tool("windowfocus", "--sync", wait_until(self._find_window, "the window"))
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str, unseen: bool = False) -> None:
+        """Keys that answer a card wait until it stands there; `unseen` presses them before its end has been in view."""
         self.focus()
         for key in keys:
+            if key in _ANSWERS and not unseen:
+                wait_until(self._has_card_in_view, "a card in view", seen=lambda: self.layout()["items"])
             self._tool("key", "--clearmodifiers", key)
+
+    def _has_card_in_view(self) -> bool:
+        return self.shows("card") and not self.shows("scrollFirst")
 
     def type(self, text: str) -> None:
         self._tool("type", "--delay", "5", text)

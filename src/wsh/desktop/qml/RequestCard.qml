@@ -167,7 +167,7 @@ Rectangle {
         }
         Text { id: problem; objectName: "problem"; visible: text !== ""; textFormat: Text.PlainText; color: look.c.danger; wrapMode: Text.WrapAtWordBoundaryOrAnywhere; Layout.fillWidth: true }
         // Keeps its place, so that no button moves under the pointer.
-        Note { objectName: box.seen ? "" : "scrollFirst"; opacity: box.seen ? 0 : 1; text: "Look through all of it first: scroll down to the end, then it can be run." }
+        Note { objectName: box.seen || !box.current ? "" : "scrollFirst"; opacity: box.seen ? 0 : 1; text: "Look through all of it first: scroll down to the end, then it can be run." }
         Flow {
             Layout.fillWidth: true
             spacing: 8
