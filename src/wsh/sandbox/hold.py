@@ -19,6 +19,7 @@ from wsh.sandbox.profile import WORKSPACE, Profile, contains, read_facts
 from wsh.sandbox.root import HOME_FILES, HOME_FOLDERS, Ground, find_problem, find_resolver, reaches, survey
 from wsh.sandbox.seccomp import make_filter
 from wsh.sandbox.section import SandboxPolicy
+from wsh.sandbox.spare import SpareRulesets
 from wsh.sandbox.syscall import machine
 from wsh.wire.error import CwdNotFound, SandboxRefused, SandboxUnavailable
 from wsh.wire.place import Places
@@ -86,6 +87,11 @@ class Sandboxes:
     def __init__(self, places: Places, home: str | None = None) -> None:
         self.ground: Ground = survey(home, (places.config, places.state, places.runtime))
         self.ledger = Ledger(places.state / "sandbox", places.server)
+        self.rulesets = SpareRulesets()
+
+    def close(self) -> None:
+        """Let go of what was made ahead. Idempotent."""
+        self.rulesets.close()
 
     def find_missing(self, backend: BackendName) -> str | None:
         return bubblewrap.find_missing() if backend == "bubblewrap" else landlock.find_missing()
@@ -227,7 +233,7 @@ class Sandboxes:
                 plan.holding = Holding(profile, "bubblewrap", weaker, folder)
             return found[0].points
 
-        self.ledger.make(plan.id, choose)
+        self.ledger.make_points(plan.id, choose)
         mounts = found[0]
         proofs = bubblewrap.number_proofs(list(roots))
         held = {number: roots[root] for number, root in proofs.items()}
@@ -250,13 +256,12 @@ class Sandboxes:
     ) -> None:
         profile = plan.holding.profile
         abi = landlock.read_abi()
-        belongings = self.ledger.make(plan.id, temporary=True)
-        temporary = belongings.temporary
-        assert temporary is not None
+        temporary = self.ledger.make_temporary(plan.id)
         home = os.path.join(temporary, "home")
         os.mkdir(home, 0o700)
-        for name in HOME_FOLDERS:
-            os.makedirs(os.path.join(home, name))
+        if any(os.path.basename(shell) == "fish" for shell in (plan.path, plan.env.get("SHELL", ""))):
+            for name in HOME_FOLDERS:
+                os.makedirs(os.path.join(home, name))
         for name in HOME_FILES:
             os.symlink("/dev/null", os.path.join(home, name))
         for name in ("TMPDIR", "TMP", "TEMP"):
@@ -266,13 +271,14 @@ class Sandboxes:
         own = _open_folder(temporary, plan)
         plan.cwd_fd = roots[plan.cwd]
         resolver = find_resolver() if profile.network == "on" else None
-        plan.ruleset_fd = landlock.make_ruleset(
-            profile,
+        plan.ruleset_fd = self.rulesets.take(profile.network == "off", abi)
+        plan._open.append(plan.ruleset_fd)
+        landlock.extend_ruleset(
+            plan.ruleset_fd,
             abi,
             readable=[*readable, *([resolver] if resolver is not None else [])],
             writable=[own, *(roots[root] for root in writable)],
         )
-        plan._open.append(plan.ruleset_fd)
         plan.terminal_access = landlock.terminal_access(abi)
 
     def release(self, id: str) -> None:

@@ -7,14 +7,17 @@ root, and does not rule modes, owners, times and extended attributes: where noth
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import stat
 import struct
+import time
 from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from wsh.sandbox.claim import Claim
-from wsh.sandbox.profile import Profile
+from wsh.sandbox.profile import Profile, contains
 from wsh.sandbox.root import SYSTEM, list_secrets
 from wsh.sandbox.syscall import AUDIT_ARCH, machine
 
@@ -37,6 +40,9 @@ _DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _BIND_AND_CONNECT = 3
 _SCOPES = 3  # abstract unix sockets, signals
 
+_LOOK = os.O_PATH | os.O_CLOEXEC
+_SETTLED_NS = 2_000_000_000
+"""Clocks of file systems are coarse: within this, two changes of a folder may bear the same time."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -81,10 +87,10 @@ def _handled(abi: int) -> int:
     return _ALL_ABI_3 | (_IOCTL_DEV if abi >= _DEVICE_ABI else 0)
 
 
-def make_ruleset(profile: Profile, abi: int, *, readable: Iterable[str], writable: Iterable[int]) -> int:
-    """A new ruleset's descriptor. `readable` are paths beside the system's, `writable` open descriptors of folders. Raises OSError."""
+def begin_ruleset(closes_network: bool, abi: int) -> int:
+    """A new ruleset's descriptor, with rules for the system's folders without their secrets, and the usual devices. Raises OSError."""
     scoped = _SCOPES if abi >= _SCOPE_ABI else 0
-    network = _BIND_AND_CONNECT if abi >= _NETWORK_ABI and profile.network == "off" else 0
+    network = _BIND_AND_CONNECT if abi >= _NETWORK_ABI and closes_network else 0
     attributes = struct.pack("=QQQ", _handled(abi), network, scoped)
     size = 24 if abi >= _SCOPE_ABI else 16 if abi >= _NETWORK_ABI else 8
     ruleset = int(_libc.syscall(_CREATE, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
@@ -92,32 +98,92 @@ def make_ruleset(profile: Profile, abi: int, *, readable: Iterable[str], writabl
         raise OSError(ctypes.get_errno(), "the kernel makes no Landlock ruleset")
     try:
         rules = _Rules(ruleset, abi)
-        secrets = set(list_secrets())
-        above = {str(parent) for secret in secrets for parent in PurePath(secret).parents}
+        secrets = tuple(list_secrets())
+        above = _find_above(secrets)
         for path in SYSTEM:
-            rules.allow_around(path, secrets, above)
-        for path in readable:
-            rules.allow(path, _READING)
+            rules.allow_around(path, frozenset(secrets), above)
         rules.allow("/proc", _READ_FILE | _READ_DIR)
         for path in _DEVICES:
             rules.allow(path, _DEVICE)
-        for fd in writable:
-            rules.add(fd, _WRITING)
     except BaseException:
         os.close(ruleset)
         raise
     return ruleset
 
 
+def extend_ruleset(ruleset: int, abi: int, *, readable: Iterable[str], writable: Iterable[int]) -> None:
+    """Allow a session's own: `readable` are paths, `writable` open descriptors of folders. Raises OSError."""
+    rules = _Rules(ruleset, abi)
+    for path in readable:
+        rules.allow(path, _READING)
+    for fd in writable:
+        rules.add(fd, _WRITING)
+
+
+@dataclass(frozen=True)
+class SystemState:
+    """What the rules for the system's folders stand on; another state wants other rules."""
+
+    secrets: tuple[str, ...]
+    roots: tuple[tuple[int, int] | None, ...]
+    above: tuple[tuple[int, int, int], ...]
+    is_settled: bool = field(compare=False)
+    """Whether the newest change lies long enough back that a further one would be seen."""
+
+
+def read_state() -> SystemState:
+    secrets = tuple(list_secrets())
+    listed = (path for path in sorted(_find_above(secrets)) if any(contains(root, path) for root in SYSTEM))
+    above = tuple(_read_folder_state(path) for path in listed)
+    newest = max((state[2] for state in above), default=0)
+    roots = tuple(_read_identity(path) for path in SYSTEM)
+    return SystemState(secrets, roots, above, abs(time.time_ns() - newest) > _SETTLED_NS)
+
+
+@functools.lru_cache(maxsize=8)
+def _find_above(secrets: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(str(parent) for secret in secrets for parent in PurePath(secret).parents)
+
+
+def _read_identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _read_folder_state(path: str) -> tuple[int, int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+class _Rule(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("access", ctypes.c_uint64), ("fd", ctypes.c_int32))
+
+
 class _Rules:
+    """Made for many rules in a short time: the numbers of a call are converted once."""
+
     def __init__(self, ruleset: int, abi: int) -> None:
-        self._ruleset = ctypes.c_int(ruleset)
         self._mask = _handled(abi)
+        self._rule = _Rule()
+        self._call = (
+            ctypes.c_long(_ADD_RULE),
+            ctypes.c_int(ruleset),
+            ctypes.c_int(_PATH_BENEATH),
+            ctypes.byref(self._rule),
+            ctypes.c_uint32(0),
+        )
 
     def allow(self, path: str, access: int, is_folder: bool | None = None) -> None:
         """A path that is not there gets no rule."""
         try:
-            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            fd = os.open(path, _LOOK)
         except OSError:
             return
         try:
@@ -141,6 +207,6 @@ class _Rules:
     def add(self, fd: int, access: int, is_folder: bool | None = None) -> None:
         if not (stat.S_ISDIR(os.fstat(fd).st_mode) if is_folder is None else is_folder):
             access &= _FOR_FILES
-        rule = struct.pack("=Qi", access & self._mask, fd)
-        if _libc.syscall(_ADD_RULE, self._ruleset, _PATH_BENEATH, rule, 0) != 0:
+        self._rule.access, self._rule.fd = access & self._mask, fd
+        if _libc.syscall(*self._call) != 0:
             raise OSError(ctypes.get_errno(), "the kernel takes no Landlock rule")

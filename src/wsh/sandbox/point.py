@@ -7,9 +7,11 @@ records. Records of all servers of a user lie in one folder; what another record
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,24 +49,26 @@ class Ledger:
     def _path(self, id: str) -> Path:
         return self._folder / f"{self._server}.{id}.json"
 
-    def make(
-        self, id: str, choose: Callable[[set[str]], Points] = lambda made: (), *, temporary: bool = False
-    ) -> Belongings:
-        """Make what is missing, recorded first. Raises OSError, with nothing left.
+    def make_points(self, id: str, choose: Callable[[set[str]], Points]) -> None:
+        """Make the mount points that are missing, recorded first. Raises OSError, with nothing left.
 
         `choose` is given the points of all sessions and says which ones this one needs; nobody makes or removes any meanwhile.
         """
         ensure_private(self._folder)
         with self._locked():
             belongings = Belongings(list(choose(self.list_points())))
-            if belongings.points or temporary:
-                self._make(id, belongings, temporary)
-        return belongings
+            if belongings.points:
+                self._make(id, belongings)
 
-    def _make(self, id: str, belongings: Belongings, temporary: bool) -> None:
+    def make_temporary(self, id: str) -> str:
+        """A folder of the session's own, recorded first. Nobody else has a say in it, so nobody is waited for. Raises OSError."""
+        ensure_private(self._folder)
+        path = os.path.join(tempfile.gettempdir(), f"wsh-{secrets.token_hex(8)}")
+        self._make(id, Belongings(temporary=path))
+        return path
+
+    def _make(self, id: str, belongings: Belongings) -> None:
         try:
-            if temporary:
-                belongings.temporary = tempfile.mkdtemp(prefix="wsh-")
             self._write(id, json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
             for path, is_folder in belongings.points:
                 try:
@@ -74,8 +78,17 @@ class Ledger:
                         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
                 except FileExistsError:
                     pass  # another session's, which names it too
+            if belongings.temporary is not None:
+                self._make_own(id, belongings.temporary)
         except BaseException:
             self._remove(id)
+            raise
+
+    def _make_own(self, id: str, path: str) -> None:
+        try:
+            os.mkdir(path, 0o700)
+        except OSError:
+            self._path(id).unlink(missing_ok=True)  # what is there is not ours to remove
             raise
 
     def _write(self, id: str, data: bytes) -> None:
@@ -108,12 +121,12 @@ class Ledger:
         path.unlink(missing_ok=True)
         if belongings is None:
             return
-        used = self.list_points()
+        used = self.list_points() if belongings.points else ()
         for point, is_folder in reversed(belongings.points):
             if point not in used:
                 _remove_empty(point, is_folder)
-        if belongings.temporary is not None:
-            shutil.rmtree(belongings.temporary, onerror=_make_removable)
+        if belongings.temporary is not None and os.path.lexists(belongings.temporary):
+            shutil.rmtree(belongings.temporary, onerror=functools.partial(_make_removable, belongings.temporary))
 
     def sweep(self, alive: Collection[str]) -> None:
         """Remove what belongs to sessions of this server that do not live any more."""
@@ -151,10 +164,11 @@ def _remove_empty(path: str, is_folder: bool) -> None:
         pass  # somebody put something there, or took it away
 
 
-def _make_removable(_function: Any, path: str, _info: Any) -> None:
-    """A program may have closed its own folders to itself."""
+def _make_removable(top: str, _function: Any, path: str, _info: Any) -> None:
+    """A program may have closed its own folders to itself. What lies around `top` is not touched."""
     try:
-        os.chmod(os.path.dirname(path), 0o700)
+        if path != top:
+            os.chmod(os.path.dirname(path), 0o700)
         if os.path.isdir(path) and not os.path.islink(path):
             os.chmod(path, 0o700)
             shutil.rmtree(path, ignore_errors=True)

@@ -8,6 +8,7 @@ Arguments are compared by the half that the kernel reads.
 from __future__ import annotations
 
 import errno
+import functools
 import struct
 from collections.abc import Mapping
 
@@ -53,6 +54,11 @@ _ATTRIBUTES = tuple(
 
 def make_filter(profile: Profile, machine: str, *, namespaces: bool, attributes: bool) -> bytes:
     """`namespaces`: shared objects have one of their own. `attributes`: whether modes, owners and times may be changed."""
+    return _make_filter(machine, profile.network == "off", namespaces, attributes)
+
+
+@functools.lru_cache(maxsize=16)
+def _make_filter(machine: str, closes_network: bool, namespaces: bool, attributes: bool) -> bytes:
     closed = [*_CLOSED, *(() if namespaces else _SHARED_OBJECTS), *(() if attributes else _ATTRIBUTES)]
     program = _Program(machine)
     program.refuse_other_modes()
@@ -67,7 +73,7 @@ def make_filter(profile: Profile, machine: str, *, namespaces: bool, attributes:
     requests += [] if attributes else [_FS_SETFLAGS, _FS_SETXATTR, _FS_SETVERSION]
     program.close_values("ioctl", 1, requests)
     program.sockets("socketpair", {_UNIX: (_STREAM, _SEQPACKET)})
-    internet = {} if profile.network == "off" else {_INET: (_STREAM, _DGRAM), _INET6: (_STREAM, _DGRAM)}
+    internet = {} if closes_network else {_INET: (_STREAM, _DGRAM), _INET6: (_STREAM, _DGRAM)}
     program.sockets("socket", internet)
     return program.finish()
 

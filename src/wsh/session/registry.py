@@ -442,6 +442,7 @@ class SessionRegistry:
         for session in self._by_name.values():
             session.close()
         await self.keeper.aclose()
+        self.sandboxes.close()
         self.notes.close()
 
     async def stop(self) -> None:
@@ -462,4 +463,5 @@ class SessionRegistry:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.sandboxes.close()
         self.notes.close()

@@ -1,0 +1,73 @@
+"""What a sandbox leaves in the file system is taken away, and nothing around it is touched."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from wsh.sandbox.point import Ledger
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of /tmp."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(folder))
+    return folder
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_a_temporary_folder_that_is_gone_or_stays_changes_nothing_around_it(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path / "records", "default")
+    gone = Path(ledger.make_temporary("gone"))
+    gone.rmdir()
+    ledger.remove("gone")
+    assert mode_of(shared) == 0o1777
+    stays = ledger.make_temporary("stays")
+    real = os.rmdir
+
+    def refuse(path: str | os.PathLike[str], **more: int) -> None:
+        if os.fspath(path) in (stays, os.path.basename(stays)):
+            raise OSError(16, "busy", path)
+        real(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    ledger.remove("stays")
+    assert mode_of(shared) == 0o1777
+
+
+def test_folders_that_a_program_closed_to_itself_are_removed(tmp_path: Path, shared: Path) -> None:
+    ledger = Ledger(tmp_path / "records", "default")
+    own = Path(ledger.make_temporary("closed"))
+    assert mode_of(own) == 0o700
+    (own / "deep" / "er").mkdir(parents=True)
+    (own / "deep" / "er" / "file").write_text("x")
+    (own / "deep" / "er").chmod(0)
+    (own / "deep").chmod(0)
+    ledger.remove("closed")
+    assert not own.exists() and list(shared.iterdir()) == [] and list((tmp_path / "records").iterdir()) == []
+
+
+def test_what_stands_where_the_temporary_folder_should_be_is_left_alone(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda n: "taken")
+    (shared / "wsh-taken").mkdir()
+    (shared / "wsh-taken" / "of others").write_text("kept")
+    ledger = Ledger(tmp_path / "records", "default")
+    with pytest.raises(FileExistsError):
+        ledger.make_temporary("late")
+    assert (shared / "wsh-taken" / "of others").read_text() == "kept"
+    assert list((tmp_path / "records").iterdir()) == []
