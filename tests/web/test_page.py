@@ -194,7 +194,8 @@ def test_the_palette_and_the_grid_work_by_keyboard(server: RunningServer, browse
         page = watched.page
         page.goto(link(server))
         expect(page.locator(".session")).to_have_count(3)
-        page.keyboard.press("Control+k")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("k")
         page.keyboard.type("go to three")
         page.keyboard.press("Enter")
         expect(page.locator(".bar h1")).to_have_text("three")

@@ -3,11 +3,14 @@ import { waitingApprovals } from "./approvals";
 import { CreateDialog } from "./create";
 import { Inspector } from "./inspector";
 import { Palette } from "./palette";
+import { Hint, Sheet } from "./sheet";
+import { grant, permission, setPermission, wish } from "./clipboard";
 import { Replay } from "./replay";
 import { Search } from "./search";
 import { Sidebar } from "./sidebar";
 import { Grid, Queue, Single } from "./stage";
-import { connection, creating, dismiss, inspector, paletteOpen, sidebarOpen, toasts, view } from "./store";
+import { connection, creating, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
+import { pasting } from "./terminal";
 
 export function App() {
   if (connection.value === "signed-out") return <SignIn />;
@@ -37,14 +40,55 @@ export function App() {
       </main>
       {inspector.value && view.value === "single" && <Inspector />}
       {paletteOpen.value && <Palette />}
+      {sheetOpen.value && <Sheet />}
+      <Hint />
       {creating.value && <CreateDialog />}
       <div class="toasts" role="status" aria-live="polite">
+        <Pasting />
+        <Wish />
         {toasts.value.map((toast) => (
           <button key={toast.id} class={`toast${toast.bad ? " bad" : ""}`} onClick={() => dismiss(toast.id)} title="Dismiss">
             <span>{toast.text}</span>
             {toast.hint && <small>{toast.hint}</small>}
           </button>
         ))}
+      </div>
+    </div>
+  );
+}
+
+/** How far a large paste has come. */
+function Pasting() {
+  const now = pasting.value;
+  if (!now) return null;
+  return (
+    <div class="toast">
+      <span>
+        Pasting into <bdi>{now.name}</bdi>: {Math.floor(now.share * 100)} %
+      </span>
+      <progress aria-label="Paste" max={1} value={now.share} />
+      <button onClick={now.stop}>Stop</button>
+    </div>
+  );
+}
+
+/** A program wants to write the clipboard. */
+function Wish() {
+  const now = wish.value;
+  if (!now || permission.value === "never") return null;
+  return (
+    <div class="toast">
+      <span>
+        <bdi>{now.session}</bdi> wants to put {now.text.length} characters on your clipboard.
+      </span>
+      <code class="wish">
+        <bdi>{now.text.slice(0, 80)}</bdi>
+      </code>
+      <div class="choices">
+        <button onClick={() => void grant(now.session, now.text)}>Allow once</button>
+        <button onClick={() => (setPermission("allow"), void grant(now.session, now.text))}>Always</button>
+        <button onClick={() => (wish.value = null)}>Not now</button>
+        <button onClick={() => (setPermission("never"), (wish.value = null))}>Never</button>
       </div>
     </div>
   );

@@ -1,9 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
-import { create, creating } from "./store";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { create, creating, room } from "./store";
 
 export function CreateDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="dialog" onClose={() => (creating.value = false)} aria-labelledby="create-title">
       <form
@@ -45,11 +45,11 @@ export function CreateDialog() {
         <div class="two">
           <label>
             Rows
-            <input name="rows" type="number" min={1} max={1000} placeholder="24" />
+            <input name="rows" type="number" min={1} max={1000} placeholder={String(room.value?.rows ?? 24)} />
           </label>
           <label>
             Columns
-            <input name="cols" type="number" min={1} max={1000} placeholder="80" />
+            <input name="cols" type="number" min={1} max={1000} placeholder={String(room.value?.cols ?? 80)} />
           </label>
         </div>
         <footer>

@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { getCommandOutput, listCommands, type CommandInfo } from "./api";
+import { copyText } from "./clipboard";
+import { keysFor } from "./shortcut";
 import { attempt, commandTick, current, inspector, tell } from "./store";
 import { emulators, enter } from "./terminal";
 
@@ -22,7 +24,7 @@ export function Inspector() {
           ))}
         </div>
         <span class="push" />
-        <button title="Hide (Alt+I)" aria-label="Hide" onClick={() => (inspector.value = null)}>
+        <button title={`Hide (${keysFor("i")})`} aria-label="Hide" onClick={() => (inspector.value = null)}>
           ×
         </button>
       </div>
@@ -80,8 +82,8 @@ function Item(props: { name: string; command: CommandInfo }) {
               void (async () => {
                 const text = output ?? (await load());
                 if (text !== undefined) {
-                  await attempt(() => navigator.clipboard.writeText(text));
-                  tell("Output copied.");
+                  if (await copyText(text)) tell("Output copied.");
+                  else tell("The browser did not let the clipboard be written.", undefined, true);
                 }
               })()
             }

@@ -6,7 +6,7 @@ import { App } from "./app";
 import { signIn } from "./api";
 import { followApprovals } from "./approvals";
 import { selected, start } from "./store";
-import { shownText } from "./terminal";
+import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
 import { listenToKeys } from "./shortcut";
 
@@ -21,6 +21,8 @@ render(<App />, document.getElementById("app") as HTMLElement);
 declare global {
   interface Window {
     wshText: () => string;
+    wshSize: () => { rows: number; cols: number } | null;
   }
 }
+window.wshSize = () => (selected.value === null ? null : shownSize(selected.value));
 window.wshText = () => (selected.value === null ? "" : shownText(selected.value));

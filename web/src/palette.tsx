@@ -1,7 +1,11 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { SHORTCUTS } from "./shortcut";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { listCommands } from "./api";
+import { copyOnSelect, permission, setCopyOnSelect, setPermission } from "./clipboard";
+import { score } from "./fuzzy";
+import { directKeys, keysOf, setDirectKeys, SHORTCUTS } from "./shortcut";
 import { choose, entries, kill, paletteOpen, selected, view } from "./store";
-import { theme } from "./theme";
+import { enter } from "./terminal";
+import { FONTS, fontFamily, fontSize, setFont, theme } from "./theme";
 
 interface Choice {
   label: string;
@@ -9,15 +13,24 @@ interface Choice {
   run: () => void;
 }
 
-function choices(): Choice[] {
+const MOST = 50;
+const RECENT = 30;
+
+function choices(commands: string[]): Choice[] {
   const name = selected.value;
+  const is = (now: boolean): string => (now ? " (now)" : "");
   return [
     ...[...entries.value.values()].map((entry) => ({ label: `Go to ${entry.info.name}`, run: () => choose(entry.info.name) })),
-    ...SHORTCUTS.filter((s) => s.keys !== "Ctrl+K").map((s) => ({ label: s.does, keys: s.keys, run: s.run })),
+    ...SHORTCUTS.filter((s) => s.key !== "k").map((s) => ({ label: s.does, keys: keysOf(s), run: s.run })),
     { label: "Server, clients and configuration", run: () => (view.value = "admin") },
-    ...(name ? [{ label: `Replay ${name}`, run: () => (view.value = "replay") }] : []),
     ...(name ? [{ label: `Kill ${name}…`, run: () => void (confirm(`Kill ${name}?`) && kill(name)) }] : []),
-    ...(["system", "dark", "light"] as const).map((t) => ({ label: `Theme: ${t}`, run: () => (theme.value = t) })),
+    ...(name ? commands.map((command) => ({ label: `Run ${command}`, run: () => (choose(name), enter(name, command)) })) : []),
+    ...(["system", "dark", "light"] as const).map((t) => ({ label: `Theme: ${t}${is(theme.value === t)}`, run: () => (theme.value = t) })),
+    ...FONTS.map(([label, family]) => ({ label: `Font: ${label}${is(fontFamily.value === family)}`, run: () => setFont(family) })),
+    ...[11, 12, 13, 14, 16, 18, 20].map((px) => ({ label: `Type size: ${px}${is(fontSize.value === px)}`, run: () => (fontSize.value = px) })),
+    { label: `Copy on select: ${copyOnSelect.value ? "turn off" : "turn on"}`, run: () => setCopyOnSelect(!copyOnSelect.value) },
+    ...(["ask", "allow", "never"] as const).map((p) => ({ label: `Programs may write the clipboard: ${p}${is(permission.value === p)}`, run: () => setPermission(p) })),
+    { label: `Alt keys of the page: ${directKeys.value ? "turn off" : "turn on"}`, run: () => setDirectKeys(!directKeys.value) },
   ];
 }
 
@@ -25,13 +38,30 @@ export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  useEffect(() => dialog.current?.showModal(), []);
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = choices().filter((c) => words.every((word) => c.label.toLowerCase().includes(word))).slice(0, 50);
+  const [commands, setCommands] = useState<string[]>([]);
+  // Before the next key is pressed, or it would go where the keyboard was.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const name = selected.peek();
+    if (name !== null)
+      listCommands(name)
+        .then((list) => setCommands([...new Set(list.reverse().map((one) => one.command.trim()))].filter((one) => one && !one.includes("\n")).slice(0, RECENT)))
+        .catch(() => undefined);
+  }, []);
+  const found = useMemo(() => {
+    const scored = choices(commands).map((choice, index) => ({ choice, index, score: score(text, choice.label) }));
+    return scored
+      .filter((one) => one.score > 0)
+      .sort((a, b) => b.score - a.score || a.index - b.index)
+      .slice(0, MOST)
+      .map((one) => one.choice);
+  }, [text, commands, entries.value]);
   const pick = (choice: Choice | undefined): void => {
     dialog.current?.close();
+    paletteOpen.value = false;
     choice?.run();
   };
+  useEffect(() => dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at]);
   return (
     <dialog ref={dialog} class="palette" aria-label="Command palette" onClose={() => (paletteOpen.value = false)}>
       <input
@@ -42,7 +72,7 @@ export function Palette() {
         aria-controls="palette-list"
         aria-activedescendant={`palette-${at}`}
         aria-label="Command"
-        placeholder="Type a command or a session"
+        placeholder="A session, a command or a setting"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);

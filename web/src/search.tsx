@@ -1,7 +1,7 @@
 // One box over three places: what the terminals hold now, what they ever printed, and the files of a folder. What is not indexed is said, and can be.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, callWorkspace, getScrollback } from "./api";
-import { choose, current, entries } from "./store";
+import { choose, current, entries, searchTick, view } from "./store";
 import { findInTerminal } from "./terminal";
 
 type Match = "words" | "literal" | "regex";
@@ -155,6 +155,8 @@ export function Search() {
   const [results, setResults] = useState<Results | null>(null);
   const [building, setBuilding] = useState(false);
   const turn = useRef(0);
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => field.current?.select(), [searchTick.value]);
   useEffect(() => {
     if (!folder && folders[0]) setFolder(folders[0]);
   }, [folders[0]]);
@@ -193,12 +195,17 @@ export function Search() {
         }}
       >
         <input
-          autofocus
+          ref={field}
           type="search"
           aria-label="Search terminals, transcripts and code"
           placeholder="Terminals, transcripts, code"
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape" || text) return;
+            event.preventDefault();
+            view.value = "single";
+          }}
         />
         <select aria-label="How to match" value={match} onChange={(event) => setMatch(event.currentTarget.value as Match)}>
           {MATCHES.map(([value, label]) => (

@@ -1,4 +1,5 @@
 import { waitingApprovals } from "./approvals";
+import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
 import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
 import { focusTerminal } from "./terminal";
@@ -25,17 +26,17 @@ export function Sidebar() {
     <nav class="sidebar" aria-label="Sessions">
       <header>
         <strong>wsh</strong>
-        <button class="quiet" title="Command palette (Ctrl+K)" onClick={() => (paletteOpen.value = true)}>
-          Ctrl+K
+        <button class="quiet" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
+          {keysFor("k")}
         </button>
-        <button class="primary" title="New session (Alt+N)" onClick={() => (creating.value = true)}>
+        <button class="primary" title={`New session (${keysFor("n")})`} onClick={() => (creating.value = true)}>
           New
         </button>
       </header>
       <div class="places">
-        <Place to="grid" label="Grid" keys="Alt+G" />
-        <Place to="queue" label="Queue" keys="Alt+Q" count={wanting.value.length + waitingApprovals().length} />
-        <Place to="search" label="Search" keys="Alt+S" />
+        <Place to="grid" label="Grid" keys={keysFor("g")} />
+        <Place to="queue" label="Queue" keys={keysFor("q")} count={wanting.value.length + waitingApprovals().length} />
+        <Place to="search" label="Search" keys={keysFor("s")} />
         <Place to="admin" label="Server" keys="palette" />
       </div>
       <input

@@ -1,19 +1,22 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { LastInput } from "./api";
 import { Approvals, waitingApprovals } from "./approvals";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
   attempt,
+  captured,
   choose,
   creating,
   current,
   detach,
+  finding,
   handBack,
   inspector,
   kill,
   rename,
   retag,
+  room,
   selected,
   shown,
   sidebarOpen,
@@ -22,7 +25,8 @@ import {
   wanting,
   type Entry,
 } from "./store";
-import { searches, TerminalView, type Remote } from "./terminal";
+import { keysFor } from "./shortcut";
+import { fitSession, focusTerminal, searches, TerminalView, type Remote } from "./terminal";
 import { zoom } from "./theme";
 
 function Menu(props: { entry: Entry }) {
@@ -72,6 +76,12 @@ function Menu(props: { entry: Entry }) {
 
 function FindBar(props: { name: string; close: () => void }) {
   const [text, setText] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  // Before the next key is pressed, and back to the terminal when it goes.
+  useLayoutEffect(() => {
+    field.current?.focus();
+    return () => focusTerminal(props.name);
+  }, [props.name]);
   const find = (back: boolean): void => {
     const search = searches.get(props.name);
     if (text) void (back ? search?.findPrevious(text) : search?.findNext(text));
@@ -85,7 +95,7 @@ function FindBar(props: { name: string; close: () => void }) {
       }}
     >
       <input
-        autofocus
+        ref={field}
         type="search"
         aria-label="Find in this terminal"
         placeholder="Find"
@@ -117,16 +127,40 @@ function Typed(props: { last: LastInput }) {
   );
 }
 
+/** A click on a button of the bar leaves the keyboard where it is. */
+function keepFocus(event: MouseEvent): void {
+  if (event.target instanceof Element && event.target.closest("button") && !event.target.closest("details")) event.preventDefault();
+}
+
+/** The session's own size, where it is not the window's, and a button that makes it so. */
+function Fit(props: { name: string; remote: Remote }) {
+  const { size, fits, follows } = props.remote;
+  if (!size || !fits || (size.rows === fits.rows && size.cols === fits.cols)) return null;
+  const here = `${fits.cols}×${fits.rows}`;
+  const why = follows ? `It takes this window's size, ${here}, when you type.` : "It changes only when you press Fit.";
+  return (
+    <button class="fit" title={`The session is ${size.cols} columns by ${size.rows} rows. ${why} Fit: ${keysFor("z")}`} onClick={() => fitSession(props.name)}>
+      <span class="mono">
+        {size.cols}×{size.rows}
+      </span>{" "}
+      Fit
+    </button>
+  );
+}
+
 export function Single() {
   const entry = current.value;
   const [remote, setRemote] = useState<Remote | null>(null);
-  const [finding, setFinding] = useState(false);
+  useLayoutEffect(() => {
+    captured.value = Boolean(remote?.owner);
+    if (remote?.fits) room.value = remote.fits;
+  }, [remote]);
   if (!entry) return <Empty />;
   const { info, state } = entry;
   const taken = remote?.taken ?? state?.taken_by ?? null;
   return (
     <section class="single">
-      <header class="bar">
+      <header class="bar" onMouseDown={keepFocus}>
         <button class="only-phone" aria-label="Sessions" onClick={(e) => (e.stopPropagation(), (sidebarOpen.value = true))}>
           ☰
         </button>
@@ -153,8 +187,9 @@ export function Single() {
             <bdi>{remote.waits}</bdi>
           </span>
         )}
+        {info.running && remote && <Fit name={info.name} remote={remote} />}
         {state?.last_input && <Typed last={state.last_input} />}
-        <button class="icon" title="Find in this terminal" aria-label="Find" aria-pressed={finding} onClick={() => setFinding(!finding)}>
+        <button class="icon" title={`Find in this terminal (${keysFor("f")})`} aria-label="Find" aria-pressed={finding.value} onClick={() => (finding.value = !finding.value)}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">
             <circle cx="6" cy="6" r="4" />
             <path d="M9 9l3.5 3.5" stroke-linecap="round" />
@@ -171,7 +206,7 @@ export function Single() {
             </button>
           ))}
         {inspector.value === null && (
-          <button class="icon" title="Commands and details (Alt+I)" aria-label="Commands" onClick={() => (inspector.value = "commands")}>
+          <button class="icon" title={`Commands and details (${keysFor("i")})`} aria-label="Commands" onClick={() => (inspector.value = "commands")}>
             <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true">
               <path d="M1.5 3h1M1.5 7h1M1.5 11h1M5.5 3h7M5.5 7h7M5.5 11h7" />
             </svg>
@@ -184,7 +219,7 @@ export function Single() {
           <bdi>{info.notice}</bdi>
         </p>
       )}
-      {finding && <FindBar name={info.name} close={() => setFinding(false)} />}
+      {finding.value && <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />}
       <TerminalView key={info.name} name={info.name} onRemote={setRemote} />
       {info.running && <KeyBar name={info.name} />}
     </section>

@@ -26,6 +26,19 @@ export const inspector = signal<"commands" | "details" | "approvals" | null>(win
 export const paletteOpen = signal(false);
 export const sidebarOpen = signal(false);
 export const creating = signal(false);
+export const finding = signal(false);
+export const sheetOpen = signal(false);
+/** Whether the sessions are known; before that one may be about to appear. */
+export const listed = signal(false);
+export const USUAL_LEADER = "Ctrl+\\";
+/** The key that the page's own keys stand behind. */
+export const leader = signal(localStorage.getItem("wsh.leader") || USUAL_LEADER);
+/** Counts how often somebody asked for the search. */
+export const searchTick = signal(0);
+/** Whether an agent has captured the keys of the session in front. */
+export const captured = signal(false);
+/** What has room where a session is shown: a new one opened here begins with that. */
+export const room = signal<{ rows: number; cols: number } | null>(null);
 export const toasts = signal<readonly Toast[]>([]);
 export const commandTick = signal(0);
 
@@ -120,6 +133,7 @@ async function reload(): Promise<void> {
     });
   }
   entries.value = next;
+  listed.value = true;
   if (selected.value === null || !next.has(selected.value)) selected.value = list[0]?.name ?? null;
   for (const info of list) {
     follow(info.name);
@@ -220,7 +234,7 @@ export function choose(name: string, how: View = "single"): void {
 // actions
 
 export async function create(wanted: Record<string, unknown>): Promise<void> {
-  const made = await attempt(() => api.createSession(wanted));
+  const made = await attempt(() => api.createSession({ ...room.value, ...wanted }));
   if (made) {
     put(made);
     choose(made.name);

@@ -1,19 +1,19 @@
 // A session in an emulator: pictures come from the server composed, keys go back as they are.
-import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import { effect, signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { openSocket, sessionPath } from "./api";
-import { tell } from "./store";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { copyOnSelect, copyText, hearWish } from "./clipboard";
+import { Frame, shrink } from "./frame";
+import { leader, tell } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
+import { NOTHING, Viewer, type Remote } from "./viewer";
+
+export type { Remote } from "./viewer";
 
 const ASK_FIRST_BYTES = 256 * 1024;
-const EARLIER_LINES = 2000;
-/** The server takes no message above a megabyte. */
-const MESSAGE_BYTES = 128 * 1024;
 export const searches = new Map<string, SearchAddon>();
 export const emulators = new Map<string, Terminal>();
 
@@ -24,6 +24,11 @@ export function shownText(name: string): string {
   const lines: string[] = [];
   for (let line = 0; line < buffer.length; line++) lines.push(buffer.getLine(line)?.translateToString(true) ?? "");
   return lines.join("\n");
+}
+
+export function shownSize(name: string): { rows: number; cols: number } | null {
+  const terminal = emulators.get(name);
+  return terminal ? { rows: terminal.rows, cols: terminal.cols } : null;
 }
 
 const typers = new Map<string, (data: string) => void>();
@@ -44,6 +49,41 @@ function modified(data: string): string {
     else if (data === "/") key = "\x1f";
   }
   return alt ? `\x1b${key}` : key;
+}
+
+/** Keys that were pressed while no terminal was there to take them, in order. */
+const early: string[] = [];
+const EARLY_KEYS = 4096;
+
+function deliver(terminal: Terminal): void {
+  for (const data of early.splice(0)) terminal.input(data, true);
+}
+
+const NAMED: Record<string, string> = { Enter: "\r", Backspace: "\x7f", Tab: "\t", Escape: "\x1b" };
+
+/** What a terminal would be sent for a key; null for one that means nothing there. */
+function bytesOf(event: KeyboardEvent): string | null {
+  if (event.metaKey || event.isComposing) return null;
+  const arrow = ARROWS[event.key];
+  const plain = arrow ? `\x1b[${arrow}` : (NAMED[event.key] ?? (event.key.length === 1 ? event.key : null));
+  if (plain === null) return null;
+  if (event.ctrlKey) {
+    const code = event.key.toUpperCase().charCodeAt(0);
+    return event.key.length === 1 && code >= 64 && code <= 95 ? String.fromCharCode(code & 31) : null;
+  }
+  return event.altKey ? `\x1b${plain}` : plain;
+}
+
+/** A key that nothing on the page has the focus for goes to the terminal in front, or waits for it. */
+export function takeStrayKey(event: KeyboardEvent, name: string | null): boolean {
+  const data = bytesOf(event);
+  if (data === null) return false;
+  const terminal = name === null ? undefined : emulators.get(name);
+  if (terminal) {
+    terminal.focus();
+    terminal.input(data, true);
+  } else if (early.length < EARLY_KEYS) early.push(data);
+  return true;
 }
 
 const ARROWS: Record<string, string> = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D" };
@@ -69,6 +109,13 @@ export function focusTerminal(name: string): void {
   emulators.get(name)?.focus();
 }
 
+/** Send the program what a key of the page would have been. */
+export function typeLiterally(name: string, keys: string): void {
+  const key = keys.split("+").pop() ?? "";
+  const data = keys.startsWith("Ctrl+") && key.length === 1 ? String.fromCharCode(key.toUpperCase().charCodeAt(0) & 31) : key;
+  typers.get(name)?.(data);
+}
+
 /** Run a command where the line is empty; the server says so if it is not. Not by a request that waits for its end: browsers
  * repeat one that is answered with 408. */
 export function enter(name: string, command: string): void {
@@ -83,128 +130,47 @@ export function findInTerminal(name: string, text: string, regex: boolean, tries
   if (!found && tries > 0) setTimeout(() => findInTerminal(name, text, regex, tries - 1), 150);
 }
 
-export interface Remote {
-  owner: string | null;
-  taken: string | null;
-  /** Whose run waits until the line is empty, in words. */
-  waits: string | null;
-  exit: number | null | undefined;
-  lost: boolean;
+export const fitters = new Map<string, () => void>();
+
+const releasers = new Map<string, () => void>();
+/** Take the keys back that an agent captured. */
+export function releaseKeys(name: string): void {
+  releasers.get(name)?.();
 }
 
-/** The connection of one viewer; comes back by itself, and the first thing after that is a whole picture. */
-class Viewer {
-  private socket: WebSocket | null = null;
-  private pause = 200;
-  private closed = false;
-  private readonly encoder = new TextEncoder();
+/** Give the session the size that has room here. */
+export function fitSession(name: string): void {
+  fitters.get(name)?.();
+  emulators.get(name)?.focus();
+}
 
-  constructor(
-    private readonly name: string,
-    private readonly terminal: Terminal,
-    private readonly readOnly: boolean,
-    private readonly tellRemote: (change: Partial<Remote>) => void,
-    private readonly onSize: (rows: number, cols: number) => void,
-  ) {
-    this.open();
-  }
+/** What a large paste has come to. */
+export const pasting = signal<{ name: string; share: number; stop: () => void } | null>(null);
 
-  private open(): void {
-    const query = (): Record<string, string> => ({
-      rows: String(this.terminal.rows),
-      cols: String(this.terminal.cols),
-      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(EARLIER_LINES) }),
-    });
-    openSocket(sessionPath(this.name, "/ws/view"), query).then(
-      (socket) => (this.closed ? socket.close() : this.use(socket)),
-      () => this.comeBack(),
-    );
-  }
-
-  private comeBack(): void {
-    if (this.closed) return;
-    this.tellRemote({ lost: true });
-    setTimeout(() => {
-      if (!this.closed) this.open();
-    }, this.pause);
-    this.pause = Math.min(this.pause * 1.7, 4000);
-  }
-
-  private use(socket: WebSocket): void {
-    socket.binaryType = "arraybuffer";
-    this.socket = socket;
-    socket.onopen = () => {
-      // The whole picture comes again, with what scrolled off before it.
-      this.terminal.reset();
-      this.tellRemote({ owner: null, taken: null, waits: null });
-      this.pause = 200;
-      this.tellRemote({ lost: false });
-    };
-    socket.onmessage = (message) => {
-      if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
-      else this.terminal.write(new Uint8Array(message.data as ArrayBuffer));
-    };
-    socket.onclose = () => this.comeBack();
-  }
-
-  private hear(said: Record<string, unknown>): void {
-    switch (said.type) {
-      case "size":
-        this.onSize(Number(said.rows), Number(said.cols));
-        break;
-      case "input_mode":
-        this.tellRemote({ owner: (said.owner as string | null) ?? null });
-        break;
-      case "taken":
-        this.tellRemote({ taken: (said.by as string | null) ?? null });
-        break;
-      case "run_waits":
-        this.tellRemote({ waits: said.by ? `${String(said.by)} wants to run ${String(said.command)}` : null });
-        break;
-      case "exit":
-        this.tellRemote({ exit: said.exit_code as number | null });
-        break;
-      case "error":
-        tell(String(said.message), said.hint as string | undefined, true);
-        break;
-      case "dismissed":
-        this.close();
-        this.tellRemote({ lost: true });
-        break;
-    }
-  }
-
-  type(data: string): void {
-    const bytes = this.encoder.encode(data);
-    for (let at = 0; at < bytes.length && this.socket?.readyState === WebSocket.OPEN; at += MESSAGE_BYTES) {
-      this.socket.send(bytes.subarray(at, at + MESSAGE_BYTES));
-    }
-  }
-
-  run(command: string): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ type: "run", command }));
-  }
-
-  typeBinary(data: string): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(Uint8Array.from(data, (c) => c.charCodeAt(0)));
-  }
-
-  resize(rows: number, cols: number): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ type: "resize", rows, cols }));
-  }
-
-  close(): void {
-    this.closed = true;
-    this.socket?.close();
-  }
+async function pasteMuch(name: string, terminal: Terminal, viewer: Viewer, text: string): Promise<void> {
+  const lines = text.replace(/\r?\n/g, "\r");
+  const bracketed = terminal.modes.bracketedPasteMode;
+  let going = true;
+  pasting.value = { name, share: 0, stop: () => (going = false) };
+  if (bracketed) viewer.type("\x1b[200~");
+  const whole = await viewer.paste(bracketed ? lines.replaceAll("\x1b", "\u241b") : lines, (share) => {
+    if (going) pasting.value = { name, share, stop: () => (going = false) };
+    return going;
+  });
+  if (bracketed) viewer.type("\x1b[201~");
+  pasting.value = null;
+  if (!whole) tell("The paste was stopped.", "What had been sent before is in the session.");
 }
 
 export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
   const holder = useRef<HTMLDivElement>(null);
-  const [remote, setRemote] = useState<Remote>({ owner: null, taken: null, waits: null, exit: undefined, lost: false });
+  const picture = useRef<HTMLDivElement>(null);
+  const [remote, setRemote] = useState<Remote>(NOTHING);
 
-  useEffect(() => {
+  // At once when it is on the page, not after the next frame: the keyboard is there from the first moment.
+  useLayoutEffect(() => {
     const element = holder.current as HTMLDivElement;
+    const looksOnly = props.readOnly === true;
     const terminal = new Terminal({
       allowProposedApi: true,
       fontFamily: terminalFont(),
@@ -212,42 +178,44 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       lineHeight: 1.15,
       scrollback: 5000,
       theme: terminalTheme(),
-      disableStdin: props.readOnly === true,
+      disableStdin: looksOnly,
       macOptionIsMeta: true,
       screenReaderMode: false,
     });
-    const fit = new FitAddon();
     const search = new SearchAddon();
-    terminal.loadAddon(fit);
     terminal.loadAddon(search);
     terminal.loadAddon(new WebLinksAddon((event, link) => {
       if (event.ctrlKey || event.metaKey) window.open(link, "_blank", "noopener,noreferrer");
     }));
     terminal.loadAddon(new UnicodeGraphemesAddon());
     terminal.unicode.activeVersion = "15-graphemes";
-    terminal.open(element);
-    if (props.readOnly !== true) void loadRenderer(terminal);
-    // Whoever only looks takes the session's size and is drawn smaller; whoever types gives the session theirs.
-    const looksOnly = props.readOnly === true;
-    const place = (): void => {
-      if (!looksOnly) fit.fit();
-      else shrink(element, terminal);
-    };
-    place();
+    terminal.open(picture.current as HTMLDivElement);
+    if (!looksOnly) void loadRenderer(terminal);
     const viewer = new Viewer(
       props.name,
       terminal,
       looksOnly,
       (change) => setRemote((old) => ({ ...old, ...change })),
-      (rows, cols) => {
-        if (looksOnly && (rows !== terminal.rows || cols !== terminal.cols)) terminal.resize(cols, rows);
-        if (looksOnly) requestAnimationFrame(place);
+      ({ rows, cols }) => {
+        if (rows !== terminal.rows || cols !== terminal.cols) terminal.resize(cols, rows);
+        place();
+        requestAnimationFrame(place);
       },
     );
+    let later = 0;
+    const frame = looksOnly
+      ? null
+      : new Frame(element, picture.current as HTMLDivElement, terminal, (room) => {
+          clearTimeout(later);
+          later = window.setTimeout(() => viewer.fitsNow(room), 60);
+        });
+    const place = (): void => (frame ? frame.place(fontSize.peek()) : shrink(element, terminal));
+    place();
+    viewer.open();
     const stops = [
       terminal.onData((data) => viewer.type(modified(data))),
       terminal.onBinary((data) => viewer.typeBinary(data)),
-      terminal.onResize(({ rows, cols }) => viewer.resize(rows, cols)),
+      ...(looksOnly ? [terminal.onCursorMove(place)] : [terminal.parser.registerOscHandler(52, (data) => hearWish(props.name, data))]),
     ];
     const observer = new ResizeObserver(() => {
       if (element.clientWidth > 0) place();
@@ -256,24 +224,45 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     const unfollow = effect(() => {
       void themeTick.value;
       terminal.options.theme = terminalTheme();
-      terminal.options.fontSize = fontSize.value;
-      place();
+      terminal.options.fontFamily = terminalFont();
+      if (looksOnly) terminal.options.fontSize = fontSize.value;
+      else frame?.place(fontSize.value);
     });
     const ask = (event: ClipboardEvent): void => {
       const text = event.clipboardData?.getData("text") ?? "";
-      if (text.length > ASK_FIRST_BYTES && !window.confirm(`Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`)) {
-        event.preventDefault();
-        event.stopPropagation();
-      }
+      if (text.length <= ASK_FIRST_BYTES) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (window.confirm(`Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`)) void pasteMuch(props.name, terminal, viewer, text);
     };
+    const copySelection = (): void => {
+      if (copyOnSelect.peek() && terminal.hasSelection()) void copyText(terminal.getSelection());
+    };
+    // Ctrl+C with something selected, and Ctrl+Shift+C, copy; otherwise Ctrl+C is the program's.
+    terminal.attachCustomKeyEventHandler((event) => {
+      const copies = event.ctrlKey && !event.altKey && !event.metaKey && event.code === "KeyC" && (event.shiftKey || terminal.hasSelection());
+      if (!copies) return true;
+      event.preventDefault();
+      if (event.type === "keydown" && terminal.hasSelection()) {
+        void copyText(terminal.getSelection());
+        if (!event.shiftKey) terminal.clearSelection();
+      }
+      return false;
+    });
     element.addEventListener("paste", ask, true);
+    element.addEventListener("mousedown", () => window.addEventListener("mouseup", () => setTimeout(copySelection), { once: true }));
     searches.set(props.name, search);
     emulators.set(props.name, terminal);
     if (!looksOnly) {
       typers.set(props.name, (data) => viewer.type(data));
       runners.set(props.name, (command) => viewer.run(command));
+      releasers.set(props.name, () => viewer.release());
+      fitters.set(props.name, () => viewer.fit());
     }
-    if (props.focus !== false) terminal.focus();
+    if (props.focus !== false) {
+      terminal.focus();
+      deliver(terminal);
+    }
     return () => {
       unfollow();
       observer.disconnect();
@@ -284,19 +273,21 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       if (!looksOnly) {
         typers.delete(props.name);
         runners.delete(props.name);
+        releasers.delete(props.name);
+        fitters.delete(props.name);
       }
       viewer.close();
       terminal.dispose();
     };
   }, [props.name, props.readOnly]);
 
-  useEffect(() => props.onRemote?.(remote), [remote]);
+  useLayoutEffect(() => props.onRemote?.(remote), [remote]);
 
   return (
     <div class={`terminal${remote.owner ? " captured" : ""}`} data-session={props.name}>
       {remote.owner && (
         <div class="capture" role="status">
-          Keys captured by {remote.owner}. Press Ctrl+\ to take them back.
+          Keys captured by {remote.owner}. Press {leader.value} to take them back.
         </div>
       )}
       {remote.lost && (
@@ -304,18 +295,11 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
           Connection lost. Trying again…
         </div>
       )}
-      <div class="emulator" ref={holder} />
+      <div class="emulator" ref={holder}>
+        <div class="picture" ref={picture} />
+      </div>
     </div>
   );
-}
-
-/** Scale the emulator to fit its tile. */
-function shrink(element: HTMLElement, terminal: Terminal): void {
-  const screen = element.querySelector<HTMLElement>(".xterm-screen");
-  if (!screen || !terminal.element || screen.offsetWidth === 0) return;
-  const scale = Math.min(1, (element.clientWidth - 16) / screen.offsetWidth, (element.clientHeight - 12) / screen.offsetHeight);
-  terminal.element.style.transformOrigin = "0 0";
-  terminal.element.style.transform = `scale(${scale})`;
 }
 
 /** Whether WebGL is drawn by hardware: in software it is slower than the plain renderer. */

@@ -6,6 +6,15 @@ export type Theme = "system" | "dark" | "light";
 const stored = localStorage.getItem("wsh.theme");
 export const theme = signal<Theme>(stored === "dark" || stored === "light" ? stored : "system");
 export const fontSize = signal(Number(localStorage.getItem("wsh.font")) || 13);
+export const FONTS: readonly [label: string, family: string][] = [
+  ["usual", ""],
+  ["JetBrains Mono", "'JetBrains Mono'"],
+  ["Fira Code", "'Fira Code'"],
+  ["DejaVu Sans Mono", "'DejaVu Sans Mono'"],
+  ["Liberation Mono", "'Liberation Mono'"],
+  ["the browser's monospace", "monospace"],
+];
+export const fontFamily = signal(localStorage.getItem("wsh.family") ?? "");
 /** Counts changes of what the colours are, also by the system. */
 export const themeTick = signal(0);
 
@@ -46,7 +55,14 @@ export function terminalTheme(): ITheme {
   };
 }
 
-export const terminalFont = (): string => getComputedStyle(document.documentElement).getPropertyValue("--font-mono").trim();
+export function setFont(family: string): void {
+  fontFamily.value = family;
+  localStorage.setItem("wsh.family", family);
+  themeTick.value++;
+}
+
+export const terminalFont = (): string =>
+  [fontFamily.value, getComputedStyle(document.documentElement).getPropertyValue("--font-mono").trim()].filter(Boolean).join(", ");
 
 export function zoom(by: number): void {
   fontSize.value = Math.max(8, Math.min(28, fontSize.value + by));

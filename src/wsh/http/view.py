@@ -2,7 +2,8 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
+reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+(answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
 `detach` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
 """
 
@@ -56,6 +57,13 @@ class Fit(Model):
     """Give the session the viewer's size."""
 
     type: Literal["fit"]
+
+
+class TypedMark(Model):
+    """Answered in kind when the program has taken everything that was typed here before: a paste can keep pace with it."""
+
+    type: Literal["mark"]
+    id: Annotated[int, Field(ge=0)]
 
 
 class Move(Model):
@@ -117,7 +125,7 @@ class Run(Model):
     command: Annotated[str, Field(max_length=1_048_576)]
 
 
-Plain: TypeAlias = Resize | Fit | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
+Plain: TypeAlias = Resize | Fit | TypedMark | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
 Message: TypeAlias = Plain | Run
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(
     Annotated[Message, Field(discriminator="type")],
@@ -236,6 +244,8 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
             viewers.fit(viewer)
+        case TypedMark(id=number):
+            viewers.after_typing(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
         case Move(top=top, left=left):
             viewers.move(viewer, top, left)
         case Pan(direction=direction):

@@ -22,11 +22,13 @@ class Typing:
         """`on_error` hears whose input was refused, and why."""
         self._session = session
         self._on_error = on_error
-        self._waiting: asyncio.Queue[tuple[bytes, Actor]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[tuple[bytes, Actor] | Callable[[], None]] = asyncio.Queue()
+        self._sending = False
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
+        self._sending = False
         self._task = asyncio.ensure_future(self._run())
 
     def close(self) -> None:
@@ -37,7 +39,7 @@ class Typing:
     def put(self, data: bytes, actor: Actor) -> bool:
         """Take what was typed; False if there is no room for it."""
         try:
-            if self._waiting.empty():
+            if self._waiting.empty() and not self._sending:
                 data = data[self._session.send_at_once(data, actor) :]
                 if not data:
                     return True
@@ -49,19 +51,35 @@ class Typing:
         self._waiting.put_nowait((data, actor))
         return True
 
+    def after(self, then: Callable[[], None]) -> None:
+        """Call `then` when what was put before is with the program; at once if nothing waits."""
+        if self._waiting.empty() and not self._sending:
+            then()
+        else:
+            self._waiting.put_nowait(then)
+
     async def _run(self) -> None:
+        put_off: list[tuple[bytes, Actor] | Callable[[], None]] = []
         while True:
-            data, actor = await self._waiting.get()
+            item = put_off.pop() if put_off else await self._waiting.get()
+            if not isinstance(item, tuple):
+                item()
+                self._sending = False
+                continue
+            data, actor = item
             self._waiting_bytes -= len(data)
             while not self._waiting.empty() and len(data) < _AT_ONCE_BYTES:
-                more, who = self._waiting.get_nowait()
-                self._waiting_bytes -= len(more)
-                if who != actor:
-                    await self._send(data, actor)
-                    data, actor = more, who
-                else:
-                    data += more
-            await self._send(data, actor)
+                more = self._waiting.get_nowait()
+                if not isinstance(more, tuple) or more[1] != actor:
+                    put_off.append(more)
+                    break
+                self._waiting_bytes -= len(more[0])
+                data += more[0]
+            self._sending = True
+            try:
+                await self._send(data, actor)
+            finally:
+                self._sending = bool(put_off)
 
     async def _send(self, data: bytes, actor: Actor) -> None:
         try:

@@ -646,6 +646,10 @@ class Viewers:
         if not self._typing.put(data, viewer.actor):
             viewer.outlet.send(b"\x07")
 
+    def after_typing(self, then: Callable[[], None]) -> None:
+        """Call `then` when the program has taken everything that people typed before."""
+        self._typing.after(then)
+
     def note_typing(self, viewer: Viewer) -> None:
         """A person typed at this viewer, or ran something there."""
         viewer.active = time.monotonic()

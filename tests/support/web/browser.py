@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.support.waiting import HANG_S
 
 ARGS = [
     "--no-sandbox",
@@ -19,6 +21,8 @@ ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+expect.set_options(timeout=HANG_S * 1000)  # Playwright's own five seconds are no hang on a busy machine
+
 # The software renderer's own remarks about its speed are no fault of the page.
 _HARMLESS = ("GL Driver Message", "Failed to load resource", "WebSocket connection to", "ERR_CONNECTION")
 

@@ -1,0 +1,106 @@
+"""The clipboard in a real browser: copying by selecting and by keys, programs that ask for it, and large pastes."""
+
+from __future__ import annotations
+
+import hashlib
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_for_text, wait_until
+from tests.support.web.browser import open_page
+from tests.web.test_page import link, make, until
+
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+OSC = 'sh -c \'read x; printf "\\033]52;c;aGVsbG8gY2xpcA==\\007"; echo asked; read x; printf "\\033]52;c;c2Vjb25k\\007"; echo again; exec cat\''
+
+
+def clip(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def select_row(page: Page, row: int) -> None:
+    """Drag over a row of the terminal, as a mouse does."""
+    box = page.locator(".single .xterm-screen").bounding_box()
+    rows = page.evaluate("window.wshSize().rows")
+    assert box is not None
+    y = box["y"] + box["height"] * (row + 0.5) / rows
+    page.mouse.move(box["x"] + 1, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, y, steps=3)
+    page.mouse.move(box["x"] + box["width"] - 2, y, steps=3)
+    page.mouse.up()
+
+
+def test_selecting_copies_and_so_do_the_keys(server: RunningServer, browser: Browser) -> None:
+    make(server, "text", "sh -c 'echo first line; echo second line; trap \"echo INT\" INT; while :; do read x; done'")
+    with open_page(browser, permissions=CLIPBOARD) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "second line" in t, "the text")
+        page.evaluate("navigator.clipboard.writeText('before')")
+        select_row(page, 0)
+        wait_for_text(lambda: clip(page), lambda t: t.strip() == "first line", "selecting copies")
+        page.evaluate("navigator.clipboard.writeText('before')")
+        page.keyboard.press("Control+Shift+C")
+        wait_for_text(lambda: clip(page), lambda t: t.strip() == "first line", "Ctrl+Shift+C copies")
+        page.evaluate("navigator.clipboard.writeText('before')")
+        page.keyboard.press("Control+C")
+        wait_for_text(lambda: clip(page), lambda t: t.strip() == "first line", "Ctrl+C copies what is selected")
+        assert "INT" not in watched.text()
+        page.keyboard.press("Control+C")
+        until(watched, lambda t: "INT" in t, "Ctrl+C is the program's when nothing is selected")
+
+
+def test_a_program_writes_the_clipboard_only_with_permission(server: RunningServer, browser: Browser) -> None:
+    make(server, "asks", OSC)
+    with open_page(browser, permissions=CLIPBOARD) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("asks")
+        page.evaluate("navigator.clipboard.writeText('before')")
+        page.keyboard.type("\n")
+        until(watched, lambda t: "asked" in t, "the first wish")
+        expect(page.locator(".toast", has_text="wants to put 10 characters")).to_contain_text("hello clip")
+        assert clip(page) == "before"
+        page.get_by_role("button", name="Always").click()
+        wait_for_text(lambda: clip(page), lambda t: t == "hello clip", "what was allowed")
+        page.locator(".single .emulator").click()
+        page.keyboard.type("\n")
+        until(watched, lambda t: "again" in t, "the second wish")
+        wait_for_text(lambda: clip(page), lambda t: t == "second", "what always is allowed")
+
+
+PASTE = """text => {
+  const data = new DataTransfer();
+  data.setData('text', text);
+  document.querySelector('.single .xterm-helper-textarea')
+    .dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def test_a_large_paste_shows_how_far_it_is_and_can_be_stopped(server: RunningServer, browser: Browser) -> None:
+    slow = "sh -c 'stty raw -echo; echo ready; head -c 100000 >/dev/null; read x < /dev/null; sleep 600'"
+    make(server, "slow", slow)
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "ready" in t, "the program")
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.evaluate(PASTE, "0123456789abcde\n" * (3 << 16))
+        expect(page.get_by_role("progressbar", name="Paste")).to_be_visible()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".toast", has_text="Pasting")).to_contain_text("%")
+
+
+def test_a_large_paste_arrives_whole(server: RunningServer, browser: Browser) -> None:
+    make(server, "count", "sh -c 'stty raw -echo; echo ready; head -c 3145728 | md5sum; exec cat'")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "ready" in t, "the program")
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.evaluate(PASTE, "0123456789abcde\n" * (3 << 16))
+        wanted = hashlib.md5(b"0123456789abcde\r" * (3 << 16)).hexdigest()
+        until(watched, lambda t: wanted in t, "every byte in order")
+        wait_until(lambda: page.get_by_role("progressbar").count() == 0, "the end of the progress")

@@ -1,0 +1,191 @@
+"""Every key has one owner: keys go where the cursor blinks from the first moment, also on a slow machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
+from tests.support.web.browser import Watched, open_page
+from tests.web.test_page import link, make, until
+
+SEARCH = "Search terminals, transcripts and code"
+
+
+@contextmanager
+def slow_page(browser: Browser, rate: int) -> Iterator[Watched]:
+    """A page whose processor is `rate` times slower."""
+    with open_page(browser) as watched:
+        protocol = watched.page.context.new_cdp_session(watched.page)
+        protocol.send("Emulation.setCPUThrottlingRate", {"rate": rate})
+        yield watched
+
+
+RATES = pytest.mark.parametrize("rate", [1, 6])
+
+
+@RATES
+def test_the_first_session_has_the_keyboard_without_a_click(server: RunningServer, browser: Browser, rate: int) -> None:
+    make(server, "first")
+    with slow_page(browser, rate) as watched:
+        watched.page.goto(link(server))
+        expect(watched.page.locator(".bar h1")).to_have_text("first")
+        watched.page.keyboard.type("echo fo''cus\n")
+        until(watched, lambda t: "\nfocus" in t, "what was typed as soon as the session was there")
+
+
+@RATES
+def test_keys_pressed_before_the_terminal_is_there_reach_it(server: RunningServer, browser: Browser, rate: int) -> None:
+    make(server, "early")
+    with slow_page(browser, rate) as watched:
+        watched.page.goto(link(server), wait_until="commit")
+        expect(watched.page.locator(".sidebar")).to_be_attached()
+        watched.page.keyboard.type("echo ear''ly\n")
+        until(watched, lambda t: "\nearly" in t, "keys of the first moment, in order")
+
+
+@RATES
+def test_nothing_typed_into_the_palette_reaches_the_shell(server: RunningServer, browser: Browser, rate: int) -> None:
+    for name in ("one", "two"):
+        make(server, name, "cat")
+    with slow_page(browser, rate) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".session")).to_have_count(2)
+        start = page.locator(".bar h1").inner_text()
+        other = "two" if start == "one" else "one"
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("k")
+        page.keyboard.type(f"go to {other}")
+        page.keyboard.press("Enter")
+        page.keyboard.type("mine\n")
+        expect(page.locator(".bar h1")).to_have_text(other)
+        until(watched, lambda t: t.count("mine") == 2, "what was typed after the choice")
+        for name, lines in ((start, ""), (other, "mine\nmine")):
+            seen = "\n".join(server.get(f"/sessions/{name}/scrollback?format=plain")["lines"]).strip()
+            assert seen == lines, f"{name} got {seen!r}"
+
+
+@RATES
+def test_find_and_search_keep_the_keyboard_and_alt_s_works_every_time(
+    server: RunningServer, browser: Browser, rate: int
+) -> None:
+    make(server, "lines", "sh -c 'seq 1 50; exec cat'")
+    with slow_page(browser, rate) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "\n50" in t, "the numbers")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("f")
+        page.keyboard.type("17")
+        expect(page.get_by_label("Find in this terminal")).to_have_value("17")
+        page.keyboard.press("Enter")
+        page.keyboard.type("9")
+        expect(page.get_by_label("Find in this terminal")).to_have_value("179")
+        page.keyboard.press("Escape")
+        page.keyboard.type("back")
+        until(watched, lambda t: "back" in t, "the terminal has the keyboard again")
+        for _ in range(3):
+            page.keyboard.press("Alt+s")
+            page.keyboard.type("needle")
+            expect(page.get_by_label(SEARCH)).to_have_value("needle")
+        page.locator(".place", has_text="Server").click()
+        page.keyboard.press("Alt+s")
+        page.keyboard.type("again")
+        expect(page.get_by_label(SEARCH)).to_have_value("again")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("t")
+        page.keyboard.type("-home")
+        until(watched, lambda t: "back-home" in t, "back in the terminal")
+
+
+@RATES
+def test_keys_pressed_while_another_session_opens_are_its(server: RunningServer, browser: Browser, rate: int) -> None:
+    for name in ("one", "two", "three"):
+        make(server, name, "cat")
+    with slow_page(browser, rate) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".session")).to_have_count(3)
+        for turn in range(3):
+            page.keyboard.press("Alt+ArrowDown")
+            page.keyboard.type(f"t{turn}\n")
+        wait_until(
+            lambda: (
+                sorted(
+                    "".join(server.get(f"/sessions/{name}/scrollback?format=plain")["lines"])
+                    for name in ("one", "two", "three")
+                )
+                == ["t0t0", "t1t1", "t2t2"]
+            ),
+            "each session its own keys",
+            seen=lambda: [
+                server.get(f"/sessions/{n}/scrollback?format=plain")["lines"] for n in ("one", "two", "three")
+            ],
+        )
+
+
+def test_ctrl_k_is_readlines_and_the_leader_can_be_another_key(server: RunningServer, browser: Browser) -> None:
+    make(server, "line", "bash --norc")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.keyboard.type("echo kept removed")
+        until(watched, lambda t: "removed" in t, "the line")
+        for _ in range(len(" removed")):
+            page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Control+k")
+        page.keyboard.press("Enter")
+        text = until(watched, lambda t: "\nkept" in t, "the line without its end")
+        assert "\nkept removed" not in text
+        expect(page.locator("dialog")).to_have_count(0)
+        page.keyboard.press("Control+Backslash")
+        expect(page.locator(".hint")).to_contain_text("Command palette")
+        page.keyboard.press("?")
+        sheet = page.get_by_role("dialog", name="Keys")
+        expect(sheet).to_contain_text("Ctrl+Shift+C")
+        sheet.get_by_label("Leader").focus()
+        page.keyboard.press("Control+b")
+        expect(sheet.get_by_label("Leader")).to_have_value("Ctrl+B")
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)
+        page.keyboard.press("Control+b")
+        page.keyboard.press("k")
+        expect(page.get_by_role("dialog", name="Command palette")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.reload()
+        expect(page.locator(".sidebar .quiet")).to_have_text("Ctrl+B K")
+
+
+def test_the_palette_finds_by_a_few_letters_sessions_commands_and_settings(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "build-main")
+    make(server, "other")
+    assert (
+        server.request("POST", "/sessions/build-main/run", {"input": "echo earlier", "max_wait_ms": 30000}).status
+        == 200
+    )
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        page.locator(".session", has_text="build-main").click()
+        palette = page.get_by_role("dialog", name="Command palette")
+        for typed, first in (
+            ("bldmn", "Go to build-main"),
+            ("thlight", "Theme: light"),
+            ("run earlier", "Run echo earlier"),
+        ):
+            page.keyboard.press("Control+Backslash")
+            page.keyboard.press("k")
+            expect(palette).to_be_visible()
+            page.keyboard.type(typed)
+            expect(palette.get_by_role("option").first).to_have_text(re.compile(re.escape(first)))
+            page.keyboard.press("Escape")
+            expect(palette).to_have_count(0)

@@ -1,0 +1,137 @@
+"""Looking never changes: the page shows a session in its own size, whatever the window's, and follows its cursor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.serving import RunningServer
+from tests.support.waiting import wait_until
+from tests.support.web.browser import Watched, open_page
+from tests.web.test_page import link, make, until
+
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def size(server: RunningServer, name: str) -> tuple[int, int]:
+    info = server.get(f"/sessions/{name}")
+    return info["rows"], info["cols"]
+
+
+def make_by_agent(server: RunningServer, name: str, **more: object) -> None:
+    body = {"name": name, "command": "bash --norc", "env": {"PS1": "$ "}, **more}
+    assert server.request("POST", "/sessions", body, headers={"wsh-role": "agent"}).status == 201
+
+
+def shown(page: Page) -> tuple[int, int]:
+    """Rows and columns of the emulator in front."""
+    found = page.evaluate("window.wshSize()")
+    return found["rows"], found["cols"]
+
+
+def cursor_is_in_sight(page: Page) -> bool:
+    return bool(
+        page.evaluate(
+            """() => {
+              const cursor = document.querySelector('.single .xterm-cursor')?.getBoundingClientRect();
+              const room = document.querySelector('.single .emulator').getBoundingClientRect();
+              return !!cursor && cursor.left >= room.left - 1 && cursor.right <= room.right + 1
+                && cursor.top >= room.top - 1 && cursor.bottom <= room.bottom + 1;
+            }"""
+        )
+    )
+
+
+def ready(watched: Watched) -> None:
+    until(watched, lambda t: "$" in t, "the prompt")
+    expect(watched.page.locator(".single .fit")).to_be_visible()
+
+
+def test_opening_a_session_in_a_window_or_on_a_phone_leaves_its_size(server: RunningServer, browser: Browser) -> None:
+    make(server, "wide", rows=50, cols=200)
+    with open_page(browser) as desk, open_page(browser, **PHONE) as phone:
+        for watched in (desk, phone):
+            watched.page.goto(link(server))
+            ready(watched)
+            assert shown(watched.page) == (50, 200)
+            expect(watched.page.locator(".single .fit")).to_contain_text("200×50")
+            watched.page.set_viewport_size({"width": 700, "height": 500})
+            expect(watched.page.locator(".single .fit")).to_contain_text("200×50")
+        assert size(server, "wide") == (50, 200)
+        desk.page.keyboard.type("x")
+        wait_until(lambda: size(server, "wide") != (50, 200), "typing takes the window's size")
+        rows, cols = size(server, "wide")
+        wait_until(lambda: shown(desk.page) == (rows, cols) == shown(phone.page), "both show it")
+        expect(desk.page.locator(".single .fit")).to_have_count(0)
+        desk.page.set_viewport_size({"width": 900, "height": 500})
+        wait_until(lambda: size(server, "wide")[1] != cols, "the window of whoever typed last is followed")
+
+
+def test_an_agents_session_keeps_its_size_until_fit_is_pressed(server: RunningServer, browser: Browser) -> None:
+    make_by_agent(server, "agents", rows=30, cols=120)
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        ready(watched)
+        page.keyboard.type("echo he''re\n")
+        until(watched, lambda t: "\nhere" in t, "what was typed")
+        assert size(server, "agents") == (30, 120)
+        page.locator(".single .fit").click()
+        wait_until(lambda: size(server, "agents") != (30, 120), "Fit")
+        expect(page.locator(".single .fit")).to_have_count(0)
+        page.keyboard.type("echo the''re\n")
+        until(watched, lambda t: "\nthere" in t, "the keyboard stayed in the terminal")
+
+
+def test_a_session_larger_than_the_phone_is_panned_to_its_cursor(server: RunningServer, browser: Browser) -> None:
+    make_by_agent(server, "large", rows=100, cols=300)
+    with open_page(browser, **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        ready(watched)
+        assert server.request("POST", "/sessions/large/input", b"seq 95\n").status == 204
+        until(watched, lambda t: "\n95" in t, "the numbers")
+        wait_until(lambda: cursor_is_in_sight(page), "the prompt below the numbers")
+        assert server.request("POST", "/sessions/large/input", b"x" * 250).status == 204
+        until(watched, lambda t: "x" * 250 in t, "a long line")
+        wait_until(lambda: cursor_is_in_sight(page), "the end of the line")
+        assert size(server, "large") == (100, 300)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_an_approval_that_is_announced_takes_no_rows(server: RunningServer, browser: Browser) -> None:
+    make(server, "calm")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        ready(watched)
+        page.keyboard.type("x")
+        expect(page.locator(".single .fit")).to_have_count(0)
+        before = size(server, "calm")
+        height = page.locator(".single .emulator").evaluate("e => e.clientHeight")
+        page.evaluate(
+            "document.querySelector('.stage').insertAdjacentHTML('afterbegin', '<button class=asks>An agent asks</button>')"
+        )
+        expect(page.locator(".asks")).to_be_visible()
+        assert page.locator(".single .emulator").evaluate("e => e.clientHeight") == height
+        assert size(server, "calm") == before
+
+
+def test_the_scrollback_has_no_seam_and_no_scrollbar_stands_in_the_middle(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "numbers", "sh -c 'seq 1 3000; exec cat'", rows=50, cols=60)
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        text = until(watched, lambda t: "\n3000" in t, "the numbers")
+        lines = text.rstrip().split("\n")
+        assert lines == [str(n) for n in range(3001 - len(lines), 3001)] and len(lines) > 1000
+        places = page.evaluate(
+            """() => [...document.querySelectorAll('.single .emulator *')]
+              .filter(e => e.scrollHeight > e.clientHeight && ['auto', 'scroll'].includes(getComputedStyle(e).overflowY)
+                || e.matches('.scrollbar.vertical'))
+              .map(e => document.querySelector('.single .emulator').getBoundingClientRect().right - e.getBoundingClientRect().right)"""
+        )
+        assert all(place < 20 for place in places), f"a scrollbar lies {places} px from the edge"

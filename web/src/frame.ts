@@ -1,0 +1,147 @@
+// How a session of any size is shown in a given room: smaller type first, then a part of it that follows the cursor.
+import type { Terminal } from "@xterm/xterm";
+import type { Size } from "./viewer";
+
+/** Type smaller than this is not read; a larger session is panned instead. */
+const SMALLEST_PX = 8;
+const SCROLLBAR_PX = 14;
+const PAD_PX = 8;
+/** Cells that stay visible beside the cursor. */
+const MARGIN = 4;
+
+interface Cell {
+  width: number;
+  height: number;
+}
+
+export class Frame {
+  private base: { font: string; cell: Cell } | null = null;
+  private x = 0;
+  private y = 0;
+  private moved = false;
+  private wanted: Size | null = null;
+
+  constructor(
+    private readonly room: HTMLElement,
+    private readonly picture: HTMLElement,
+    private readonly terminal: Terminal,
+    private readonly onRoom: (size: Size) => void,
+  ) {
+    terminal.onCursorMove(() => {
+      this.moved = false;
+      this.follow();
+    });
+    room.addEventListener("wheel", (event) => this.pan(event.shiftKey ? event.deltaY : event.deltaX, 0, event), { passive: false, capture: true });
+    let last: Touch | null = null;
+    room.addEventListener("touchstart", (event) => (last = event.touches[0] ?? null), { passive: true });
+    room.addEventListener(
+      "touchmove",
+      (event) => {
+        const now = event.touches[0];
+        if (last && now) this.pan(last.clientX - now.clientX, last.clientY - now.clientY, event);
+        last = now ?? null;
+      },
+      { passive: false },
+    );
+  }
+
+  private get screen(): HTMLElement | null {
+    return this.picture.querySelector<HTMLElement>(".xterm-screen");
+  }
+
+  private get space(): Cell {
+    return { width: this.room.clientWidth - PAD_PX - SCROLLBAR_PX, height: this.room.clientHeight - PAD_PX };
+  }
+
+  /** Size of a character in the type that the person chose; measured when the emulator has that type. */
+  private measure(fontSize: number): Cell | null {
+    const font = `${this.terminal.options.fontFamily} ${fontSize} ${devicePixelRatio}`;
+    if (this.base?.font !== font) {
+      this.terminal.options.fontSize = fontSize;
+      const cell = this.cell();
+      if (!cell) return null;
+      this.base = { font, cell };
+    }
+    return this.base.cell;
+  }
+
+  private cell(): Cell | null {
+    const screen = this.screen;
+    if (!screen || screen.offsetWidth === 0) return null;
+    return { width: screen.offsetWidth / this.terminal.cols, height: screen.offsetHeight / this.terminal.rows };
+  }
+
+  /** Lay out anew: after another room, another size of the session, or another type. */
+  place(fontSize: number): void {
+    if (this.room.clientWidth === 0) return;
+    const cell = this.measure(fontSize);
+    if (!cell) return;
+    const { width, height } = this.space;
+    const side = (space: number, one: number): number => Math.max(1, Math.min(1000, Math.floor(space / one)));
+    const fits = { rows: side(height, cell.height), cols: side(width, cell.width) };
+    if (fits.rows !== this.wanted?.rows || fits.cols !== this.wanted.cols) {
+      this.wanted = fits;
+      this.onRoom(fits);
+    }
+    const { rows, cols } = this.terminal;
+    const scale = Math.min(1, width / (cols * cell.width), height / (rows * cell.height));
+    const size = scale >= 1 ? fontSize : Math.max(Math.min(SMALLEST_PX, fontSize), Math.floor(fontSize * scale * 4) / 4);
+    if (this.terminal.options.fontSize !== size) this.terminal.options.fontSize = size;
+    const needed = (this.screen?.offsetWidth ?? 0) + SCROLLBAR_PX;
+    // As wide as the room, so that the scrollbar is at its edge and not in the middle.
+    this.picture.style.width = `${Math.max(needed, this.room.clientWidth - PAD_PX)}px`;
+    this.picture.style.height = `${Math.max(this.screen?.offsetHeight ?? 0, this.room.clientHeight - PAD_PX)}px`;
+    this.room.classList.toggle("smaller", cols < fits.cols || rows < fits.rows);
+    this.follow();
+  }
+
+  private get over(): { x: number; y: number } {
+    const screen = this.screen;
+    const { width, height } = this.space;
+    return { x: Math.max(0, (screen?.offsetWidth ?? 0) - width), y: Math.max(0, (screen?.offsetHeight ?? 0) - height) };
+  }
+
+  /** Keep the cursor in sight. */
+  private follow(): void {
+    const cell = this.cell();
+    if (!cell || this.moved) return;
+    const { cursorX, cursorY } = this.terminal.buffer.active;
+    const { width, height } = this.space;
+    const reach = (at: number, one: number, from: number, room: number): number =>
+      Math.min(Math.max(from, (at + 1 + Math.min(MARGIN, at)) * one - room), Math.max(0, (at - MARGIN) * one));
+    this.x = reach(cursorX, cell.width, cursorX * cell.width < width / 2 ? 0 : this.x, width);
+    this.y = reach(cursorY, cell.height, this.y, height);
+    this.show();
+  }
+
+  private pan(dx: number, dy: number, event: Event): void {
+    const { x, y } = this.over;
+    if ((!dx || !x) && (!dy || !y)) return;
+    this.moved = true;
+    this.x += dx;
+    this.y += dy;
+    this.show();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private show(): void {
+    const over = this.over;
+    this.x = Math.max(0, Math.min(this.x, over.x));
+    this.y = Math.max(0, Math.min(this.y, over.y));
+    this.picture.style.transform = this.x || this.y ? `translate(${-Math.round(this.x)}px, ${-Math.round(this.y)}px)` : "";
+  }
+}
+
+/** A tile: the whole width of the session, and of its rows those at the cursor. */
+export function shrink(room: HTMLElement, terminal: Terminal): void {
+  const screen = room.querySelector<HTMLElement>(".xterm-screen");
+  if (!screen || !terminal.element || screen.offsetWidth === 0) return;
+  const height = room.clientHeight - 12;
+  const scale = Math.min(1, (room.clientWidth - 16) / screen.offsetWidth);
+  const row = (screen.offsetHeight / terminal.rows) * scale;
+  const used = terminal.buffer.active.type === "alternate" ? terminal.rows : terminal.buffer.active.cursorY + 1;
+  const up = Math.max(0, Math.min(used * row - height, terminal.rows * row - height));
+  terminal.element.style.transformOrigin = "0 0";
+  terminal.element.style.transform = `translateY(${-up}px) scale(${scale})`;
+}

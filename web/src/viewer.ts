@@ -1,0 +1,228 @@
+// The connection of one viewer: pictures in, keys out. It comes back by itself, and the first thing after that is a whole picture.
+import type { Terminal } from "@xterm/xterm";
+import { openSocket, sessionPath } from "./api";
+import { leader, tell } from "./store";
+
+const EARLIER_LINES = 2000;
+/** The server takes no message above a megabyte. */
+const MESSAGE_BYTES = 128 * 1024;
+/** Pieces of a large paste that may be on their way to the program at once. */
+const PIECES = 4;
+/** Keys that are kept while there is no connection. */
+const KEPT_BYTES = 64 * 1024;
+
+export interface Size {
+  rows: number;
+  cols: number;
+}
+
+export interface Remote {
+  owner: string | null;
+  taken: string | null;
+  /** Whose run waits until the line is empty, in words. */
+  waits: string | null;
+  exit: number | null | undefined;
+  lost: boolean;
+  /** The session's own size. */
+  size: Size | null;
+  /** What has room here. */
+  fits: Size | null;
+  /** Whether the session takes that size when somebody types here. */
+  follows: boolean;
+}
+
+export const NOTHING: Remote = { owner: null, taken: null, waits: null, exit: undefined, lost: false, size: null, fits: null, follows: false };
+
+export class Viewer {
+  private socket: WebSocket | null = null;
+  private pause = 200;
+  private closed = false;
+  /** Nobody looks any more, and keys that were pressed here still have to go. */
+  private leaving = false;
+  private readonly encoder = new TextEncoder();
+  private kept: Uint8Array[] = [];
+  private marks = new Map<number, () => void>();
+  private nextMark = 1;
+  private room: Size = { rows: 24, cols: 80 };
+
+  constructor(
+    private readonly name: string,
+    private readonly terminal: Terminal,
+    private readonly readOnly: boolean,
+    private readonly tellRemote: (change: Partial<Remote>) => void,
+    private readonly onSize: (size: Size) => void,
+  ) {}
+
+  open(): void {
+    const query = (): Record<string, string> => ({
+      rows: String(this.room.rows),
+      cols: String(this.room.cols),
+      whole: "true",
+      prefix: leader.value,
+      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(EARLIER_LINES) }),
+    });
+    openSocket(sessionPath(this.name, "/ws/view"), query).then(
+      (socket) => (this.closed ? socket.close() : this.use(socket)),
+      () => this.comeBack(),
+    );
+  }
+
+  private comeBack(): void {
+    if (this.closed) return;
+    if (!this.leaving) this.tellRemote({ lost: true });
+    for (const done of this.marks.values()) done();
+    this.marks.clear();
+    setTimeout(() => {
+      if (!this.closed) this.open();
+    }, this.pause);
+    this.pause = Math.min(this.pause * 1.7, 4000);
+  }
+
+  private use(socket: WebSocket): void {
+    socket.binaryType = "arraybuffer";
+    this.socket = socket;
+    const { rows, cols } = this.room;
+    socket.onopen = () => {
+      if (this.leaving) {
+        this.sendKept();
+        this.end();
+        return;
+      }
+      // The whole picture comes again, with what scrolled off before it.
+      this.terminal.reset();
+      this.tellRemote({ owner: null, taken: null, waits: null, lost: false });
+      this.pause = 200;
+      if (rows !== this.room.rows || cols !== this.room.cols) this.fitsNow(this.room);
+      this.sendKept();
+    };
+    socket.onmessage = (message) => {
+      if (this.leaving || this.closed) return;
+      if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
+      else this.terminal.write(new Uint8Array(message.data as ArrayBuffer));
+    };
+    socket.onclose = () => this.comeBack();
+  }
+
+  private sendKept(): void {
+    const kept = this.kept;
+    this.kept = [];
+    for (const bytes of kept) this.sendBytes(bytes);
+  }
+
+  private hear(said: Record<string, unknown>): void {
+    switch (said.type) {
+      case "size": {
+        const size = { rows: Number(said.rows), cols: Number(said.cols) };
+        this.tellRemote({ size, follows: said.follows === true });
+        this.onSize(size);
+        break;
+      }
+      case "input_mode":
+        this.tellRemote({ owner: (said.owner as string | null) ?? null });
+        break;
+      case "taken":
+        this.tellRemote({ taken: (said.by as string | null) ?? null });
+        break;
+      case "run_waits":
+        this.tellRemote({ waits: said.by ? `${String(said.by)} wants to run ${String(said.command)}` : null });
+        break;
+      case "exit":
+        this.tellRemote({ exit: said.exit_code as number | null });
+        break;
+      case "mark":
+        this.marks.get(Number(said.id))?.();
+        this.marks.delete(Number(said.id));
+        break;
+      case "error":
+        tell(String(said.message), said.hint as string | undefined, true);
+        break;
+      case "dismissed":
+        this.close();
+        this.tellRemote({ lost: true });
+        break;
+    }
+  }
+
+  private get isOpen(): boolean {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Send what was typed; while the connection is opening it is kept. */
+  private sendBytes(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length && this.isOpen; at += MESSAGE_BYTES) this.socket?.send(bytes.subarray(at, at + MESSAGE_BYTES) as Uint8Array<ArrayBuffer>);
+    if (!this.isOpen && !this.closed && this.kept.reduce((sum, one) => sum + one.length, bytes.length) <= KEPT_BYTES) this.kept.push(bytes);
+  }
+
+  private say(message: Record<string, unknown>): void {
+    if (this.isOpen) this.socket?.send(JSON.stringify(message));
+  }
+
+  type(data: string): void {
+    this.sendBytes(this.encoder.encode(data));
+  }
+
+  typeBinary(data: string): void {
+    this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0)));
+  }
+
+  /** Type much text, as fast as the program reads it. `onProgress` hears a share of 1 and says whether to go on; whether all of it went. */
+  async paste(data: string, onProgress: (share: number) => boolean): Promise<boolean> {
+    const bytes = this.encoder.encode(data);
+    const under: Promise<void>[] = [];
+    let taken = 0;
+    for (let at = 0; at < bytes.length; at += MESSAGE_BYTES) {
+      const piece = bytes.subarray(at, at + MESSAGE_BYTES);
+      this.sendBytes(piece);
+      under.push(this.mark().then(() => void (taken += piece.length)));
+      if (under.length >= PIECES) await under.shift();
+      if (!this.isOpen || !onProgress(taken / bytes.length)) return false;
+    }
+    for (const one of under) {
+      await one;
+      onProgress(taken / bytes.length);
+    }
+    return true;
+  }
+
+  /** When the program has taken everything that was typed before. */
+  private mark(): Promise<void> {
+    return new Promise((resolve) => {
+      const id = this.nextMark++;
+      this.marks.set(id, resolve);
+      if (this.isOpen) this.say({ type: "mark", id });
+      else resolve();
+    });
+  }
+
+  run(command: string): void {
+    this.say({ type: "run", command });
+  }
+
+  /** So much has room here; the session takes it where its policy says so. */
+  fitsNow(room: Size): void {
+    this.room = room;
+    this.tellRemote({ fits: room });
+    this.say({ type: "resize", ...room });
+  }
+
+  release(): void {
+    this.say({ type: "release" });
+  }
+
+  fit(): void {
+    this.say({ type: "fit" });
+  }
+
+  close(): void {
+    if (this.kept.length === 0 || this.isOpen) this.end();
+    else {
+      this.leaving = true;
+      setTimeout(() => this.end(), 10_000);
+    }
+  }
+
+  private end(): void {
+    this.closed = true;
+    this.socket?.close();
+  }
+}
