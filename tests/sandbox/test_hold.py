@@ -255,3 +255,29 @@ def test_a_program_outside_what_can_be_read_is_refused(places: Places, tmp_path:
             await registry.open_session(spec)
 
     run_with_registry(places, work)
+
+
+@each_backend
+def test_a_limit_of_memory_is_not_claimed_and_bounds_each_process_where_that_is_accepted(
+    places: Places, tmp_path: Path, backend: BackendName
+) -> None:
+    most = 256 * 1024 * 1024
+    profile = replace(READ_ONLY, name="small", memory_bytes=most)
+
+    async def work(registry: SessionRegistry) -> None:
+        project = make_project(tmp_path)
+        session = await open_held(registry, backend, project, "bash --norc", profile)
+        assert session.holding is not None and "memory" in session.holding.weaker
+        assert (
+            text_of(await run(session, "ulimit -Sv; ulimit -Hv", max_wait_ms=60_000)).split() == [str(most // 1024)] * 2
+        )
+        wild = await session.run_command("head -c 400M /dev/zero | tail -c 400M | wc -c", AGENT, max_wait_ms=60_000)
+        assert wild.output is not None and "419430400" not in wild.output.text
+        raised = await session.run_command("ulimit -Sv unlimited", AGENT, max_wait_ms=60_000)
+        assert raised.exit_code != 0
+        strict = SandboxPolicy(backend=backend, accept_weaker=False)
+        spec = SessionSpec(command="cat", cwd=str(project), actor=AGENT, sandbox=profile, sandbox_policy=strict)
+        with pytest.raises(SandboxUnavailable, match="memory: the session has at most so much memory"):
+            await registry.open_session(spec)
+
+    run_with_registry(places, work)
