@@ -12,9 +12,12 @@ import sys
 import termios
 from collections.abc import Callable
 
+import pytest
+
 from tests.support.pane import WSH, Pane, make, read_until
-from tests.support.serving import RunningServer
+from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from wsh.wire.place import Places
 
 
 def attach(server: RunningServer, pane: Callable[..., Pane], name: str, rows: int = 12, cols: int = 80) -> Pane:
@@ -231,3 +234,37 @@ def test_earlier_lines_of_a_session_that_is_wider_than_the_terminal_follow_the_c
     seen.wait(lambda t: "far" not in t, "its beginning")
     info = server.get("/sessions/wide")
     assert (info["rows"], info["cols"]) == (20, 100)
+
+
+def test_a_page_and_its_keys_outlive_the_server(
+    pane: Callable[..., Pane], places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WSH_CLIENT_RESTART_WAIT_S", "0")
+    with running_server(places) as mortal:
+        seen = open_lines(mortal, pane, "outlived", 30)
+        seen.type("?", "line 7", "Enter")
+        seen.wait(lambda t: "line 7 of many" in t, "what was searched")
+        mortal.process.kill()
+        mortal.process.wait()
+        seen.wait(lambda t: last_row(t).startswith("8/32"), "the page again")
+        seen.type("g", "j", "j")
+        seen.wait(lambda t: last_row(t).startswith("3/32"), "the keys' own page")
+        seen.type("q")
+        seen.wait(lambda t: "outlived ·" in last_row(t) and t.splitlines()[10].startswith("$"), "the session")
+        assert seen.text().splitlines()[10] == "$", "no key of the page reached the program"
+        seen.type("C-\\")
+        seen.wait(lambda t: "d detach" in last_row(t), "the hint")
+        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+
+
+def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], places: Places) -> None:
+    with running_server(places, check_left=False) as mortal:
+        make(mortal, "left")
+        seen = pane(f"{WSH} attach left")
+        seen.wait(lambda t: t.startswith("$"), "the prompt")
+        mortal.process.kill()
+        mortal.process.wait()
+        seen.wait(lambda t: "the server is gone" in last_row(t), "that the server is gone")
+        seen.type("C-\\", "C-\\")
+        seen.wait(lambda t: "[detached · left]" in t and "status 0" in t, "the way out")
+        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _RECONNECT_S = 10.0
 _UNSENT_BYTES = 256 * 1024
 """Keys are left in the terminal while the server has so much to read."""
+_LOOK_S = 0.05
+"""Between two looks for the server."""
 _LEAVING_S = 1.0
 """How long a server may take to say goodbye to a person who detaches."""
 
@@ -80,8 +82,8 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
                 except Elsewhere:
                     options = replace(options, scrollback_lines=0)
                 except (LineLost, ServerGone):
-                    time.sleep(0.05)
-                    _find_server(last)
+                    screen.tell(f"the server is gone, waiting for it · {options.bindings.shown} twice leaves")
+                    _find_server(last, person)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
     except _Ended as ended:
         ended.end.session = person.session
@@ -102,13 +104,34 @@ def _read_record() -> ServerRecord | None:
     return read_record(find_places())
 
 
-def _find_server(last: ServerRecord | None) -> None:
-    """Wait for the server, or start one; `last` is the one that we were connected to."""
+def _find_server(last: ServerRecord | None, person: Person) -> None:
+    """Wait for the server, or start one; `last` is the one that we were connected to. The person may leave meanwhile."""
     import asyncio
+    from concurrent.futures import Future
+    from threading import Thread
 
     from wsh.client.launch import ensure_server
 
-    asyncio.run(ensure_server(timeout_s=_RECONNECT_S, last=last))
+    done: Future[None] = Future()
+
+    def find() -> None:
+        time.sleep(0.05)
+        try:
+            asyncio.run(ensure_server(timeout_s=_RECONNECT_S, last=last))
+            done.set_result(None)
+        except BaseException as problem:
+            done.set_exception(problem)
+
+    # Nobody waits for it when the person leaves.
+    Thread(target=find, daemon=True).start()
+    unsent = person.wait_for_server()
+    while not done.done():
+        readable = [0] if len(unsent) < _UNSENT_BYTES else []
+        if select.select(readable, [], [], _LOOK_S)[0]:
+            person.type(_read_keys())
+            if person.is_leaving:
+                raise _Ended(ViewEnd("detached"))
+    done.result()
 
 
 @contextlib.contextmanager
@@ -208,6 +231,12 @@ class _Screen:
         if not self._has_room:
             self._has_room = True
             tty.write_all(1, b"\r" + b"\n" * (tty.size()[0] - 1))
+
+    def tell(self, text: str) -> None:
+        """Say something in the last row while nobody else can; the next picture covers it."""
+        if self._has_room:
+            rows, cols = tty.size()
+            tty.write_all(1, b"\x1b7\x1b[%d;1H\x1b[0;7m\x1b[2K %s\x1b[0m\x1b8" % (rows, text[: cols - 2].encode()))
 
     def show(self, messages: list[Message]) -> None:
         pictures: list[bytes] = []

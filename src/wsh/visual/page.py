@@ -66,7 +66,7 @@ class LookBack:
     def draw(self, terminal: Terminal, rows: int, cols: int) -> Drawn:
         gone = min(rows, max(0, terminal.first_line - self.line))
         kept = terminal.lines_between(self.line + gone, self.line + rows, styled=True)
-        lines: list[CellRow] = [[] for _ in range(gone)]
+        lines = [lay_text("(no longer kept)", "2") for _ in range(gone)]
         lines += [lay_spans([] if isinstance(line, str) else line) for line in kept]
         at = self.cursor[0] - self.line
         col = _column_of(lines[at], self.cursor[1]) if 0 <= at < len(lines) else 0

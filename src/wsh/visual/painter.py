@@ -44,6 +44,7 @@ class Shape:
     """The key that texts name, where it is not Ctrl+\\."""
     page: Page | None = None
     """What is shown instead of the session's picture."""
+    read_only: bool = False
 
     @property
     def picture_rows(self) -> int:

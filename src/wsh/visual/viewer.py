@@ -102,7 +102,9 @@ class Viewer:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.rows, self.cols, self.status, self.top, self.left, self.note, self.prefix, self.page)
+        return Shape(
+            self.rows, self.cols, self.status, self.top, self.left, self.note, self.prefix, self.page, self.read_only
+        )
 
 
 class Viewers:
@@ -557,20 +559,24 @@ class Viewers:
         if session.run_waits is not None:
             parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
         if self._is_window(shape):
-            parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words()}")
+            parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words(shape)}")
         elif (shape.picture_rows, shape.cols) != (self.stage.rows, self.stage.cols):
-            parts.append(self._size_in_words())
+            parts.append(self._size_in_words(shape))
+        text = " " + " · ".join(parts)
+        hints = ["Ctrl+\\ twice to detach"]
         if shape.prefix:
-            parts.append(f"{shape.prefix} ? help")
-        parts.append(f"{shape.prefix or 'Ctrl+' + chr(92)} twice to detach")
-        return " " + " · ".join(parts)
+            hints = [f"{shape.prefix} ? help", f"{shape.prefix} twice to detach"]
+        for hint in hints:
+            if len(text) + len(hint) + 3 <= shape.cols:
+                text += f" · {hint}"
+        return text
 
-    def _size_in_words(self) -> str:
+    def _size_in_words(self, shape: Shape) -> str:
         """The session's own size, told where the viewer's differs, and what changes it."""
         size = f"{self.stage.cols}×{self.stage.rows}"
         if self.policy == "typed" and self.session.created_by.kind == "agent":
             return f"{size} (the agent's)"
-        return f"{size} (until you type)" if self.policy == "typed" else size
+        return f"{size} (until you type)" if self.policy == "typed" and not shape.read_only else size
 
     def _banner(self, shape: Shape) -> str:
         if self.session.run_waits is not None:
@@ -587,6 +593,9 @@ class Viewers:
 
     def type_keys(self, viewer: Viewer, data: bytes) -> None:
         """What a person typed at a viewer. In order, and never blocking; too much unread input is refused with a bell."""
+        if viewer.read_only and is_typed(data):
+            viewer.follows_cursor = True  # the one thing that typing does here
+            self._schedule(0.0)
         if viewer.prefix:
             if not viewer.read_only:
                 self._pass_on(viewer, data)

@@ -33,6 +33,19 @@ class Sender(Protocol):
     def send_json(self, message: dict[str, object]) -> None: ...
 
 
+class _Waiting:
+    """Instead of a way to the server while there is none: what was typed is kept for the next one."""
+
+    def __init__(self) -> None:
+        self.unsent = bytearray()
+
+    def send_bytes(self, data: bytes) -> None:
+        self.unsent += data
+
+    def send_json(self, message: dict[str, object]) -> None:
+        """Nobody is there to do it."""
+
+
 class Elsewhere(Exception):
     """The person goes to another session, whose name `Person.session` is now."""
 
@@ -41,6 +54,7 @@ class Person:
     def __init__(
         self, session: str, bindings: Bindings, *, read_only: bool = False, copy_keys: CopyKeys = "vi"
     ) -> None:
+        self._line: Sender = _Waiting()
         self.session = session
         """The name of the session, which may be changed while we look."""
         self.bindings = bindings
@@ -60,13 +74,26 @@ class Person:
         self._picture = (1, 1)
         """Rows and columns of the session."""
 
+    def wait_for_server(self) -> bytearray:
+        """There is no connection for now. What is typed for the program is collected in the result."""
+        self._line = waiting = _Waiting()
+        return waiting.unsent
+
     def connect(self, line: Sender) -> None:
-        """A new connection: what was known of the server is not known any more."""
+        """A new connection: what was known of the server is not known any more.
+
+        Keys typed meanwhile still belong to the page or to the prefix that was open, so that is shown again.
+        """
+        kept = self._line.unsent if isinstance(self._line, _Waiting) else b""
         self._line = line
-        self._page = None
-        self._prefix.close()
+        if kept:
+            line.send_bytes(bytes(kept))
         self._size = tty.size()
         self._is_captured, self._taken_by = False, None
+        if self._page is not None:
+            self._show()
+        elif self._prefix.is_open:
+            self._say(self.bindings.hint(self._size[1]))
 
     # what the server says
 
