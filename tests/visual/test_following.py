@@ -86,3 +86,21 @@ def test_a_long_line_is_followed_to_the_side_with_links_colours_and_wide_charact
         assert (cursor.row, cursor.col) == (0, 15)
 
     run_with_registry(places, work)
+
+
+def test_whoever_only_looks_follows_again_with_the_next_key(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(
+            SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom '; cat", rows=10, cols=40)
+        )
+        await session.wait_until_text("bottom", generation=0)
+        viewers = viewers_of(session)
+        viewer, seen = look(viewers, 5, 20, read_only=True, status=True)
+        assert "until you type" not in seen.lines[4]
+        viewers.move(viewer, 0, 0)
+        await until(lambda: seen.lines[0] == "top", "the top", seen=lambda: seen.lines)
+        viewers.type_keys(viewer, b"x")
+        await until(lambda: seen.lines[3] == "bottom", "the cursor", seen=lambda: seen.lines)
+        assert (session.rows, session.cols) == (10, 40)
+
+    run_with_registry(places, work)

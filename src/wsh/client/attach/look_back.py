@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from wsh.client.attach.history import History, Place, search_pattern
-from wsh.client.attach.keystroke import PASTE_BEGIN, PASTE_END, Keystroke
+from wsh.client.attach.keystroke import PASTE_BEGIN, PASTE_END, Keystroke, read_keystroke
 from wsh.client.attach.page import Done, Message
 
 CopyKeys: TypeAlias = Literal["vi", "emacs"]
@@ -103,6 +103,12 @@ class LookBackPage:
     # keys
 
     def press(self, key: Keystroke) -> Done | None:
+        if key.name.startswith("alt+") and (self._typed is not None or key.name not in self._bound):
+            # Escape and another key that came at once.
+            return self._press(Keystroke("escape", b"\x1b")) or self._press(read_keystroke(key.raw, 1))
+        return self._press(key)
+
+    def _press(self, key: Keystroke) -> Done | None:
         if self._typed is not None:
             self._type_search(key)
             return None

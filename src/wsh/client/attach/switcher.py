@@ -47,7 +47,7 @@ class SwitcherPage:
         matching = self._matching()
         if key.name in steps:
             self._chosen += steps[key.name]
-        elif key.name in ("escape", "ctrl+c", "ctrl+g"):
+        elif key.name in ("escape", "ctrl+c", "ctrl+g") or key.name.startswith("alt+"):
             return Done()
         elif key.name in ("enter", "ctrl+j"):
             return self._go(matching, self._chosen)
