@@ -60,6 +60,13 @@ class ApprovedSessions:
     def shell(self) -> Sequence[str]:
         return [default_shell(self.settings, self._environ)]
 
+    async def find_sandbox(self) -> str | None:
+        """The name of the profile that agents get; None if they get none."""
+        return _name(await self._load_sandbox())
+
+    async def _load_sandbox(self) -> SandboxPolicy:
+        return SandboxPolicy() if self._sandbox is None else await self._sandbox()
+
     # running
 
     def find(self, terminal_id: str) -> Session | None:
@@ -74,7 +81,9 @@ class ApprovedSessions:
         """Run it in a new session; what it prints, and its end, go to `sink`. Raises StartFailed."""
         # Programs begin at the size they are looked at: many draw badly when it changes while they start.
         rows, cols = self._size()
-        policy = SandboxPolicy() if self._sandbox is None else await self._sandbox()
+        policy = await self._load_sandbox()
+        if not order.leaves and _name(policy) != order.sandbox:
+            raise StartFailed("The sandbox that agents get was changed since it was shown.", "changed")
         try:
             session = await self.registry.open_session(
                 SessionSpec(
@@ -85,7 +94,7 @@ class ApprovedSessions:
                     cwd=order.cwd,
                     base_env=dict(order.environment),
                     actor=Actor("agent", order.session_id),
-                    sandbox=policy.agents,
+                    sandbox=None if order.leaves else policy.agents,
                     sandbox_policy=policy,
                     # A person said yes to it, so it holds a server that would end; a bare shell does not.
                     keep=self._keep_shells or order.kind == "run",
@@ -202,3 +211,7 @@ class ApprovedSessions:
             return []
         report = await self.registry.keeper.kill_tree(session.child, self.settings.get_int("session.kill_grace_ms"))
         return [pid for pid, _ in report.survivors]
+
+
+def _name(policy: SandboxPolicy) -> str | None:
+    return None if policy.agents is None else policy.agents.name

@@ -59,8 +59,12 @@ def test_any_change_of_argv_cwd_environment_or_session_is_another_binding(tmp_pa
         resolve(["ls", "-l"], str(tmp_path), {"A": "1"}, BASE, "s").binding,
         resolve(["ls", "-l"], str(tmp_path), {}, {**BASE, "LANG": "de"}, "s").binding,
         resolve(["ls", "-l"], str(tmp_path), {}, BASE, "t").binding,
+        resolve(["ls", "-l"], str(tmp_path), {}, BASE, "s", "workspace").binding,
+        resolve(["ls", "-l"], str(tmp_path), {}, BASE, "s", "read-only").binding,
+        resolve(["ls", "-l"], str(tmp_path), {}, BASE, "s", None, "workspace").binding,
+        resolve(["ls", "-l"], str(tmp_path), {}, BASE, "s", None, "read-only").binding,
     }
-    assert len(bindings) == 7
+    assert len(bindings) == 11
 
 
 def test_a_program_that_was_replaced_is_another_binding(tmp_path: Path) -> None:

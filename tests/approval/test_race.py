@@ -55,6 +55,9 @@ class RacePlace:
     def default_cwd(self) -> str:
         return "/"
 
+    async def find_sandbox(self) -> str | None:
+        return None
+
     def shell(self) -> Sequence[str]:
         return ["sh"]
 

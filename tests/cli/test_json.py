@@ -73,11 +73,19 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("approvals watch", (), lambda v: v["state"] == "waiting"),
     ("approvals decline", ("--reason", "no", "$2"), lambda v: (v["state"], v["reason"]) == ("declined", "no")),
     ("approvals off", (), lambda v: not v["server"]),
+    ("inbox", (), lambda v: v["wants"] == 0 and [one["what"] for one in v["items"]] == ["true first"]),
+    ("inbox snooze", ("--for", "2h", "exit."), lambda v: v["items"] == []),
+    ("inbox restore", ("exit.",), lambda v: [one["kind"] for one in v["items"]] == ["finished"]),
+    ("inbox done", ("exit.",), lambda v: v["items"] == []),
     ("policy show", (), lambda v: isinstance(v, dict)),
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),
     ("policy allow", ("quokka", "*"), lambda v: v["allowed"] == "quokka *" and "quokka" in v["rule"]),
-    ("policy init", ("--preset", "python"), lambda v: not v["written"] and v["rules"][0]["lets_in"]),
+    (
+        "policy init",
+        ("--preset", "python"),
+        lambda v: not v["written"] and v["rules"][0]["lets_in"] and v["sandbox"]["offered"] == "workspace",
+    ),
     ("policy revoke", ("quokka", "*"), lambda v: v["revoked"] == "quokka *"),
     ("policy audit", (), lambda v: v["kind"] == "policy_revoke"),
     ("mcp install", ("--client", "cursor", "--scope", "project"), lambda v: "mcp" in v["entry"] and not v["written"]),
@@ -194,6 +202,8 @@ def test_every_command_answers_a_program_in_json(server: RunningServer) -> None:
     for name, arguments, check in CASES:
         if name == "approvals list":
             asked = {f"${number}": _ask(server, word) for number, word in ((1, "first"), (2, "second"))}
+        if name == "inbox":
+            wait_until(lambda: server.get("/inbox")["items"], "the end of what was approved")
         words = [*name.split(), "--json", *(asked.get(word, word) for word in arguments)]
         status, said = _run_on_a_terminal(words, TYPED[name]) if name in TYPED else _run(words)
         assert status == 0 or (name, status) in STATUS, f"wsh {' '.join(words)}: {status}\n{said}"

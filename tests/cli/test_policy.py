@@ -199,3 +199,30 @@ def test_explain_says_that_our_own_files_are_not_for_headless_commands(places: P
     assert [answer["reason"] for answer in told[:4]] == ["own_files"] * 4, told
     assert all(answer["effect"] == "deny" and "wsh's own files" in answer["message"] for answer in told[:4])
     assert told[4]["reason"] == "allowed" and told[5]["reason"] != "own_files"
+
+
+def test_init_offers_a_sandbox_for_agents_and_writes_it_when_it_is_named(tmp_path: Path, places: Places) -> None:
+    shown = json.loads(run("init", "--json", str(tmp_path)).stdout)
+    offer = shown["sandbox"]
+    assert (offer["agents"], offer["offered"], shown["written"]) == ("off", "workspace", False)
+    assert (offer["backend"] is None) == (offer["missing"] is not None)
+    assert "sandbox workspace" in run("init", str(tmp_path)).stdout
+    assert not places.policy_file.exists()
+    unknown = run("init", "--sandbox", "nonsense", str(tmp_path))
+    assert unknown.returncode != 0 and "workspace+network" in unknown.stderr
+    refused = run("init", "--sandbox", "read-only", "--write", str(tmp_path))
+    assert refused.returncode != 0 and not places.policy_file.exists(), "a person at a terminal decides"
+    words = ["init", "--sandbox", "read-only", "--write", str(tmp_path)]
+    status, seen = type_into(words, "no")
+    assert status != 0 and not places.policy_file.exists(), seen
+    status, seen = type_into(words, "init")
+    assert status == 0 and "Agents will get the sandbox read-only" in seen, seen
+    agents = PolicyStore(places.policy_file).current().sandbox.agents
+    assert agents is not None and agents.name == "read-only"
+    now = json.loads(run("init", "--json", "--sandbox", "off", str(tmp_path)).stdout)["sandbox"]
+    assert (now["agents"], now["offered"]) == ("read-only", "off")
+    status, seen = type_into(["init", "--preset", "python", "--sandbox", "off", "--write", str(tmp_path)], "init")
+    assert status == 0, seen
+    policy = PolicyStore(places.policy_file).current()
+    assert policy.sandbox.agents is None and any("pytest" in rule.pattern for rule in policy.rules)
+    assert "sandbox.agents = off" in places.audit_log.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import yaml
 from hypothesis import given, settings
@@ -17,6 +18,17 @@ TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("\n \t\r:#-|>'\"\
 @given(TEXTS, TEXTS, st.integers(-200, 300))
 def test_every_text_comes_back(stdout: str, stderr: str, code: int) -> None:
     fields: dict[str, str | int | None] = {"exit_code": code, "stdout": stdout, "stderr": stderr}
+    assert yaml.safe_load(to_yaml(fields)) == fields
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS, st.integers(-200, 300))
+def test_every_text_of_a_mapping_inside_comes_back(one: str, other: str, number: int) -> None:
+    fields: dict[str, Any] = {
+        "stdout": one,
+        "outside": {"note": other, "left": number, "by": None, "done": True},
+        "stderr": other,
+    }
     assert yaml.safe_load(to_yaml(fields)) == fields
 
 

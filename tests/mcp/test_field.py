@@ -317,6 +317,13 @@ CASES: dict[str, dict[str, Case]] = {
             {"session": "$shell", "input": "clear; seq 2000"},
             {"session": "$shell", "input": "clear; seq 2000", "max_output_bytes": 100},
         ),
+        "sandbox": Case(
+            {"session": "$shell", "input": "clear; true"}, {"session": "$shell", "input": "true", "sandbox": "off"}
+        ),
+        "reason": Case(
+            {"session": "$shell", "input": "true", "sandbox": "off"},
+            {"session": "$shell", "input": "true", "sandbox": "off", "reason": "why"},
+        ),
     },
     "wsh_overlay": _element_cases(
         "overlay", BOX, {"x": (1, 5), "y": (1, 5), "z": (1, 5), "width": (3, 5), "height": (1, 3)}
@@ -349,6 +356,10 @@ CASES: dict[str, dict[str, Case]] = {
         "stream": Case({"output_of": "$long"}, {"output_of": "$long", "stream": "stderr"}),
         "from_line": Case({"output_of": "$long"}, {"output_of": "$long", "from_line": 3}),
         "search": Case({"output_of": "$long"}, {"output_of": "$long", "search": "99999"}),
+        "sandbox": Case({"command": "echo one"}, {"command": "echo one", "sandbox": "off"}),
+        "reason": Case(
+            {"command": "echo one", "sandbox": "off"}, {"command": "echo one", "sandbox": "off", "reason": "why"}
+        ),
     },
     "index_build": {
         "workspace": Case({"workspace": "$tree"}, {"workspace": "/nowhere"}),
@@ -467,6 +478,9 @@ CONTRACT: dict[str, Case] = {
     "runtime.keep_pending": _pair(_canonical(), _canonical(runtime={"keep_pending": True})),
     "execution.note": _pair(_canonical(), _canonical(execution={"command": "echo", "args": ["one"], "note": "why"})),
     "runtime.spawn_timeout_ms": _pair(_canonical(), _canonical(runtime={"spawn_timeout_ms": 30_001})),
+    "execution.sandbox": _pair(
+        _canonical(), _canonical(execution={"command": "echo", "args": ["one"], "sandbox": "off"})
+    ),
     "execution": _pair(_canonical(), {"action": "execute", "invocation": HOW}),
     "execution.command": _pair(_canonical(), {**_canonical(), "execution": {"command": "whoami"}}),
     "execution.args": _pair(

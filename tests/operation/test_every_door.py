@@ -99,6 +99,8 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_approval_mode", _nothing),
     ("set_approval_mode", lambda seen: {"server": False}),
     ("answer_approval", lambda seen: {"id": "none", "digest": "x", "decision": "decline"}),
+    ("list_inbox", lambda seen: {"all": True}),
+    ("mark_inbox", lambda seen: {"id": "none", "action": "done"}),
     ("call_terminal", lambda seen: {"request": {"action": "list"}}),
     ("call_workspace", lambda seen: {"tool": "check_status", "arguments": {}}),
     ("execute_command", lambda seen: {"command": "true"}),
@@ -110,6 +112,7 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
 REFUSED = {
     "answer_approval": {"forbidden"},
     "get_approval": {"approval_not_found"},
+    "mark_inbox": {"not_found"},
     "execute_command": {"FORBIDDEN"},
     "export_index": {"conflict", "not_found"},
     "import_index": {"not_found"},

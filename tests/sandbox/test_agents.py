@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
+from tests.support.http.talk import talk
 from tests.support.mcp.host import HttpHost, failure, structured
 from tests.support.mcp.live import set_folders
 from tests.support.sandbox.held import BACKENDS, find_missing, make_project
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.place import Places, find_places
 from wsh.wire.token import TokenFile
 
@@ -206,3 +209,56 @@ def test_a_refusal_of_the_sandbox_is_told_with_the_line(server: RunningServer, a
         host.initialize()
         told = structured(host.call("wsh_run_command", {"session": "told", "input": "touch here"}))
         assert told["sandbox_denied"]["profile"] == "read-only"
+
+
+def test_an_agents_input_over_a_websocket_into_a_weaker_session_is_refused(
+    server: RunningServer, agent: str, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path)
+    asked = {"command": "cat", "cwd": str(project)}
+    for name, more in (("open", {}), ("wider", {"sandbox": "workspace+network"})):
+        assert server.request("POST", "/sessions", asked | {"name": name} | more).status == 201
+    assert server.request("POST", "/sessions", asked | {"name": "held"}, token=agent).status == 201
+    with talk(server, "/ws/json", agent) as client:
+        for name in ("open", "wider"):
+            for method, params in (
+                ("send_input", {"data": "xyzzy\r"}),
+                ("run_command", {"input": "xyzzy"}),
+                ("run_command", {"input": "xyzzy", "clear_line": True}),
+            ):
+                assert client.fail(method, params, session=name) == "sandbox_refused"
+        client.ask("send_input", {"data": "plugh\r"}, session="held")
+        assert client.fail("create_session", asked | {"sandbox": "off"}) == "sandbox_refused"
+    for name in ("open", "wider"):
+        with talk(server, f"/sessions/{name}/ws/json", agent) as client:
+            assert client.fail("send_input", {"data": "xyzzy\r"}) == "sandbox_refused"
+        raw = connect(
+            f"{server.ws_url}/sessions/{name}/ws/raw", additional_headers={"Authorization": f"Bearer {agent}"}
+        )
+        with raw:
+            raw.send(b"xyzzy\r")
+            code, said = _read_to_the_end(raw)
+        assert code == 1008 and "sandbox" in said, (code, said)
+        with talk(server, f"/sessions/{name}/ws/json") as person:
+            person.ask("send_input", {"data": "by hand\r"})
+        wait_until(
+            lambda name=name: str(server.get(f"/sessions/{name}/screen?format=plain")).count("by hand") == 2,  # type: ignore[misc]
+            what="the person's echo",
+        )
+        assert "xyzzy" not in str(server.get(f"/sessions/{name}/scrollback?format=plain"))
+    wait_until(
+        lambda: str(server.get("/sessions/held/screen?format=plain")).count("plugh") == 2, what="the agent's own echo"
+    )
+
+
+def _read_to_the_end(raw: ClientConnection) -> tuple[int, str]:
+    """The code and the words with which the server closed it."""
+    with pytest.raises(ConnectionClosed) as closed:
+        _drain(raw)
+    assert closed.value.rcvd is not None, closed.value
+    return closed.value.rcvd.code, closed.value.rcvd.reason
+
+
+def _drain(raw: ClientConnection) -> None:
+    while True:
+        raw.recv(timeout=HANG_S)

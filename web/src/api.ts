@@ -76,6 +76,33 @@ export interface IdleAnswer {
   session?: string | null;
 }
 
+export interface Inbox {
+  items: InboxEntry[];
+  wants: number;
+}
+
+export interface InboxEntry {
+  id: string;
+  kind: "request" | "hidden" | "asks" | "failed" | "finished";
+  wants: boolean;
+  since: number;
+  age_ms: number;
+  what: string;
+  line: string;
+  session: string | null;
+  command_id: number | null;
+  request_id: string | null;
+  exit_code: number | null;
+  duration_ms: number | null;
+  done: boolean;
+  snoozed_until: number | null;
+}
+
+export interface InboxMarkBody {
+  action: "done" | "snooze" | "restore";
+  for_s?: number | null;
+}
+
 export interface IndexedColor {
   indexed: number;
 }
@@ -230,6 +257,7 @@ export interface RunAnswer {
   note?: string | null;
   cleared_line?: Record<string, unknown> | null;
   sandbox_denied?: Record<string, unknown> | null;
+  outside?: Record<string, unknown> | null;
 }
 
 export interface RunRequest {
@@ -240,6 +268,8 @@ export interface RunRequest {
   max_output_bytes?: number | null;
   format?: "styled" | "plain";
   clear_line?: boolean;
+  sandbox?: "off" | null;
+  reason?: string | null;
 }
 
 export interface RunWaits {
@@ -310,6 +340,7 @@ export interface SessionInfo {
   tags: string[];
   last_activity_ms: number;
   running: boolean;
+  state: "running" | "idle" | "asks" | "hidden" | "open" | "exited";
   exit_code: number | null;
   title: string;
   cwd: string;
@@ -347,6 +378,7 @@ export interface SpansUpdate {
 
 export interface StateAnswer {
   running: boolean;
+  state: "running" | "idle" | "asks" | "hidden" | "open" | "exited";
   at_prompt: "yes" | "no" | "unknown";
   input_wanted: "yes" | "no" | "unknown";
   hidden_prompt: "yes" | "no" | "unknown";
@@ -538,6 +570,12 @@ export const getApproval = <T>(id: string): Promise<T> => ask("GET", `/approvals
 
 /** Approve or decline one of them, where the setting approvals.server permits it. */
 export const answerApproval = <T>(id: string, body: AnswerBody): Promise<T> => ask("POST", `/approvals/${encodeURIComponent(id)}`, undefined, body);
+
+/** What waits for a person or has ended: requests, programs that ask, failed and finished commands. */
+export const listInbox = (query: { all?: boolean } = {}): Promise<Inbox> => ask("GET", "/inbox", query);
+
+/** Mark an entry as done, put it off, or bring it back. */
+export const markInbox = (id: string, body: InboxMarkBody): Promise<Inbox> => ask("POST", `/inbox/${encodeURIComponent(id)}`, undefined, body);
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */
 export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");

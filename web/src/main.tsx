@@ -5,6 +5,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { signIn } from "./api";
 import { followApprovals } from "./approvals";
+import { followInbox } from "./inbox";
 import { selected, start } from "./store";
 import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
@@ -15,6 +16,7 @@ listenToKeys();
 void signIn().finally(() => {
   start();
   followApprovals();
+  followInbox();
 });
 render(<App />, document.getElementById("app") as HTMLElement);
 

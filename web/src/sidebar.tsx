@@ -1,7 +1,7 @@
-import { waitingApprovals } from "./approvals";
+import { inbox } from "./inbox";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
-import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, wanting, type View } from "./store";
+import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, type View } from "./store";
 import { focusTerminal } from "./terminal";
 import { Thumbnail } from "./thumbnail";
 
@@ -35,7 +35,7 @@ export function Sidebar() {
       </header>
       <div class="places">
         <Place to="grid" label="Grid" keys={keysFor("g")} />
-        <Place to="queue" label="Queue" keys={keysFor("q")} count={wanting.value.length + waitingApprovals().length} />
+        <Place to="queue" label="Queue" keys={keysFor("q")} count={inbox.value.wants} />
         <Place to="search" label="Search" keys={keysFor("s")} />
         <Place to="admin" label="Server" keys="palette" />
       </div>

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { LastInput } from "./api";
-import { Approvals, waitingApprovals } from "./approvals";
+import { Approvals } from "./approvals";
+import { InboxList } from "./inbox";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
@@ -22,7 +23,6 @@ import {
   sidebarOpen,
   takeOver,
   view,
-  wanting,
   type Entry,
 } from "./store";
 import { keysFor } from "./shortcut";
@@ -253,20 +253,7 @@ export function Queue() {
     <section class="queue">
       <h1>What wants attention</h1>
       <Approvals />
-      {wanting.value.length === 0 && waitingApprovals().length === 0 && <p class="soft">Nothing. Sessions that fall silent or end come here.</p>}
-      <ul>
-        {wanting.value.map((entry) => (
-          <li key={entry.info.name}>
-            <button class="row" onClick={() => choose(entry.info.name)}>
-              <StateMark entry={entry} word />
-              <bdi>{entry.info.name}</bdi>
-              <span class="soft mono">
-                <bdi>{entry.info.command}</bdi>
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <InboxList />
     </section>
   );
 }

@@ -3,8 +3,10 @@ import { visible, type Entry, type Visible } from "./store";
 
 const WORDS: Record<Visible, string> = {
   running: "running",
-  waiting: "waiting for input",
-  hidden: "hidden prompt",
+  idle: "idle",
+  open: "open",
+  waiting: "asks",
+  hidden: "asks, hidden",
   attention: "quiet",
   exited: "exited 0",
   failed: "failed",
@@ -12,6 +14,10 @@ const WORDS: Record<Visible, string> = {
 
 function Shape(props: { state: Visible }) {
   switch (props.state) {
+    case "idle":
+      return <circle cx="6" cy="6" r="2.2" />;
+    case "open":
+      return <rect x="2.5" y="3" width="7" height="6" rx="1" fill="none" stroke="currentColor" stroke-width="1.4" />;
     case "running":
       return <circle cx="6" cy="6" r="4" />;
     case "waiting":

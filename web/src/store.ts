@@ -6,7 +6,7 @@ import { Channel } from "./channel";
 
 export type View = "single" | "grid" | "queue" | "search" | "admin" | "replay";
 export type Connection = "connecting" | "connected" | "lost" | "signed-out";
-export type Visible = "running" | "waiting" | "hidden" | "attention" | "exited" | "failed";
+export type Visible = "running" | "idle" | "open" | "waiting" | "hidden" | "attention" | "exited" | "failed";
 
 export interface Entry {
   info: SessionInfo;
@@ -57,15 +57,13 @@ export const shown = computed(() => {
   });
 });
 
-export const wanting = computed(() => shown.value.filter((entry) => entry.attention || visible(entry) !== "running"));
-
 export const current = computed(() => (selected.value === null ? undefined : entries.value.get(selected.value)));
 
 export function visible(entry: Entry): Visible {
   if (!entry.info.running) return entry.info.exit_code === 0 ? "exited" : "failed";
-  if (entry.state?.hidden_prompt === "yes") return "hidden";
-  const wants = entry.state?.input_wanted;
-  if (wants === "yes" && entry.state?.at_prompt !== "yes") return "waiting";
+  const word = entry.state?.state ?? entry.info.state;
+  if (word === "asks") return "waiting";
+  if (word === "hidden" || word === "idle" || word === "open") return word;
   return entry.attention ? "attention" : "running";
 }
 

@@ -100,8 +100,8 @@ class Pending:
 
 
 def list_scopes(pending: Pending) -> list[AnswerScope]:
-    """How far a yes may reach: what must be held is approved one at a time, and so is what is no command."""
-    if pending.judgement.must_hold or pending.request.kind != "run":
+    """How far a yes may reach: what must be held or leaves its sandbox is approved one at a time, and so is what is no command."""
+    if pending.judgement.must_hold or pending.request.leaves is not None or pending.request.kind != "run":
         return ["once"]
     return ["once", "session", "always"]
 
@@ -148,6 +148,8 @@ def _check_meant(pending: Pending, answer: Answer, end: ApprovalEnd) -> None:
     if answer.argv is not None:
         if pending.request.kind != "run":
             raise AnswerRefused("not_editable", "Only the words of a command can be edited.")
+        if pending.request.leaves is not None:
+            raise AnswerRefused("not_editable", "A command that leaves its sandbox runs as it is shown, or not at all.")
         if not answer.argv:
             raise AnswerRefused("not_editable", "The command is empty.")
         anew = judge_words(end, pending, answer.argv)

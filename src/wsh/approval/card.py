@@ -46,6 +46,10 @@ class Card(ApprovalValue):
     script: list[str] = Field(default_factory=list)
     """The lines of a script given by `-c`, beside the exact form in `argv`."""
     cwd: str
+    sandbox: str | None = None
+    """The profile that holds it. Only to servers with the capability `sandbox`."""
+    leaves: str | None = None
+    """The profile that it asks to leave; it then runs without."""
     executable: str | None = None
     executable_sha256: str | None = None
     env: list[str] = Field(default_factory=list)
@@ -75,6 +79,7 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
     proposal = end.propose_rule(pending) if "always" in list_scopes(pending) else None
     scopes = [scope for scope in list_scopes(pending) if scope != "always" or proposal is not None]
     runs = request.kind == "run"
+    editable = runs and request.leaves is None
     left_s = pending.remaining_s
     return Card(
         id=request.id,
@@ -88,6 +93,8 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         argv=list(evidence.shown_argv),
         script=list_script_lines(evidence.argv) if runs else [],
         cwd=escape_text(evidence.cwd),
+        sandbox=evidence.sandbox,
+        leaves=escape_text(request.leaves) if request.leaves is not None else None,
         executable=escape_text(evidence.executable) if evidence.executable is not None else None,
         executable_sha256=evidence.executable_sha256,
         env=list(evidence.shown_env),
@@ -101,9 +108,9 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         note=escape_text(request.note or ""),
         binding=evidence.binding,
         hold=judgement.must_hold,
-        presses=_list_presses(scopes, judgement.must_hold, runs),
+        presses=_list_presses(scopes, judgement.must_hold, editable),
         scopes=scopes,
-        editable=shlex.join(evidence.argv) if runs else None,
+        editable=shlex.join(evidence.argv) if editable else None,
         always=proposal,
         policy_file=end.policy_file() if proposal is not None else None,
         deadline=time.time() + left_s,
@@ -111,7 +118,7 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
     )
 
 
-def _list_presses(scopes: list[AnswerScope], hold: bool, runs: bool) -> list[Press]:
+def _list_presses(scopes: list[AnswerScope], hold: bool, editable: bool) -> list[Press]:
     once = "Hold to run once" if hold else "Run once"
     presses = [Press(name="once", text=once, hold=hold, says="It is hard to take back." if hold else "")]
     if "session" in scopes:
@@ -120,7 +127,7 @@ def _list_presses(scopes: list[AnswerScope], hold: bool, runs: bool) -> list[Pre
         )
     if "always" in scopes:
         presses.append(Press(name="always", text="Always…", says="Writes a rule, which is shown first."))
-    if runs:
+    if editable:
         presses.append(Press(name="edit", text="Edit…", hold=hold, says="Other words instead; they are judged anew."))
     presses.append(Press(name="decline", text="Decline"))
     return presses

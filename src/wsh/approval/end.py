@@ -37,6 +37,10 @@ class Order:
     environment: Mapping[str, str]
     title: str | None
     kind: Literal["run", "open"]
+    sandbox: str | None = None
+    """The profile that must hold it."""
+    leaves: bool = False
+    """Whether the person let it run without its sandbox."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,9 @@ class ApprovalEnd(Protocol):
 
     def shell(self) -> Sequence[str]:
         """What a terminal opened without a command runs."""
+
+    async def find_sandbox(self) -> str | None:
+        """The profile that holds what agents run here; None if there is none."""
 
     def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
         """The policy of this place."""

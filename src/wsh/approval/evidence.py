@@ -38,6 +38,8 @@ class Evidence:
     env_digest: str
     binding: str
     environment: Mapping[str, str] = field(repr=False)
+    sandbox: str | None = None
+    """The profile that holds it; None for an open command."""
 
     @property
     def shown_argv(self) -> tuple[str, ...]:
@@ -50,14 +52,23 @@ class Evidence:
 
 
 def resolve(
-    argv: Sequence[str], cwd: str, env_set: Mapping[str, str], base: Mapping[str, str], session: str
+    argv: Sequence[str],
+    cwd: str,
+    env_set: Mapping[str, str],
+    base: Mapping[str, str],
+    session: str,
+    sandbox: str | None = None,
+    leaves: str | None = None,
 ) -> Evidence:
-    """Evidence for running `argv` in `cwd` with `env_set` over `base`, asked for by `session`."""
+    """Evidence for running `argv` in `cwd` with `env_set` over `base`, asked for by `session`.
+
+    `sandbox` is the profile that holds it, `leaves` the one that it asks to leave: a yes to one is none to the other.
+    """
     environment = {**base, **env_set}
     real, place = _resolve_cwd(cwd)
     executable = find_executable(argv[0], environment.get("PATH", os.defpath), real)
     digest = _hash_file(executable)
-    return _bind(argv, real, place, executable, digest, env_set, environment, session)
+    return _bind(argv, real, place, executable, digest, env_set, environment, session, sandbox, leaves)
 
 
 def resolve_typing(text: str, terminal_id: str, session: str) -> Evidence:
@@ -74,10 +85,12 @@ def _bind(
     env_set: Mapping[str, str],
     environment: Mapping[str, str],
     session: str,
+    sandbox: str | None = None,
+    leaves: str | None = None,
 ) -> Evidence:
     env_digest = _digest(sorted(environment.items()))
-    binding = _digest([list(argv), cwd, place, executable, digest, env_digest, session])
-    return Evidence(tuple(argv), cwd, executable, digest, dict(env_set), env_digest, binding, environment)
+    binding = _digest([list(argv), cwd, place, executable, digest, env_digest, session, sandbox, leaves])
+    return Evidence(tuple(argv), cwd, executable, digest, dict(env_set), env_digest, binding, environment, sandbox)
 
 
 def _digest(value: object) -> str:

@@ -11,6 +11,8 @@ from wsh.approval.evidence import Evidence
 from wsh.approval.request import ApprovalRequest, Badge, EffectName, RiskName
 from wsh.policy import Effect, Label, Mode, Policy, Request, Risk, Verdict, decide
 
+LEAVES = "leaves_sandbox"
+"""The badge of a command that asks to run without its sandbox."""
 _STRICTNESS = ("allow", "ask", "refuse")
 _RISKS: tuple[RiskName, ...] = ("none", "destructive", "irrecoverable")
 _EFFECTS: dict[Effect, EffectName] = {Effect.ALLOW: "allow", Effect.ASK: "ask", Effect.DENY: "refuse"}
@@ -46,9 +48,20 @@ def take_stricter(request: ApprovalRequest, judged: Judgement) -> Judgement:
     elif risk == "destructive" and effect == "allow":
         effect = "ask"
     reasons = [*judged.reasons, *(reason for reason in request.reasons if reason not in judged.reasons)]
-    known = {badge.name for badge in judged.badges}
+    known = {badge.name for badge in judged.badges} | {LEAVES}
     badges = [*judged.badges, *(badge for badge in request.badges or () if badge.name not in known)]
+    if request.leaves is not None:
+        # No rule was written for that: a person decides each time.
+        effect = max(effect, "ask", key=_STRICTNESS.index)
+        badges = [_make_leaving_badge(request.leaves), *badges]
     return Judgement(effect, risk, reasons, judged.rule, badges)
+
+
+def _make_leaving_badge(profile: str) -> Badge:
+    sentence = (
+        f"It runs without the sandbox {escape_text(profile)!r}, with everything that you may read, change and reach."
+    )
+    return Badge(name=LEAVES, title="Leaves the sandbox", sentence=sentence, hold=True)
 
 
 def worse(one: RiskName, other: RiskName) -> RiskName:

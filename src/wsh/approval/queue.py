@@ -155,7 +155,9 @@ class ApprovalQueue:
             return resolve_typing(text, request.terminal_id, session)
         words = argv or tuple(request.argv) or tuple(self.end.shell())
         cwd = request.cwd or self.end.default_cwd()
-        return await asyncio.to_thread(resolve, words, cwd, request.env, self.end.base_environment(), session)
+        held = await self.end.find_sandbox() if request.leaves is None else None
+        base = self.end.base_environment()
+        return await asyncio.to_thread(resolve, words, cwd, request.env, base, session, held, request.leaves)
 
     async def _present(self, request: ApprovalRequest, key: str) -> None:
         """Resolve, judge, and then run at once, show, or refuse."""
@@ -241,6 +243,9 @@ class ApprovalQueue:
             evidence = await self._resolve(request, decided.argv)
         except CannotRun as problem:
             self._refuse(request, key, problem.code, problem.message)
+            return
+        if decided.argv is not None and request.leaves is not None:
+            self._refuse(request, key, "changed", "A command that leaves its sandbox runs as it was shown.")
             return
         if decided.argv is not None:
             judgement = self.end.judge(request.model_copy(update={"argv": list(decided.argv)}), evidence)
@@ -372,4 +377,6 @@ def _order(request: ApprovalRequest, evidence: Evidence) -> Order:
         environment=evidence.environment,
         title=request.title,
         kind=request.kind,
+        sandbox=evidence.sandbox,
+        leaves=request.leaves is not None,
     )

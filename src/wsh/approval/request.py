@@ -69,3 +69,5 @@ class ApprovalRequest(ApprovalValue):
     """What the agent says about it. A claim, and shown as one. Only to desktops with the capability `badges`."""
     badges: list[Badge] | None = Field(default=None, max_length=32)
     """What the asking side's policy names. Only to desktops with the capability `badges`."""
+    leaves: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    """The sandbox that this one command asks to leave. Only to desktops with the capability `sandbox`."""

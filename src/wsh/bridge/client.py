@@ -51,7 +51,7 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges", "sandbox"]
 Reply: TypeAlias = Output | Exit | Answered
 
 
@@ -144,6 +144,11 @@ class BridgeClient:
     def knows_badges(self) -> bool:
         """Whether this desktop knows notes, badges and where an answer was given."""
         return "badges" in self.ready.capabilities
+
+    @property
+    def knows_sandbox(self) -> bool:
+        """Whether this desktop holds what agents run, and asks its person before one command leaves that."""
+        return "sandbox" in self.ready.capabilities
 
     @property
     def tells_lines(self) -> bool:

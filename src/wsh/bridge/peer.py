@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges"]
+CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges", "sandbox"]
 TRAIL = "trail:"
 """Said by a server with the name of its audit log, so that a decision is recorded once where both have the same."""
 ANSWER = "answer"
@@ -66,6 +66,7 @@ class Peer:
         self._trail = ""
         self.is_ready = False
         self.wants_badges = False
+        self.wants_sandbox = False
         self.wants_lines = False
         self.loop = asyncio.get_running_loop()
         self.queue = ApprovalQueue(listener.end, listener.ledger, self, grant_life_s=listener.options.grant_life_s)
@@ -137,6 +138,7 @@ class Peer:
         # Frames that a server does not know would end the connection.
         self.wants_badges = "badges" in hello.capabilities
         self.wants_lines = "line" in hello.capabilities
+        self.wants_sandbox = "sandbox" in hello.capabilities
         self._trail = next((each[len(TRAIL) :] for each in hello.capabilities if each.startswith(TRAIL)), "")
         self.is_ready = True
         return True
@@ -176,7 +178,8 @@ class Peer:
         """Tell the server what its person could be shown."""
         if self.wants_badges:
             try:
-                self.send(Card.model_construct(**dict(card)))
+                shown = Card.model_construct(**dict(card))
+                self.send(shown if self.wants_sandbox else shown.model_copy(update={"sandbox": None}))
             except FrameTooLarge:  # then it is answered at the desktop alone
                 log.info("bridge %s: a card is too large to send, trace %s", self.name, card.trace_id)
 

@@ -19,7 +19,7 @@ def list_(tags: tuple[str, ...], as_json: bool) -> None:
     rows = [
         (
             info["name"],
-            "running" if info["running"] else f"exited {info['exit_code']}",
+            info["state"] if info["running"] else f"exited {info['exit_code']}",
             info["pid"],
             f"{info['rows']}x{info['cols']}",
             info["command"],

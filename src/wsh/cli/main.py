@@ -45,6 +45,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Agents and what they may do": {
         "mcp": "Speak MCP on stdin and stdout; install into MCP clients.",
+        "inbox": "Show what waits for you and what has ended.",
         "approvals": "Answer agents' requests without a window.",
         "policy": "Show, explain and change what may run.",
         "token": "Make a token for yourself or for an agent.",

@@ -21,7 +21,7 @@ from wsh.policy import Label, Mode, Policy, Reason, Request, Risk, RuleEffect, R
 from wsh.policy.audit import Audit
 from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
-from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
+from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
 from wsh.policy.own_file import refuse_own_files
 from wsh.policy.place import canonical_cwd
 from wsh.policy.rule import BOTH
@@ -327,33 +327,46 @@ def allow(
         help="A kind of project; found out if left out.",
     ),
     Option("--mode", choices=("headless", "interactive", "both"), default="both", show_default=True),
+    Option(
+        "--sandbox",
+        metavar="PROFILE",
+        help="With --write: the sandbox that agents get from now on (read-only, workspace, workspace+network, off, or yours).",
+    ),
     Option("--write", kind=bool, help="Write the rules, after a typed confirmation. Without it they are only shown."),
     json_option,
     Argument("folder", kind=Path, metavar="FOLDER", required=False),
 )
-def init(presets: tuple[str, ...], mode: str, write: bool, as_json: bool, folder: Path | None) -> None:
-    """Look at the project in FOLDER and propose rules for its tests, linters and builds.
+def init(
+    presets: tuple[str, ...], mode: str, sandbox: str | None, write: bool, as_json: bool, folder: Path | None
+) -> None:
+    """Look at the project in FOLDER and propose rules for its tests, linters and builds, and a sandbox for agents.
 
-    Each rule holds in that folder and below, and says what it lets in. Nothing of the project is run.
+    Each rule holds in that folder and below, and says what it lets in. Nothing of the project is run. The sandbox holds for
+    agents everywhere, and is written with --sandbox only.
     """
+    from wsh.cli.policy_sandbox import offer_sandbox, say_sandbox
     from wsh.policy.preset import find_presets, find_project_name, propose_rules
 
     place = Path(canonical_cwd(str(folder) if folder else None, os.getcwd()))
     chosen = list(presets) or find_presets(place)
     proposed = propose_rules(place, chosen)
     path = find_places().policy_file
+    offer = offer_sandbox(find_places(), PolicyStore(path).current(), sandbox)
     told = {
         "folder": str(place),
         "presets": chosen,
         "file": str(path),
         "rules": [{"command": one.command, "lets_in": one.lets_in, "preset": one.preset} for one in proposed],
+        "sandbox": offer,
     }
     if not as_json:
         kinds = ", ".join(chosen) or "nothing that is known here"
         echo(f"{find_project_name(place)} in {place}: {kinds}.")
         for one in proposed:
             echo(f"  {one.command:<24} {one.lets_in}  ({one.preset})")
-    if not proposed:
+        for line in say_sandbox(offer):
+            echo(line)
+    if not proposed and (sandbox is None or not write):
         if as_json:
             print_json(told | {"written": False})
         else:
@@ -374,6 +387,8 @@ def init(presets: tuple[str, ...], mode: str, write: bool, as_json: bool, folder
                     one.command, RuleEffect.ALLOW, modes, str(place), comment=f"wsh policy init: {one.lets_in}"
                 )
                 text = add_rule(text, rule, str(path))
+            if sandbox is not None:
+                text = set_value(text, "sandbox", "agents", sandbox, str(path))
         except PolicyError as problem:
             raise Failure(f"the policy file must be corrected first: {problem}") from None
         where = (
@@ -381,12 +396,15 @@ def init(presets: tuple[str, ...], mode: str, write: bool, as_json: bool, folder
             if mode != "interactive"
             else "without asking, where a person can watch"
         )
-        echo(
-            f"These {len(proposed)} rules will be added to {path}: they run {where}, in {place} and below.", err=as_json
-        )
+        if proposed:
+            said = f"These {len(proposed)} rules will be added to {path}: they run {where}, in {place} and below."
+            echo(said, err=as_json)
+        if sandbox is not None:
+            echo(f"Agents will get the sandbox {sandbox}, in every folder ({path}).", err=as_json)
         _confirm("init", err=as_json)
         write_policy(path, text)
-    _note("policy_init", "; ".join(one.command for one in proposed))
+    changes = [one.command for one in proposed] + ([f"sandbox.agents = {sandbox}"] if sandbox is not None else [])
+    _note("policy_init", "; ".join(changes))
     if as_json:
         print_json(told | {"written": True})
     else:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 
-from wsh.cli.declare import Argument, Option, command, echo, json_option, session_argument
+from wsh.cli.declare import Argument, Failure, Option, command, echo, json_option, session_argument
 from wsh.cli.output import plain_lines, print_json
 from wsh.cli.request import call, session_path
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _MOST_BYTES = 64 * 1024 * 1024
 # The server cuts this to the limit of its own.
 _NO_DEADLINE_MS = 24 * 3600 * 1000
+# Whoever waits for a person is told so after this.
+_SOON_MS = 1000
 
 
 @command(
@@ -35,6 +37,8 @@ _NO_DEADLINE_MS = 24 * 3600 * 1000
     Option(
         "--clear-line", kind=bool, help="Clear what somebody has typed first; a person's text is put back afterwards."
     ),
+    Option("--sandbox", metavar="off", help="Ask a person to run it without the session's sandbox; with --reason."),
+    Option("--reason", metavar="TEXT", help="With --sandbox: why; the person reads it."),
     json_option,
     session_argument,
     Argument("words", metavar="COMMAND", rest=True),
@@ -44,6 +48,8 @@ def run(
     max_wait_ms: int | None,
     max_output_bytes: int,
     clear_line: bool,
+    sandbox: str | None,
+    reason: str | None,
     as_json: bool,
     session: str,
     words: tuple[str, ...],
@@ -62,6 +68,8 @@ def run(
         "format": "plain",
         "clear_line": clear_line,
     }
+    if sandbox is not None or reason is not None:
+        return _run_outside(session, request | {"sandbox": sandbox, "reason": reason}, max_wait_ms is None, as_json)
     stream = None
     if sys.stdout.isatty() and not as_json and "\n" not in text:
         from wsh.cli.following import Stream
@@ -81,6 +89,31 @@ def run(
         if stream is not None and stream.printed:
             shown = "\n".join(shown.split("\n")[stream.printed :])
         echo(shown, end="" if not shown or shown.endswith("\n") else "\n")
+    return done["exit_code"] or 0
+
+
+def _run_outside(session: str, request: dict[str, object], without_deadline: bool, as_json: bool) -> int:
+    """Ask a person, wait, and print what came of it; it runs in a session of its own."""
+    asked = {name: value for name, value in request.items() if value is not None}
+    wait_ms: object = _SOON_MS
+    told = False
+    while True:
+        body = asked | {"max_wait_ms": wait_ms}
+        done: dict[str, Any] = call("POST", session_path(session, "/run"), json_body=body, doing="")
+        if done["finished_by"] == "command":
+            break
+        outside = done["outside"]
+        if not told and outside["approval"] == "pending":
+            echo(
+                f"Waits for a person: `wsh approvals show {outside['approval_id']}`, the page, or the window.", err=True
+            )
+        if told and not without_deadline:
+            raise Failure(outside["note"])
+        wait_ms, told = request["max_wait_ms"], True
+    if as_json:
+        print_json(done)
+    else:
+        echo(done["output"], end="" if not done["output"] or done["output"].endswith("\n") else "\n")
     return done["exit_code"] or 0
 
 

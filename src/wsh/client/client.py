@@ -161,10 +161,13 @@ class Session:
         max_output_bytes: int | None = None,
         format: Format = "plain",
         clear_line: bool = False,
+        sandbox: Literal["off"] | None = None,
+        reason: str | None = None,
     ) -> RunOutcome:
         """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on.
 
-        Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given.
+        Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given. With `sandbox` and a
+        `reason` a person is asked to let it run without the session's sandbox, in a session of its own.
         """
         request: dict[str, object] = {
             "input": command,
@@ -176,6 +179,10 @@ class Session:
         }
         if max_output_bytes is not None:
             request["max_output_bytes"] = max_output_bytes
+        if sandbox is not None:
+            request["sandbox"] = sandbox
+        if reason is not None:
+            request["reason"] = reason
         done = dict(await self._server.call("POST", self.path("/run"), json_body=request))
         done["screen"] = from_wire(Screen, done["screen"])
         return from_wire(RunOutcome, done)

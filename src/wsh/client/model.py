@@ -31,6 +31,7 @@ class SessionInfo:
     tags: list[str] = field(default_factory=list)
     last_activity_ms: int = 0
     running: bool = False
+    state: str = ""
     exit_code: int | None = None
     title: str = ""
     cwd: str = ""
@@ -100,6 +101,7 @@ class RunOutcome:
     note: str | None = None
     cleared_line: JsonObject | None = None
     sandbox_denied: JsonObject | None = None
+    outside: JsonObject | None = None
 
 
 def _plain(line: Line) -> str:

@@ -150,6 +150,10 @@ class ExecuteCommand:
                 await finish(started.aclose())
             self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
 
+    def admit(self, command: str, cwd: str | None, caller: Caller) -> tuple[tuple[str, ...], str]:
+        """The words and the folder of a command that the gate lets through. Raises ToolFailure; runs nothing."""
+        return self._decide(command, cwd, caller, f"exec-{secrets.token_hex(8)}")
+
     def read(self, handle: str, stream: OutputStream, from_line: int, search: str | None, caller: Caller) -> JsonObject:
         """Lines of what an earlier call left out, in the same fields. Raises ToolFailure where they are not kept."""
         kept = self._kept.find(handle, caller.id)

@@ -68,6 +68,11 @@ class Gate:
         """How long a person has to answer: what the policy says, and never longer than the setting."""
         return min(self.source.current(caller.environ).approval_ms or longest_ms, longest_ms)
 
+    def find_sandbox(self, caller: Caller) -> str | None:
+        """The name of the sandbox that agents get; None if they get none."""
+        agents = self.source.current(caller.environ).sandbox.agents
+        return None if agents is None else agents.name
+
     def record(self, entry: Mapping[str, object]) -> None:
         """What happened afterwards. A trail that cannot be written is told in the log; it undoes nothing."""
         try:

@@ -88,6 +88,12 @@ class Identity:
         }
 
 
+def describe_leaving(request: Request, leaves: str) -> list[object]:
+    """What makes two requests to leave a sandbox the same."""
+    assert request.execution is not None
+    return [request.execution.command, request.execution.args or [], request.runtime.cwd, leaves]
+
+
 class IdentityRegistry:
     """All identities of one server. `retention_s`, `max_ended` and `max_kept_bytes` bound what is kept of those that
     ended; the oldest go first."""
@@ -107,6 +113,14 @@ class IdentityRegistry:
         self.max_active = max_active
         self._clock = clock
         self._all: OrderedDict[str, Identity] = OrderedDict()
+
+    def find_leaving(self, caller: Caller, request: Request, leaves: str) -> Identity | None:
+        """What the same caller asked to run without the same sandbox, if its end was not told yet."""
+        wanted = describe_leaving(request, leaves)
+        for known in reversed(self._all.values()):
+            if known.owner == caller.id and known.facts.get("leaving") == wanted and not known.facts.get("told"):
+                return known
+        return None
 
     def add(self, identity: Identity) -> None:
         self._sweep()

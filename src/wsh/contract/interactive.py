@@ -27,7 +27,7 @@ from wsh.contract.correlation import Correlated, make_id
 from wsh.contract.ear import Attached, TerminalEar, TypedCommand
 from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
-from wsh.contract.identity import Identity, IdentityRegistry, not_found
+from wsh.contract.identity import Identity, IdentityRegistry, describe_leaving, not_found
 from wsh.contract.model import Request, Target
 from wsh.contract.output import OutputLog
 from wsh.contract.question import find_cwd, make_question, result_entry, speak
@@ -114,12 +114,15 @@ class InteractiveRoute:
 
     # execute
 
-    async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
+    async def execute(self, request: Request, caller: Caller, ids: Correlated, leaves: str | None = None) -> Outcome:
+        """`leaves` is the sandbox that a caller asks to leave, where it is another than the one that agents get."""
+        if request.execution is not None and request.execution.sandbox == "off":
+            leaves = leaves or self._find_sandbox(caller)
         into = self._find_terminal(request, caller)
         kind: RequestKind = "send" if into else "open" if request.invocation.intent == "open_only" else "run"
         timeout_ms = request.runtime.timeout_ms or read_request_timeout_ms(caller.environ)
         try:
-            return await self._execute(request, caller, ids, kind, into, timeout_ms)
+            return await self._execute(request, caller, ids, kind, into, timeout_ms, leaves)
         except ContractFault as fault:
             if fault.code in {"PM_TERM_GUI_UNAVAILABLE", "PM_TERM_TIMEOUT"} and kind == "run":
                 fault.details.setdefault("headless_verdict", self._headless_verdict(request, caller))
@@ -133,7 +136,16 @@ class InteractiveRoute:
             raise not_found(request.target, reason="terminal_ended")
         return identity
 
+    def _find_sandbox(self, caller: Caller) -> str:
+        agents = self.gate.find_sandbox(caller)
+        if agents is None:
+            problem = "there is no sandbox to leave: agents get none here"
+            raise bad_field("execution.sandbox", problem, reason="no_sandbox")
+        return agents
+
     def _headless_verdict(self, request: Request, caller: Caller) -> JsonObject:
+        if request.execution is not None and request.execution.sandbox == "off":
+            return {"effect": "deny", "reason": "sandbox", "message": "Headless commands stay in their sandbox"}
         try:
             return headless_verdict(self.headless.ask(request, caller))
         except ContractFault as fault:
@@ -147,16 +159,19 @@ class InteractiveRoute:
         kind: RequestKind,
         into: Identity | None,
         timeout_ms: int,
+        leaves: str | None,
     ) -> Outcome:
         cwd = None if kind == "send" else _find_cwd(request, caller)
         question = make_question(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
         identity = into or self._new_identity(request, caller, ids, cwd)
+        if leaves is not None:
+            identity.facts["leaving"] = describe_leaving(request, leaves)
         verdict = self.gate.decide(question, caller, ids, identity.session_id)
         if verdict.effect is Effect.DENY or is_irrecoverable(verdict):
             raise blocked(verdict)
         adapter = await self._adapter_for(request, caller, ids, into)
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        asked = self._make_asked(request, caller, ids, kind, identity, into, cwd, verdict, adapter, timeout_ms)
+        asked = self._make_asked(request, caller, ids, kind, identity, into, cwd, verdict, adapter, timeout_ms, leaves)
         cursor = identity.log.end
         attached: Attached
         if into is None:
@@ -223,9 +238,12 @@ class InteractiveRoute:
         verdict: Verdict,
         adapter: RuntimeAdapter,
         timeout_ms: int,
+        leaves: str | None,
     ) -> AskedRequest:
         life_ms = self.gate.approval_ms(caller, self.options.max_approval_ms)
         asks = self._ask(request, caller, ids, kind, identity, cwd, verdict, life_ms)
+        if leaves is not None:
+            asks = asks.model_copy(update={"leaves": leaves, "effect": "ask"})
         if kind == "send" and adapter.tells_lines:
             asks = asks.model_copy(update={"wait_ms": timeout_ms})
         ear = TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids)) if into is None else None
@@ -523,6 +541,7 @@ class InteractiveRoute:
             "cwd": request.cwd,
             "risk": request.risk,
             "badges": [badge.name for badge in request.badges or ()],
+            **({"leaves_sandbox": request.leaves, "note": request.note} if request.leaves is not None else {}),
         }
         waited = self.waiting.find(request.id)
         if waited is not None and waited.card is not None:

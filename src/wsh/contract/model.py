@@ -121,6 +121,10 @@ class Execution(Part):
     note: Annotated[str, AfterValidator(_no_nul), Field(min_length=1, max_length=2000)] | None = Field(
         default=None, description="Why, in your own words, for the person who decides; shown as your claim."
     )
+    sandbox: Literal["off"] | None = Field(
+        default=None,
+        description="off: ask the person to run this one command without the sandbox that agents get; wants note.",
+    )
 
 
 class Target(Part):

@@ -33,6 +33,8 @@ class ApprovedRuns(Protocol):
 
     def shell(self) -> Sequence[str]: ...
 
+    async def find_sandbox(self) -> str | None: ...
+
     async def run(self, order: Order, sink: Sink) -> tuple[int, int] | None: ...
 
     async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine: ...
@@ -70,6 +72,7 @@ class ServerEnd:
         self.base_environment = runs.base_environment
         self.default_cwd = runs.default_cwd
         self.shell = runs.shell
+        self.find_sandbox = runs.find_sandbox
         self.run = runs.run
         self.type_line = runs.type_line
         self.await_line = runs.await_line

@@ -105,6 +105,8 @@ def _couple_execute(request: Request, resolution: Resolution) -> list[FieldHint]
             hints.append(FieldHint("target", "must be absent for intent open_only", "open_only makes a new terminal."))
     if target is not None and target.cursor is not None:
         hints.append(FieldHint("target.cursor", "goes with read_output only"))
+    if execution is not None and execution.sandbox is not None:
+        hints += _couple_leaving(request)
     if mode == "headless":
         hints += _couple_headless(request)
     if mode == "interactive":
@@ -148,6 +150,22 @@ def _couple_headless(request: Request) -> list[FieldHint]:
         hints.append(FieldHint("runtime.keep_pending", asks_nobody))
     if request.execution is not None and request.execution.note is not None:
         hints.append(FieldHint("execution.note", asks_nobody))
+    return hints
+
+
+def _couple_leaving(request: Request) -> list[FieldHint]:
+    """Leaving a sandbox is asked of a person, for one new command, with a reason."""
+    assert request.execution is not None
+    hints: list[FieldHint] = []
+    if request.invocation.mode == "headless":
+        problem = "cannot be left in headless mode, which asks nobody"
+        hints.append(FieldHint("execution.sandbox", problem, "Use mode interactive."))
+    if request.invocation.intent == "open_only" or request.target is not None:
+        problem = "can be left by a new command only, not by a terminal"
+        hints.append(FieldHint("execution.sandbox", problem, "Use intent execute_command without a target."))
+    if request.execution.note is None:
+        problem = "is required to leave a sandbox: the person reads why"
+        hints.append(FieldHint("execution.note", problem))
     return hints
 
 

@@ -1,7 +1,7 @@
 """A result as YAML text: block scalars where a person would write them, and safe for any characters.
 
-Written by hand because a general emitter takes seconds for megabytes of output, on the loop. It knows texts and whole
-numbers only.
+Written by hand because a general emitter takes seconds for megabytes of output, on the loop. It knows texts, whole
+numbers, and mappings of those.
 """
 
 from __future__ import annotations
@@ -16,17 +16,26 @@ _ESCAPED = re.compile('[\\\\"]|[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", "\x1b": "\\e"}
 
 
-def to_yaml(fields: Mapping[str, str | int | None]) -> str:
-    """One mapping; keys are plain words."""
+def to_yaml(fields: Mapping[str, str | int | Mapping[str, str | int | None] | None]) -> str:
+    """One mapping; keys are plain words. What is deeper stands in quotes."""
     lines = []
     for key, value in fields.items():
         if value is None:
             lines.append(f"{key}: null")
         elif isinstance(value, int):
             lines.append(f"{key}: {value}")
+        elif isinstance(value, Mapping):
+            lines.append(f"{key}:")
+            lines += [f"{_INDENT}{name}: {_plain(each)}" for name, each in value.items()]
         else:
             lines.append(f"{key}: {_scalar(value)}")
     return "\n".join(line.removesuffix("\n") for line in lines) + "\n"
+
+
+def _plain(value: str | int | None) -> str:
+    if value is None:
+        return "null"
+    return _quoted(value) if isinstance(value, str) else str(value)
 
 
 def _scalar(text: str) -> str:

@@ -32,6 +32,7 @@ from wsh.desktop.scene import HistoryRow
 from wsh.policy.audit import Audit, name_trail
 from wsh.policy.rule import RuleError, parse_pattern
 from wsh.policy.store import PolicyStore
+from wsh.sandbox.section import SandboxPolicy
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.wire.setting import Settings
@@ -59,7 +60,7 @@ class WindowEnd:
     ) -> None:
         self.place: Place = "window"
         self.place_name = f"the window on {socket.gethostname()}"
-        self._running = ApprovedSessions(registry, settings, size=size)
+        self._running = ApprovedSessions(registry, settings, size=size, sandbox=self._load_sandbox)
         self._policy = policy
         self.audit = audit
         self._trail = name_trail(audit.path)
@@ -80,8 +81,12 @@ class WindowEnd:
         self.base_environment = self._running.base_environment
         self.default_cwd = self._running.default_cwd
         self.shell = self._running.shell
+        self.find_sandbox = self._running.find_sandbox
         self.type_line = self._running.type_line
         self.await_line = self._running.await_line
+
+    async def _load_sandbox(self) -> SandboxPolicy:
+        return self._policy.current().sandbox
 
     # judging
 

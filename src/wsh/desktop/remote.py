@@ -106,9 +106,7 @@ class RemoteSessions:
                 state = await server.call("GET", f"/sessions/{quote(info.name, safe='')}/state")
             except WshError:
                 continue
-            moods[info.name] = read_mood(
-                str(state.get("hidden_prompt")), str(state.get("input_wanted")), str(state.get("at_prompt"))
-            )
+            moods[info.name] = read_mood(str(state.get("state")))
         changed, self.moods = moods != self.moods, moods
         return changed
 
@@ -123,11 +121,9 @@ class RemoteSessions:
             await server.session(name).kill()
 
 
-def read_mood(hidden_prompt: str, input_wanted: str, at_prompt: str) -> str:
-    """One word for the list. A shell at its prompt is at rest: nobody is waited for."""
-    if hidden_prompt == "yes":
-        return "hidden"
-    return "waiting" if input_wanted == "yes" and at_prompt != "yes" else "running"
+def read_mood(state: str) -> str:
+    """How the list shows that state. A shell at its prompt and an open editor are at rest: nobody is waited for."""
+    return {"hidden": "hidden", "asks": "waiting"}.get(state, "running")
 
 
 def _shown(info: SessionInfo) -> tuple[object, ...]:

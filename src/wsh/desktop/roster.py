@@ -120,7 +120,7 @@ class Roster:
                     state = await session.look(jobs=False)
                 except WshError:
                     continue
-                mood = read_mood(state.hidden_prompt, state.input_wanted, state.at_prompt)
+                mood = read_mood(state.state)
             if self._moods.get(sid, "running") != mood:
                 self._moods[sid] = mood
                 changed = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from wsh.http.subscription import Subscribe
-from wsh.operation import capture, command, element, input, mode, run, screen, server, session, wait
+from wsh.operation import capture, command, element, inbox, input, mode, run, screen, server, session, wait
 from wsh.operation.element import OVERLAY, PANEL, ElementOperations
 from wsh.operation.operation import Nothing, Operation
 from wsh.wire.element import Created
@@ -158,6 +158,8 @@ METHODS: dict[str, Method] = {
         call_by_name(mode.get_screen_mode),
         call_by_name(mode.enter_alt_screen),
         call_by_name(mode.exit_alt_screen),
+        call_by_name(inbox.list_inbox, server_only=True),
+        call_by_name(inbox.mark_inbox, server_only=True),
         call_by_name(session.create_session, server_only=True),
         call_by_name(session.list_sessions, params=ListTagged, spell=_list, server_only=True),
         call_by_name(session.kill_session, params=NameParams, shows=Nothing, server_only=True),

@@ -178,8 +178,6 @@ def to_answer(value: object, status: int) -> Answer:
         return Answer(b"", 204 if status == 200 else status)
     if isinstance(value, bytes):
         return Answer(value, status)
-    if isinstance(value, BaseModel):
-        return Answer(value.model_dump_json(exclude_none=False).encode(), status)
     return Answer(dump_json(value), status)
 
 
@@ -188,4 +186,10 @@ def dump_json(value: object) -> bytes:
     try:
         return to_json(value)
     except (UnicodeEncodeError, ValueError):
-        return json.dumps(value, ensure_ascii=True).encode()
+        return json.dumps(value, ensure_ascii=True, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    raise TypeError(f"{type(value).__name__} has no JSON")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from wsh.operation.context import OnSession
+from wsh.operation.leaving import check_leaving, run_outside
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import admit, is_agent
 from wsh.sandbox.denied import find_denied
@@ -22,11 +23,14 @@ from wsh.wire.error import WaitTimeout
         "idle_timeout",
         "resource_limit_reached",
         "sandbox_refused",
+        "capability_missing",
     ),
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:
     """Run a command and wait for its end."""
     rooms, session, most = on.rooms, on.session, params.max_output_bytes
+    if check_leaving(params.sandbox, params.reason):
+        return await _run_outside(on, params)
     if is_agent(on.caller):
         admit(session, await rooms.sandbox.load())
     try:
@@ -49,7 +53,29 @@ async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunA
     rooms.marks.note_input(on.caller, session.sid, outcome.input_generation)
     told: Json = {"screen": rooms.stages.read_screen(session, params.format), **outcome.to_wire(session.name)}
     if session.holding is not None and outcome.exit_code and outcome.output is not None:
-        denied = find_denied(session.holding, outcome.output.text)
+        denied = find_denied(session.holding.profile.name, outcome.output.text)
         if denied is not None:
             told["sandbox_denied"] = denied
     return told
+
+
+async def _run_outside(on: OnSession, params: RunRequest) -> Json:
+    """Ask a person to run it in a session of its own, in the folder that this one is in; nothing is typed here."""
+    session, policy = on.session, await on.rooms.sandbox.load()
+    profile = session.holding.profile if session.holding is not None else policy.agents
+    assert params.reason is not None
+    told = await run_outside(
+        on,
+        params.input.rstrip("\r\n"),
+        session.cwd,
+        None if profile is None else profile.name,
+        params.reason,
+        on.rooms.cap_wait(params.max_wait_ms),
+    )
+    ended = told.pop("ended")
+    screen = on.rooms.stages.read_screen(session, params.format)
+    return {
+        "screen": screen,
+        "generation": session.generation,
+        "finished_by": "command" if ended else "approval",
+    } | told

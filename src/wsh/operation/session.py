@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Annotated
 
@@ -13,6 +14,8 @@ from wsh.operation.sandbox import choose_profile
 from wsh.sandbox.hold import Holding
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.state import find_word
+from wsh.session.state_word import StateWord
 from wsh.wire.error import InvalidRequest, SessionNameTaken
 from wsh.wire.model import Model, Shown
 from wsh.wire.name import check_session_name, check_tag
@@ -35,7 +38,12 @@ class Killed(Shown):
     """Processes that could not be killed."""
 
 
-def describe(rooms: Rooms, session: Session) -> Json:
+async def look_and_describe(rooms: Rooms, session: Session) -> Json:
+    """SessionInfo, with the session's state as it is now."""
+    return describe(rooms, session, await find_word(session))
+
+
+def describe(rooms: Rooms, session: Session, state: StateWord = "running") -> Json:
     """SessionInfo. Its size is that of the whole picture, panels included."""
     stage = rooms.stages.find(session)
     return {
@@ -49,6 +57,7 @@ def describe(rooms: Rooms, session: Session) -> Json:
         "tags": list(session.tags),
         "last_activity_ms": session.last_activity_ms,
         "running": session.running,
+        "state": state if session.running else "exited",
         "exit_code": session.exit_code,
         "title": session.title,
         "cwd": session.cwd,
@@ -73,7 +82,7 @@ def split_tags(given: str | None) -> list[str] | None:
 async def list_sessions(context: Context, params: ListParams) -> Annotated[list[Json], list[SessionInfo]]:
     """All sessions, or those with a tag."""
     found = context.rooms.registry.list_sessions(split_tags(params.tag))
-    return [describe(context.rooms, session) for session in found]
+    return list(await asyncio.gather(*(look_and_describe(context.rooms, session) for session in found)))
 
 
 @operation(
@@ -122,7 +131,7 @@ def _resolve(base: str, cwd: str | None) -> str | None:
 @operation(manner="reads", errors=_ONE)
 async def get_session(on: OnSession) -> Annotated[Json, SessionInfo]:
     """One session."""
-    return describe(on.rooms, on.session)
+    return await look_and_describe(on.rooms, on.session)
 
 
 @operation(errors=(*_ONE, "session_name_conflict", "invalid_session_name", "invalid_tag"))
@@ -140,7 +149,7 @@ async def update_session(on: OnSession, params: SessionPatch) -> Annotated[Json,
         registry.rename(session.name, params.name)
     if add or remove:
         session.set_tags(add, remove)
-    return describe(on.rooms, session)
+    return await look_and_describe(on.rooms, session)
 
 
 @operation(errors=_ONE)
@@ -160,7 +169,7 @@ async def detach_session(on: OnSession) -> Detached:
 async def resize(on: OnSession, params: Resize) -> Annotated[Json, SessionInfo]:
     """Give it another size."""
     on.stage.resize(params.rows, params.cols)
-    return describe(on.rooms, on.session)
+    return await look_and_describe(on.rooms, on.session)
 
 
 @operation(who="owner", errors=_ONE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from wsh.sandbox.hold import Holding
-
 _LINES = 20
 _SAYINGS: tuple[tuple[str, str], ...] = (
     ("read-only file system", "EROFS"),
@@ -16,11 +14,14 @@ _SAYINGS: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_denied(holding: Holding, output: str) -> dict[str, object] | None:
-    """The last line of `output` that names a refusal of the kernel's, with what holds the session; None if none does."""
+HOW_TO_ASK = 'The same call with sandbox "off" and a reason asks a person to run this one command, as it is, without the sandbox.'
+
+
+def find_denied(profile: str, output: str) -> dict[str, object] | None:
+    """The last line of `output` that names a refusal of the kernel's, the profile that holds, and how to ask; None if none does."""
     for line in reversed(output.splitlines()[-_LINES:]):
         lower = line.lower()
         for saying, error in _SAYINGS:
             if saying in lower:
-                return {"profile": holding.profile.name, "error": error, "line": line.strip()[:300]}
+                return {"profile": profile, "error": error, "line": line.strip()[:300], "ask": HOW_TO_ASK}
     return None

@@ -6,12 +6,15 @@ when somebody asks, when output pauses and around input; nothing is polled.
 
 from __future__ import annotations
 
+import os
 import termios
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wsh.process import ProcessInfo, ProcessState
+from wsh.session.state_word import StateWord, name_state
+from wsh.wire.error import SessionExited, WshError
 from wsh.wire.jsonobject import JsonObject
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 Truth: TypeAlias = Literal["yes", "no", "unknown"]
 
 SHELLS = frozenset("sh bash rbash dash zsh rzsh fish ksh ksh93 mksh ash tcsh csh nu elvish xonsh pwsh".split())
+_QUIET_MS = 1000
+"""A program that polls counts as waiting once it has printed nothing for so long."""
 
 
 def shell_name(comm: str) -> str:
@@ -34,6 +39,8 @@ class SessionState:
     """Each question by itself; `unknown` means that this machine cannot tell."""
 
     running: bool
+    state: StateWord
+    """All of it in one word."""
     at_prompt: Truth
     """The shell that wsh started reads a command line."""
     input_wanted: Truth
@@ -57,6 +64,7 @@ class SessionState:
         """As every door tells it."""
         return {
             "running": self.running,
+            "state": self.state,
             "at_prompt": self.at_prompt,
             "input_wanted": self.input_wanted,
             "hidden_prompt": self.hidden_prompt,
@@ -86,15 +94,17 @@ async def look(session: Session, *, jobs: bool = True) -> SessionState:
     command_id = log.current.id if log is not None and log.current is not None else None
     alt: Truth = "yes" if session.terminal.alt else "no"
     if not session.running:
-        return SessionState(False, "no", "no", "no", alt, integration, command_id)
+        return SessionState(False, "exited", "no", "no", "no", alt, integration, command_id)
     seen = await session.inspect(jobs=jobs)
     known = {job.pid for job in seen.jobs}
     orphans = tuple(p for p in session.list_orphans() if p.pid not in known) if jobs else ()
+    at_prompt, hidden = _at_prompt(session, seen), _hidden(session, seen)
     return SessionState(
         session.running,
-        _at_prompt(session, seen),
+        _name(session, seen, at_prompt, hidden),
+        at_prompt,
         seen.reading,
-        _hidden(session, seen),
+        hidden,
         alt,
         integration,
         command_id,
@@ -102,6 +112,39 @@ async def look(session: Session, *, jobs: bool = True) -> SessionState:
         seen.cwd,
         (*seen.jobs, *orphans),
         session.agent_defaults,
+    )
+
+
+async def find_word(session: Session) -> StateWord:
+    """What the session does, in one word; `running` where nobody can be asked. Cheap for shells at rest, as most sessions are."""
+    if session.at_prompt == "yes" and session.child is not None:
+        try:
+            if os.tcgetpgrp(session.child.fd) == session.pid:
+                return "idle"
+        except OSError:
+            pass  # the keeper can tell more
+    try:
+        return (await look(session, jobs=False)).state
+    except SessionExited:
+        return "exited"
+    except WshError:
+        return "running"
+
+
+def _name(session: Session, seen: ProcessState, at_prompt: Truth, hidden: Truth) -> StateWord:
+    waits = wants_input(session, seen) and (seen.reading == "yes" or session.last_activity_ms >= _QUIET_MS)
+    front = seen.foreground
+    shell = shell_name(front.comm) if front is not None else ""
+    # Typed ahead, a command may run before its shell has told of it; then the kernel knows better.
+    in_front = front is None or bool(shell) or front.pid == session.pid
+    return name_state(
+        front,
+        shell,
+        at_prompt=at_prompt == "yes" and in_front,
+        hidden=hidden == "yes",
+        full_screen=session.terminal.alt,
+        waits=waits,
+        edits=seen.canonical is False and seen.echo is False,
     )
 
 

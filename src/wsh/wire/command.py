@@ -8,6 +8,7 @@ from pydantic import Field
 
 from wsh.wire.model import Format, Model, Shown
 from wsh.wire.screen import Line, Screen
+from wsh.wire.session import StateWord
 
 Truth: TypeAlias = Literal["yes", "no", "unknown"]
 
@@ -23,6 +24,10 @@ class RunRequest(Model):
     format: Format = "styled"
     clear_line: bool = False
     """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
+    sandbox: Literal["off"] | None = None
+    """Ask a person to run this one command without the sandbox, in a session of its own; with `reason`."""
+    reason: Annotated[str, Field(max_length=2000)] | None = None
+    """Why it must leave the sandbox; the person reads it."""
 
 
 class ProcessShown(Shown):
@@ -50,7 +55,9 @@ class RunAnswer(Shown):
     cleared_line: dict[str, object] | None = None
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
     sandbox_denied: dict[str, object] | None = None
-    """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it."""
+    """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it, and how to `ask`."""
+    outside: dict[str, object] | None = None
+    """With `sandbox`: what became of the request to run it without, as `approval`, and whose it is."""
 
 
 class CommandInfo(Shown):
@@ -94,6 +101,8 @@ class RunWaits(Shown):
 
 class StateAnswer(Shown):
     running: bool
+    state: StateWord
+    """The same in one word: `idle` is a shell at its prompt, `asks` a question, `hidden` one whose answer is not shown, `open` an editor or the like."""
     at_prompt: Truth
     input_wanted: Truth
     hidden_prompt: Truth

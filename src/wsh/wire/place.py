@@ -78,6 +78,11 @@ class Places:
         return self.state / "sessions" / self.server
 
     @property
+    def inbox(self) -> Path:
+        """What the person has marked in the inbox."""
+        return self.state / f"{self.server}.inbox"
+
+    @property
     def tokens(self) -> Path:
         return self.config / "tokens.json"
 

@@ -10,6 +10,7 @@ from wsh.wire.model import Model, Shown
 
 Size: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
 Name: TypeAlias = str
+StateWord: TypeAlias = Literal["running", "idle", "asks", "hidden", "open", "exited"]
 Tags: TypeAlias = Annotated[list[str], Field(max_length=64)]
 
 
@@ -36,6 +37,8 @@ class SessionInfo(Shown):
     last_activity_ms: int
     """Milliseconds since it last printed something."""
     running: bool
+    state: StateWord
+    """What it does, in one word."""
     exit_code: int | None
     title: str
     cwd: str

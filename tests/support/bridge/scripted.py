@@ -79,6 +79,9 @@ class ScriptedDesktop:
     def default_cwd(self) -> str:
         return self.cwd
 
+    async def find_sandbox(self) -> str | None:
+        return None
+
     def shell(self) -> Sequence[str]:
         return ["sh"]
 

@@ -115,6 +115,11 @@ class RuntimeAdapter(ABC):
         """Whether the other end knows notes, badges and where an answer was given."""
         return self._client is not None and self._client.knows_badges
 
+    @property
+    def knows_sandbox(self) -> bool:
+        """Whether the other end can be asked to run a command without its sandbox."""
+        return self._client is not None and self._client.knows_sandbox
+
     def describe_peer(self) -> JsonObject:
         """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
         facts: JsonObject = {"adapter": self.adapter_type}
@@ -126,6 +131,13 @@ class RuntimeAdapter(ABC):
     async def send_request(
         self, request: ApprovalRequest, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
     ) -> SendRequestResult:
+        if request.leaves is not None and not self.knows_sandbox:
+            raise ContractFault(
+                "PM_TERM_GUI_UNAVAILABLE",
+                "The desktop program is older than this server and cannot be asked to leave a sandbox.",
+                next_recommended_action="Restart interactive-terminal, then send the request again.",
+                **self.describe_peer(),
+            )
         frame = Request.model_construct(**dict(request))
         if not self.knows_badges:
             frame = frame.model_copy(update={"note": None, "badges": None})

@@ -15,7 +15,7 @@ from wsh.operation.contract import ContractParams, call_terminal
 from wsh.wire.model import AnyJson
 from wsh.wire.tool import Annotations, ToolOutcome
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _ABOUT: dict[Tool, tuple[str, str]] = {
     "memory_terminal_interactive": (

@@ -31,7 +31,7 @@ def declare_execute(timeout_ms: int) -> OperationTool:
         _OUTPUT,
         _spell,
         (execute_command,),
-        schema_version=5,
+        schema_version=6,
         default_timeout_ms=timeout_ms,
         timeout_argument="timeout_ms",
         timeout_spelling="timeoutMs",
@@ -42,7 +42,7 @@ def declare_execute(timeout_ms: int) -> OperationTool:
 
 
 async def _spell(call: ToolCall) -> ToolOutcome:
-    given = call.pick("command", "cwd", "output_of", "stream", "from_line", "search")
+    given = call.pick("command", "cwd", "output_of", "stream", "from_line", "search", "sandbox", "reason")
     params = ExecuteParams.model_construct(**given, timeout_ms=call.context.timeout_ms)
     try:
         fields: JsonObject = await call.make(execute_command, params)
@@ -104,6 +104,17 @@ def _describe_input(timeout_ms: int) -> JsonObject:
                 "maxLength": 4096,
                 "description": "With output_of: only lines with this text, each behind its number.",
             },
+            "sandbox": {
+                "type": "string",
+                "enum": ["off"],
+                "description": "Ask a person to run this one command without the sandbox; with reason.",
+            },
+            "reason": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 2000,
+                "description": "Why it must leave the sandbox; the person reads it.",
+            },
         },
         "additionalProperties": False,
     }
@@ -118,6 +129,14 @@ _OUTPUT: JsonObject = {
         "signal": {"type": "string", "description": "The signal that ended it, if one did."},
         "stdout_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
         "stderr_dropped_bytes": {"type": "integer", "description": "Oldest bytes that did not fit."},
+        "sandbox_denied": {
+            "type": "object",
+            "description": "It failed in a sandbox: the line that looks like a refusal by it, and how to ask for it.",
+        },
+        "outside": {
+            "type": "object",
+            "description": "With sandbox: whether the person has answered (approval), and what to do while not.",
+        },
         "note": {"type": "string", "description": "It drew a screen, which nobody sees here."},
         "output_of": {"type": "string", "description": "The handle that reads what did not fit."},
         "rest": {"type": "string", "description": "How to read what did not fit."},

@@ -111,7 +111,11 @@ async def _tell_run(call: ToolCall, session: Session, told: Mapping[str, Any], n
         end = f"[exit {told.get('exit_code')}{_say_duration(told.get('duration_ms'))}{note}]"
         jobs = [f"{job['pid']} {' '.join(job['argv'] or [])[:60]}" for job in told.get("background", ())[:5]]
         background = f"[in the background: {', '.join(jobs)}]" if jobs else ""
-        return _tell(show_output(rows, _budget(call) - 20, _read(call, session, number)), end, background)
+        denied = ""
+        if "sandbox_denied" in told:
+            profile = told["sandbox_denied"]["profile"]
+            denied = f'[perhaps refused by the sandbox {profile}: ask(command, sandbox="off", reason) has a person run it without]'
+        return _tell(show_output(rows, _budget(call) - 40, _read(call, session, number)), end, background, denied)
     if by == "exit":
         rows = await _number_output(call, session, told)
         end = f"[the session's program has ended, exit {session.exit_code}]"
@@ -383,7 +387,9 @@ async def _ask(call: ToolCall) -> ToolOutcome:
     request: JsonObject = {
         "action": "execute",
         "invocation": {"mode": "interactive", "intent": "execute_command"},
-        "execution": {"command": a["command"]},
+        "execution": {"command": a["command"]}
+        | ({"note": a["reason"]} if "reason" in a else {})
+        | ({"sandbox": a["sandbox"]} if "sandbox" in a else {}),
         "runtime": {"timeout_ms": a.get("timeout_ms", 300_000)} | ({"cwd": a["cwd"]} if "cwd" in a else {}),
     }
     answer = await call.make(call_terminal, ContractParams(request=AnyJson(request)))
@@ -546,6 +552,8 @@ TOOLS = (
             ["command"],
             command={"type": "string", "minLength": 1},
             cwd={"type": "string", "minLength": 1},
+            reason={"type": "string", "minLength": 1, "maxLength": 2000},
+            sandbox=s.choice("Run it without the sandbox; say the reason.", "off"),
             timeout_ms={"type": "integer", "minimum": 1, "maximum": 3_600_000, "default": 300_000},
             max_tokens=_TOKENS,
         ),

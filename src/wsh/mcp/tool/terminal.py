@@ -69,6 +69,7 @@ def _spell_wait(a: Arguments) -> WaitParams:
 async def _run_command(call: ToolCall) -> ToolOutcome:
     session = call.session
     given = call.pick("input", "enter", "timeout_ms", "max_wait_ms", "max_output_bytes", "clear_line", "format")
+    given |= call.pick("sandbox", "reason")
     try:
         with reported_output(call.context, session, "run"):
             told = _spell_run(await call.make(run_command, RunRequest(**given)))
@@ -76,6 +77,8 @@ async def _run_command(call: ToolCall) -> ToolOutcome:
         raise report_exit(session, {"finished_by": "exit"}) from None
     state = show_state(session)
     state.pop("exit_code", None)  # here it is the command's
+    if "outside" in told:
+        return ToolOutcome(state | told)
     if not session.running:
         raise report_exit(session, state | told)
     return ToolOutcome(state | told)
@@ -247,11 +250,15 @@ TOOLS = (
                 default=False,
             ),
             max_output_bytes=s.number("Most bytes of `output`; its middle is left out beyond.", 0, 2**30, 65_536),
+            sandbox=s.choice(
+                "Ask a person to run this one command without the sandbox, in a session of its own; with reason.", "off"
+            ),
+            reason=s.text("Why it must leave the sandbox; the person reads it.", minLength=1, maxLength=2000),
         ),
         output_schema=s.result(
             ["screen", "generation"],
             screen=s.result(s.SCREEN_REQUIRED, **s.SCREEN_PROPERTIES),
-            finished_by=s.choice("What ended the wait.", "command", "quiet", "exit", "prompt"),
+            finished_by=s.choice("What ended the wait.", "command", "quiet", "exit", "prompt", "approval"),
             output=s.text("What the command printed, where the shell tells."),
             output_omitted=s.result(
                 ["bytes", "lines"],
@@ -266,7 +273,11 @@ TOOLS = (
             note=s.text("Said once in a session, where a shell inside of its shell does not tell when commands end."),
             sandbox_denied={
                 "type": "object",
-                "description": "The command failed in a sandbox: the line that looks like a refusal by it, its error and the profile.",
+                "description": "The command failed in a sandbox: the line that looks like a refusal by it, its error, the profile, and how to ask for it.",
+            },
+            outside={
+                "type": "object",
+                "description": "With sandbox: whether the person has answered (approval), and what to do while not.",
             },
             cleared_line={
                 "type": "object",
@@ -277,7 +288,7 @@ TOOLS = (
         ),
         spell=_run_command,
         calls=(run_command,),
-        schema_version=5,
+        schema_version=6,
         timeout_argument="max_wait_ms",
         annotations=Annotations(destructive=True, open_world=True),
     ),

@@ -1,0 +1,136 @@
+"""One entry of the inbox, and those that sessions give rise to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wsh.session.command import Command
+from wsh.session.session import Session
+from wsh.session.state_word import StateWord
+from wsh.wire.setting import Settings
+
+ItemKind: TypeAlias = Literal["request", "hidden", "asks", "failed", "finished"]
+ORDER: tuple[ItemKind, ...] = ("request", "hidden", "asks", "failed", "finished")
+WANTING: frozenset[ItemKind] = frozenset({"request", "hidden", "asks"})
+"""Kinds that wait for a person."""
+_INTERRUPTED = frozenset({130, 141, 148})
+"""Ended by Ctrl+C, by a reader that closed its pipe, or stopped by Ctrl+Z: a person's doing, no failure."""
+_LONGEST_LINE = 400
+
+
+@dataclass(frozen=True)
+class InboxItem:
+    """`since` is when it began to wait, or ended, in seconds since the epoch."""
+
+    id: str
+    kind: ItemKind
+    since: float
+    what: str
+    """The command, in words that can be shown."""
+    line: str = ""
+    """The last line of a program that asks."""
+    session: str | None = None
+    command_id: int | None = None
+    request_id: str | None = None
+    exit_code: int | None = None
+    duration_ms: float | None = None
+
+    @property
+    def wants(self) -> bool:
+        """Whether it waits for a person."""
+        return self.kind in WANTING
+
+
+@dataclass(frozen=True)
+class InboxLimits:
+    min_command_s: float
+    keep_s: float
+    per_session: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> InboxLimits:
+        return cls(
+            settings.get_float("inbox.min_command_s"),
+            settings.get_int("inbox.keep_s"),
+            settings.get_int("inbox.per_session"),
+        )
+
+
+def list_items(session: Session, state: StateWord, limits: InboxLimits, now: float) -> Iterator[InboxItem]:
+    """What a session in this state puts into the inbox, newest command first."""
+    if state in ("asks", "hidden"):
+        log = session.commands
+        running = log.current if log is not None else None
+        yield InboxItem(
+            f"{state}.{session.sid}.{session.generation}",
+            "hidden" if state == "hidden" else "asks",
+            now - _silent_s(session),
+            running.command if running is not None else session.command,
+            last_line(session),
+            session.name,
+            running.id if running is not None else None,
+        )
+    ended = session.ended
+    failed = session.exit_code != 0
+    if ended is not None and now - ended <= limits.keep_s and (failed or session.commands is None):
+        yield InboxItem(
+            f"exit.{session.sid}",
+            "failed" if failed else "finished",
+            ended,
+            session.command,
+            session=session.name,
+            exit_code=session.exit_code,
+        )
+    count = 0
+    for command in reversed(session.list_commands()):
+        if count == limits.per_session:
+            return
+        kind = _judge(command, limits)
+        if kind is not None:
+            since = _ended(command, session, now)
+            if now - since > limits.keep_s:
+                return
+            count += 1
+            yield InboxItem(
+                f"command.{session.sid}.{command.id}",
+                kind,
+                since,
+                command.command,
+                session=session.name,
+                command_id=command.id,
+                exit_code=command.exit_code,
+                duration_ms=command.duration_ms,
+            )
+
+
+def _judge(command: Command, limits: InboxLimits) -> Literal["failed", "finished"] | None:
+    """None for a command that nobody needs to hear of."""
+    if command.state != "finished" or command.exit_code in _INTERRUPTED or command.exit_code is None:
+        return None
+    if command.exit_code != 0:
+        return "failed"
+    return "finished" if (command.duration_ms or 0) >= limits.min_command_s * 1000 else None
+
+
+def _ended(command: Command, session: Session, now: float) -> float:
+    if command.started is None:
+        return now - session.last_activity_ms / 1000
+    return min(now, command.started + (command.duration_ms or 0) / 1000)
+
+
+def _silent_s(session: Session) -> float:
+    """How long neither the program nor anybody else has said anything."""
+    typed = session.last_input[1] if session.last_input is not None else 0.0
+    return max(0.0, time.monotonic() - max(session.last_activity, typed))
+
+
+def last_line(session: Session) -> str:
+    """The line with the cursor, or the last one above it that holds something."""
+    screen = session.terminal.screen(styled=False)
+    for line in reversed(screen.lines[: screen.cursor.row + 1]):
+        if isinstance(line, str) and line.strip():
+            return line.strip()[:_LONGEST_LINE]
+    return ""

@@ -1,0 +1,126 @@
+// The inbox below the cards: programs that ask, and commands that ended. J and K choose, Enter opens, E is done, S snoozes.
+import "./inbox.css";
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { listInbox, markInbox, type Inbox, type InboxEntry } from "./api";
+import { attempt, choose, connection, paletteOpen, creating } from "./store";
+import { focusTerminal } from "./terminal";
+
+const EVERY_MS = 2000;
+const HIDDEN_TURNS = 5;
+
+export const inbox = signal<Inbox>({ items: [], wants: 0 });
+
+async function look(): Promise<void> {
+  if (connection.peek() !== "connected") return;
+  try {
+    const found = await listInbox();
+    if (JSON.stringify(found) !== JSON.stringify(inbox.peek())) inbox.value = found;
+  } catch {
+    // That the server is gone, or this browser no longer signed in, is said elsewhere.
+  }
+}
+
+/** Every two seconds while somebody looks; less often for the badge alone. */
+export function followInbox(): void {
+  let turn = 0;
+  setInterval(() => {
+    if (document.visibilityState === "visible" || ++turn % HIDDEN_TURNS === 0) void look();
+  }, EVERY_MS);
+  document.addEventListener("visibilitychange", () => void look());
+  connection.subscribe(() => void look());
+}
+
+async function mark(entry: InboxEntry, action: "done" | "snooze"): Promise<void> {
+  const after = neighbour(entry.id);
+  const found = await attempt(() => markInbox(entry.id, { action }));
+  if (!found) return;
+  inbox.value = found;
+  if (after !== null) requestAnimationFrame(() => find(after)?.focus());
+}
+
+const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>(".queue .approval:not(.over), .queue .entry > .row")];
+const find = (id: string): HTMLElement | undefined => rows().find((row) => row.dataset.entry === id);
+
+/** The entry that takes its place in the list when it goes. */
+function neighbour(id: string): string | null {
+  const ids = rows().flatMap((row) => row.dataset.entry ?? []);
+  const at = ids.indexOf(id);
+  return ids[at + 1] ?? ids[at - 1] ?? null;
+}
+
+function step(by: number): void {
+  const all = rows();
+  const at = all.findIndex((row) => row.contains(document.activeElement));
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))];
+  if (next && !next.matches("button")) next.tabIndex = -1;
+  next?.focus();
+}
+
+function listen(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.altKey || event.metaKey || paletteOpen.peek() || creating.peek()) return;
+  const target = event.target as HTMLElement;
+  if (target.closest("input, textarea, select, [contenteditable], dialog")) return;
+  const chosen = inbox.peek().items.find((item) => item.id === target.dataset.entry);
+  if (event.key === "j") step(1);
+  else if (event.key === "k") step(-1);
+  else if (event.key === "e" && chosen) void mark(chosen, "done");
+  else if (event.key === "s" && chosen) void mark(chosen, "snooze");
+  else if (event.key === "Enter" && target.matches(".approval")) target.querySelector<HTMLElement>("button:enabled")?.focus();
+  else return;
+  event.preventDefault();
+}
+
+function age(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+const word = (entry: InboxEntry): string => (entry.kind === "failed" ? `failed ${entry.exit_code ?? ""}` : entry.kind);
+
+export function InboxList() {
+  useEffect(() => {
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, []);
+  const items = inbox.value.items.filter((entry) => entry.kind !== "request");
+  return (
+    <>
+      {items.length === 0 && inbox.value.wants === 0 && (
+        <p class="soft">Nothing. Programs that ask, and commands that failed or took long, come here.</p>
+      )}
+      <ul class="inbox" aria-label="Inbox">
+        {items.map((entry) => (
+          <li key={entry.id} class="entry">
+            <button
+              class="row"
+              data-entry={entry.id}
+              title="Open (Enter)"
+              onClick={() => {
+                if (entry.session === null) return;
+                choose(entry.session);
+                focusTerminal(entry.session);
+              }}
+            >
+              <span class="kind" data-kind={entry.kind}>{word(entry)}</span>
+              <bdi>{entry.session}</bdi>
+              <span class="soft mono">
+                <bdi>{entry.line || entry.what}</bdi>
+              </span>
+              <time class="soft">{age(entry.age_ms)}</time>
+            </button>
+            <button class="quiet" title="Hide for an hour (S)" aria-label={`Snooze ${entry.session ?? ""}`} onClick={() => void mark(entry, "snooze")}>
+              Snooze
+            </button>
+            <button class="quiet" title="Done (E)" aria-label={`Done ${entry.session ?? ""}`} onClick={() => void mark(entry, "done")}>
+              Done
+            </button>
+          </li>
+        ))}
+      </ul>
+      {items.length > 0 && <p class="soft">J and K choose, Enter opens, E is done, S hides for an hour.</p>}
+    </>
+  );
+}
