@@ -82,3 +82,22 @@ def test_the_mouse_is_where_it_is_in_the_part_that_is_shown(server: RunningServe
         read_until(fd, lambda seen: b"^[[<0;3;22M" in seen, b"")
         info = server.get("/sessions/moved")
         assert (info["rows"], info["cols"]) == (30, 100), "the mouse is no typing"
+
+
+def test_with_the_setting_the_wheel_opens_earlier_lines_and_leaves_them_again(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WSH_ATTACH_MOUSE", "true")
+    make(server, "wheel", "seq -f 'line %g' 100; printf ready; exec cat -v", rows=11, cols=80)
+    with attached("wheel", 12, 80) as fd:
+        read_until(fd, lambda seen: b"ready" in seen and b"\x1b[?1000h" in seen and b"\x1b[?1006h" in seen, b"")
+        os.write(fd, b"\x1b[<64;5;5M")
+        read_until(fd, lambda seen: b"q back" in seen, b"")
+        os.write(fd, b"\x1b[<64;5;5M" * 4)
+        read_until(fd, lambda seen: b"line 80" in seen, b"")
+        os.write(fd, b"\x1b[<65;5;5M" * 6)
+        read_until(fd, lambda seen: "wheel ·".encode() in seen, b"")
+        os.write(fd, b"\x1b[<0;5;5Mtyped\x1b[<0;5;5m")
+        shown = read_until(fd, lambda seen: b"typed" in seen, b"")
+        assert b"<0;5;5" not in shown, "the program does not want the mouse"
+        assert server.get("/sessions/wheel")["rows"] == 11

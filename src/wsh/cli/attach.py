@@ -50,7 +50,9 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
     copy_keys: CopyKeys = "emacs" if settings.get_str("attach.copy_keys") == "emacs" else "vi"
     with tty.raw_mode() as held:
         held.status = status
-        end = view(name, ViewOptions(read_only, status, scrollback, bindings, copy_keys))
+        end = view(
+            name, ViewOptions(read_only, status, scrollback, bindings, copy_keys, settings.get_bool("attach.mouse"))
+        )
         held.used_rows = end.row
     name = end.session
     if as_json:

@@ -24,7 +24,7 @@ from wsh.client import tty
 from wsh.client.attach.person import Elsewhere, Person
 from wsh.client.attach.prefix import Bindings
 from wsh.client.line import Line, LineLost, Message, open_line
-from wsh.wire.error import ServerGone
+from wsh.wire.error import InvalidRequest, ServerGone
 from wsh.wire.place import find_places
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class ViewOptions:
     scrollback_lines: int = 0
     bindings: Bindings = field(default_factory=Bindings)
     copy_keys: CopyKeys = "vi"
+    wheel: bool = False
 
 
 @dataclass
@@ -75,10 +76,14 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
             last: ServerRecord | None = None
             while True:
                 try:
-                    line = open_line(find_places().socket, _target(person.session, options))
+                    line = open_line(find_places().socket, _target(person.session, options, person.has_prefix))
                     last = _read_record()
                     _note_last(person.session)
                     _view_once(line, screen, person, resized)
+                except InvalidRequest as problem:
+                    if not person.has_prefix or "prefix" not in problem.message:
+                        raise
+                    person.has_prefix = False  # a server of an earlier version, which acts on the keys itself
                 except Elsewhere:
                     options = replace(options, scrollback_lines=0)
                 except (LineLost, ServerGone):
@@ -195,14 +200,17 @@ def _view_once(line: Line, screen: _Screen, person: Person, resized: int) -> NoR
         line.close()
 
 
-def _target(name: str, options: ViewOptions) -> str:
+def _target(name: str, options: ViewOptions, has_prefix: bool) -> str:
     rows, cols = tty.size()
     asked: dict[str, object] = {"rows": rows, "cols": cols}
     if options.read_only:
         asked["read_only"] = "true"
     if options.status:
         asked["status"] = "true"
-    asked["prefix"] = options.bindings.shown
+    if options.wheel:
+        asked["wheel"] = "true"
+    if has_prefix:
+        asked["prefix"] = options.bindings.shown
     if options.scrollback_lines:
         asked["scrollback"] = options.scrollback_lines
     return f"/sessions/{quote(name, safe='')}/ws/view?{urlencode(asked)}"

@@ -2,7 +2,7 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+reaches), `page_ended`, `wheel`, `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
 (answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
 `detach` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
 """
@@ -45,6 +45,8 @@ class ViewQuery(Query):
     """Earlier lines that are sent ahead of the first picture."""
     prefix: Annotated[str, Field(max_length=16, pattern=r"^[ -~]*$")] = ""
     """Name of a key that the viewer acts on itself: all that it sends is then the program's. Else Ctrl+\\ is acted on here."""
+    wheel: bool = False
+    """Whether `wheel` tells that it was turned up where the program does not want the mouse."""
 
 
 class Resize(Model):
@@ -180,6 +182,7 @@ async def serve_view(call: Call, websocket: WebSocket) -> None:
             whole=asked.whole,
             scrollback_lines=asked.scrollback,
             prefix=asked.prefix,
+            wheel=asked.wheel,
         )
         keys = partial(_type, viewers, viewer)
         connection.outlet.hear_bytes(keys)

@@ -32,6 +32,7 @@ _COMMAND = re.compile(
 )
 _ARROWS: dict[bytes, Direction] = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 _SGR_MOUSE = re.compile(rb"\x1b\[<(\d+);(\d+);(\d+)([Mm])")
+_WHEEL_UP = 64
 _X10_MOUSE = re.compile(rb"\x1b\[M([\x20-\xff])([\x21-\xff])([\x21-\xff])", re.DOTALL)
 _REPORT = re.compile(rb"\x1b\[(?:[IO]|<\d+;\d+;\d+[Mm]|M[\x20-\xff]{3})", re.DOTALL)
 
@@ -113,6 +114,12 @@ class Keyboard:
             return "take", found.end()
         self._last_move = now  # so that a step can be followed by more
         return _ARROWS[found["arrow"]], found.end()
+
+
+def take_wheel(data: bytes) -> tuple[bytes, int]:
+    """`data` without reports of the mouse, and how often the wheel was turned up in them."""
+    turns = sum(int(found[1]) & ~0b11100 == _WHEEL_UP for found in _SGR_MOUSE.finditer(data))
+    return _SGR_MOUSE.sub(b"", data), turns
 
 
 def move_mouse(data: bytes, area: Area) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wsh.terminal import Modes
@@ -45,6 +45,8 @@ class Shape:
     page: Page | None = None
     """What is shown instead of the session's picture."""
     read_only: bool = False
+    wheel: bool = False
+    """Whether the viewer's terminal reports the wheel where the program does not want the mouse."""
 
     @property
     def picture_rows(self) -> int:
@@ -172,13 +174,20 @@ class Painter:
         return _Shown(
             rows=rows,
             alternate=alternate,
-            modes=terminal.modes,
+            modes=self._modes(alternate),
             cursor=cursor,
             title=terminal.title,
             first_line=terminal.total_lines if alternate else terminal.screen_line,
             epoch=terminal.epoch,
             size=(stage.rows, stage.cols),
         )
+
+    def _modes(self, alternate: bool) -> Modes:
+        modes = self._terminal.modes
+        # On the alternate screen the emulator itself turns the wheel into arrows.
+        if self.shape.wheel and not modes.mouse and not alternate:
+            return replace(modes, mouse=True, mouse_mode="normal", mouse_format="sgr")
+        return modes
 
     def _look_at_page(self, page: Page) -> _Shown:
         terminal, shape = self._terminal, self.shape

@@ -21,7 +21,7 @@ from wsh.session.event import Actor
 from wsh.terminal import parse_keys
 from wsh.visual.following import follow_col, follow_row
 from wsh.visual.input import ModeChanged
-from wsh.visual.keyboard import Area, Direction, Keyboard, is_typed, move_mouse
+from wsh.visual.keyboard import Area, Direction, Keyboard, is_typed, move_mouse, take_wheel
 from wsh.visual.page import LookBack, Page
 from wsh.visual.painter import Painter, Shape
 from wsh.visual.picture import Picture
@@ -94,6 +94,8 @@ class Viewer:
     """The key that the viewer itself acts on, as texts name it; empty where `Keyboard` acts on Ctrl+\\ here."""
     note: str = ""
     """What stands in its last row instead of the status line."""
+    wheel: bool = False
+    """Whether it is told when the wheel is turned up where the program does not want the mouse."""
     page: Page | None = None
     """What it shows instead of the session's picture."""
 
@@ -103,7 +105,16 @@ class Viewer:
     @property
     def shape(self) -> Shape:
         return Shape(
-            self.rows, self.cols, self.status, self.top, self.left, self.note, self.prefix, self.page, self.read_only
+            self.rows,
+            self.cols,
+            self.status,
+            self.top,
+            self.left,
+            self.note,
+            self.prefix,
+            self.page,
+            self.read_only,
+            self.wheel,
         )
 
 
@@ -159,6 +170,7 @@ class Viewers:
         whole: bool = False,
         scrollback_lines: int = 0,
         prefix: str = "",
+        wheel: bool = False,
     ) -> Viewer:
         """A person begins to look: a whole picture is sent at once, frames follow."""
         rows, cols = check_size(rows, cols)
@@ -175,6 +187,7 @@ class Viewers:
             whole,
             scrollback_lines=scrollback_lines,
             prefix=prefix,
+            wheel=wheel,
         )
         self._measure(viewer, rows, cols)
         if not self._viewers:
@@ -639,6 +652,10 @@ class Viewers:
         return shape.picture_rows < self.stage.rows or shape.cols < self.stage.cols
 
     def _pass_on(self, viewer: Viewer, data: bytes) -> None:
+        if viewer.wheel and b"\x1b[<" in data and not self.session.terminal.modes.mouse:
+            data, turns = take_wheel(data)
+            if turns:
+                viewer.outlet.tell({"type": "wheel", "turns": turns})
         if self.stage.input.mode == "capture":
             for name, raw in parse_keys(data):
                 self.stage.input.divert(raw, None if name == "unknown" else name, viewer.id)

@@ -176,6 +176,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("attach.keys", [], "Other keys behind it, such as detach=x; Ctrl+\\ ? shows the commands."),
     Setting(
+        "attach.mouse",
+        False,
+        "In `wsh attach` the wheel shows earlier lines; Shift and the mouse then select as before.",
+    ),
+    Setting(
         "attach.copy_keys",
         "vi",
         "Whose keys count where those of vi and emacs differ, among the earlier lines of `wsh attach`.",

@@ -42,8 +42,14 @@ _MOST_LINES = 100_000
 
 
 class LookBackPage:
-    def __init__(self, history: History, cursor: Place, *, cols: int = 80, keys: CopyKeys = "vi") -> None:
-        """`cols` is the session's width: a line that fills it goes on in the next when it is copied."""
+    def __init__(
+        self, history: History, cursor: Place, *, cols: int = 80, keys: CopyKeys = "vi", by_wheel: bool = False
+    ) -> None:
+        """`cols` is the session's width: a line that fills it goes on in the next when it is copied.
+
+        `by_wheel`: the wheel opened the page, and leaves it at the last line.
+        """
+        self._by_wheel = by_wheel
         self._lines = history
         self._cols = cols
         self._bound = _BOTH | (_VI | _EMACS if keys == "emacs" else _EMACS | _VI)
@@ -93,6 +99,10 @@ class LookBackPage:
             return f"{place} · y copy · o other end · Escape ends selecting"
         return f"{place} · / ? search · v select · y copy · q back"
 
+    @property
+    def _is_at_end(self) -> bool:
+        return self._top + self._height >= self._lines.end
+
     def _keep_in_sight(self) -> None:
         lines = self._lines
         self._line = max(lines.first, min(self._line, lines.end - 1))
@@ -121,6 +131,8 @@ class LookBackPage:
         action = self._bound.get(key.name, "")
         match action:
             case "leave":
+                return Done()
+            case "wheel_down" if self._by_wheel and self._anchor is None and self._is_at_end:
                 return Done()
             case "back":
                 if self._anchor is None:

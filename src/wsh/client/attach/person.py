@@ -59,6 +59,8 @@ class Person:
         """The name of the session, which may be changed while we look."""
         self.bindings = bindings
         self.read_only = read_only
+        self.has_prefix = True
+        """Whether keys are acted on here."""
         self.is_leaving = False
         self._copy_keys = copy_keys
         self._page: AttachPage | None = None
@@ -108,6 +110,9 @@ class Person:
                 self._taken_by = said.get("by")
             case "renamed":
                 self.session = str(said["name"])
+            case "wheel":
+                if self._page is None:
+                    self._open_page("wheel")
             case "page_ended":
                 self._page = None
                 self._tell("these lines are no longer kept")
@@ -119,6 +124,9 @@ class Person:
     # what the person does
 
     def type(self, data: bytes) -> None:
+        if not self.has_prefix:
+            self._line.send_bytes(data)
+            return
         if self._has_told:
             self._has_told = False
             self._say("")
@@ -216,7 +224,7 @@ class Person:
         history = History(lambda first, count: questions.read_lines(session, first, count))
         line = int(screen["first_line_index"]) + int(screen["cursor"]["row"])
         cursor = (line, character_at(history.text(line), int(screen["cursor"]["col"])))
-        return LookBackPage(history, cursor, cols=self._picture[1], keys=self._copy_keys)
+        return LookBackPage(history, cursor, cols=self._picture[1], keys=self._copy_keys, by_wheel=command == "wheel")
 
     def _turn(self, data: bytes) -> None:
         """Give keys to the page that is open; what is behind its end belongs to the program."""
