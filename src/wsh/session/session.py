@@ -149,6 +149,7 @@ class Session:
         self.note = terminal.note = notes.note_of(sid, child.ring if child is not None else None) if notes else None
         self._remembering: asyncio.Task[None] | None = None
         self._remember_again = False
+        self._remembered: JsonObject | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._lasting: set[asyncio.Task[None]] = set()
         self._journal_state = "ok"
@@ -753,7 +754,10 @@ class Session:
         self._remember_again = True
         while self._remember_again and self.child is not None:
             self._remember_again = False
-            await self._keeper.update_meta(self.child, {**self.describe(), "line": self.line.facts()})
+            known = {**self.describe(), "line": self.line.facts()}
+            if known != self._remembered:  # a line typed and completed at once leaves nothing new
+                await self._keeper.update_meta(self.child, known)
+                self._remembered = known
 
     async def settle(self) -> None:
         """Waits until pending metadata reaches the keeper."""
