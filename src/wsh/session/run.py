@@ -380,9 +380,10 @@ class _Run:
         self._looked = time.monotonic()
         if seen is None:
             return None
-        if wants_input(self._session, seen):
-            return await self._outcome("prompt", seen)
-        if seen.reading == "no" and await self._pipeline_reads():
+        wanted = wants_input(self._session, seen) or (seen.reading == "no" and await self._pipeline_reads())
+        if self._wake.is_set() or self._session.last_activity > now:
+            return None  # something has come while we looked: it is silent no more
+        if wanted:
             return await self._outcome("prompt", seen)
         told_inside = self._session.has_inner_shell and self._at_prompt
         if seen.relayed and seen.reading == "unknown" and not told_inside:
