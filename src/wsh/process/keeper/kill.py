@@ -30,6 +30,7 @@ _FORCE = (signal.SIGKILL,)
 _FIRST_LOOK_S = 0.005
 _SLOWEST_LOOK_S = 0.1
 _FORCE_LIMIT_S = 5.0
+_CHASE_LIMIT_S = 30.0  # while each look finds others than those that were killed
 _ROUNDS_BEFORE_CGROUP = 4
 
 
@@ -117,6 +118,7 @@ class KillJob:
             return
         # The first look traces everybody, before parents are gone. Then speed counts, for trees that fork as they die.
         self._trace = False
+        chased = now >= self._force_at and any(pid not in self._forced for pid in alive)
         if alive:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
             if now >= self._force_at:
@@ -125,10 +127,12 @@ class KillJob:
             else:
                 self._signal(alive, _POLITE, self._politely, again=False)
                 self._remind(alive)
-        if now >= self._give_up_at:
+        if now >= self._give_up_at + (_CHASE_LIMIT_S if chased else 0.0):
             self._finish(alive)
         elif self._again or not alive:
             self._look()
+        elif chased and self._force_rounds > 1:
+            self._timer = self._loop.after(_FIRST_LOOK_S, self._look)
         else:
             pause = self._pause_s if now >= self._force_at else min(self._pause_s, max(0.0, self._force_at - now))
             self._pause_s = min(self._pause_s * 2, _SLOWEST_LOOK_S)
