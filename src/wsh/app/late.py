@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("wsh.app")
 
 _RETRY_S, _LONGEST_RETRY_S = 0.5, 5.0
+_SWITCH_S = 0.0005
 """Between two tries to open rooms that could not be opened."""
 _MALLOC = {-8: 2, -3: 256 * 1024, -1: 512 * 1024}
 """M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: see `_bound_memory`."""
@@ -45,6 +47,7 @@ class LateRooms:
         self.desk: CallDesk | None = None
         self._app = app
         self._imports: asyncio.Future[None] | None = None
+        self._switch_s = sys.getswitchinterval()
         self._door: asyncio.Task[None] | None = None
         self._rooms: asyncio.Task[None] | None = None
         self._door_tried = asyncio.Event()
@@ -53,7 +56,13 @@ class LateRooms:
         self._transcripts: SessionTranscripts | None = None
 
     def start_imports(self) -> None:
-        """Begin to import, in a thread: the loop goes on between two of its imports."""
+        """Begin to import, in a thread: the loop goes on between two of its imports.
+
+        Sessions come back meanwhile, by many short visits to files in other threads. Each waits for the importing thread to let
+        go, which with the interpreter's own 5 ms adds up to half a second.
+        """
+        self._switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_S)
         self._imports = asyncio.ensure_future(asyncio.to_thread(_import_mcp))
 
     def start(self) -> None:
@@ -130,6 +139,7 @@ class LateRooms:
             await asyncio.to_thread(_import_rooms)
         finally:
             # What is there now stays: a collection would look at all of it for 50 ms, again and again.
+            sys.setswitchinterval(self._switch_s)
             gc.collect()
             gc.freeze()
             gc.enable()
