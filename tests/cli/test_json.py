@@ -22,8 +22,8 @@ from wsh.cli.main import NAMES, load_command
 from wsh.wire.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
-# `wsh mcp` speaks JSON-RPC and nothing else; the window prints nothing and takes its own arguments.
-WITHOUT = {"mcp", "desktop"}
+# `wsh mcp` speaks JSON-RPC and nothing else, `wsh hook` what hosts understand; the window prints nothing and takes its own arguments.
+WITHOUT = {"mcp", "hook", "desktop"}
 
 Check = Callable[[Any], bool]
 # In this order: each has a server with what the ones before left. A typed text means that a person must be at a terminal.
@@ -90,6 +90,8 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("policy audit", (), lambda v: v["kind"] == "policy_revoke"),
     ("mcp install", ("--client", "cursor", "--scope", "project"), lambda v: "mcp" in v["entry"] and not v["written"]),
     ("mcp install", ("--client", "cursor", "--scope", "project", "--write"), lambda v: v["written"]),
+    ("hook test", ("ls",), lambda v: v["decision"] == "allow" and v["output"]["hookSpecificOutput"]),
+    ("hook install", ("--client", "codex", "--scope", "project"), lambda v: "wsh" in v["entry"] and not v["written"]),
     ("record", ("-o", "it.cast", "sh", "-c", "echo recorded; exit 3"), lambda v: v["exit_code"] == 3 and v["bytes"]),
     ("attach", ("job",), lambda v: v == {"session": "job", "reason": "detached", "exit_code": None}),
     ("kill", ("job",), lambda v: v == {"killed": ["job"]}),

@@ -22,6 +22,7 @@ COMMANDS = [
     "list", "list --json", "status", "screen x", "scrollback x", "send x y", "keys x enter", "run x true", "resize x 24 80",
     "wait x --quiet-ms 1", "new --name y true", "rename x x", "tag x t", "detach x", "kill y", "export x", "play x --json",
     "search zzz", "index status", "link", "token --list", "config", "uninstall", "service status",
+    "inbox", "hook", "hook test ls",
     "shell-integration bash", "shell-integration zsh", "shell-integration fish", "attach x", "screen nosuch", "--version", "--help",
 ]  # fmt: skip
 _MAIN = "import sys; sys.argv[0] = 'wsh'; from wsh.cli.main import main; main()"

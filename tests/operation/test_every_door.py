@@ -99,6 +99,8 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_approval_mode", _nothing),
     ("set_approval_mode", lambda seen: {"server": False}),
     ("answer_approval", lambda seen: {"id": "none", "digest": "x", "decision": "decline"}),
+    ("judge_hook", lambda seen: {"client": "codex", "command": "ls", "cwd": "/"}),
+    ("ask_hook", lambda seen: {"client": "codex", "command": "touch x", "cwd": "/", "wait_ms": 10}),
     ("list_inbox", lambda seen: {"all": True}),
     ("mark_inbox", lambda seen: {"id": "none", "action": "done"}),
     ("call_terminal", lambda seen: {"request": {"action": "list"}}),

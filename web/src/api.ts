@@ -65,6 +65,28 @@ export interface FocusRequest {
   id: string;
 }
 
+export interface HookAnswer {
+  decision: "allow" | "deny" | "ask";
+  reason: string;
+  rule: string | null;
+  approval_id: string | null;
+}
+
+export interface HookAsk {
+  client: string;
+  command: string;
+  cwd: string;
+  note?: string | null;
+  wait_ms?: number | null;
+}
+
+export interface HookParams {
+  client: string;
+  command: string;
+  cwd: string;
+  note?: string | null;
+}
+
 export interface IdleAnswer {
   screen: Screen;
   scrollback_lines: number;
@@ -570,6 +592,12 @@ export const getApproval = <T>(id: string): Promise<T> => ask("GET", `/approvals
 
 /** Approve or decline one of them, where the setting approvals.server permits it. */
 export const answerApproval = <T>(id: string, body: AnswerBody): Promise<T> => ask("POST", `/approvals/${encodeURIComponent(id)}`, undefined, body);
+
+/** What the rules say of a command that a host would run; asks nobody. */
+export const judgeHook = (body: HookParams): Promise<HookAnswer> => ask("POST", "/hook", undefined, body);
+
+/** The same, and where no rule decides, a card asks the person until the deadline. */
+export const askHook = (body: HookAsk): Promise<HookAnswer> => ask("POST", "/hook/ask", undefined, body);
 
 /** What waits for a person or has ended: requests, programs that ask, failed and finished commands. */
 export const listInbox = (query: { all?: boolean } = {}): Promise<Inbox> => ask("GET", "/inbox", query);

@@ -48,7 +48,7 @@ export interface Approval {
   id: string;
   trace_id: string;
   request_id: string;
-  kind: "run" | "open" | "send";
+  kind: "run" | "open" | "send" | "hook";
   command: string;
   cwd: string | null;
   asker: string;
@@ -111,7 +111,7 @@ export function followApprovals(): void {
   });
 }
 
-const KINDS = { run: "Run a command", open: "Open a terminal", send: "Type into a terminal" };
+const KINDS = { run: "Run a command", open: "Open a terminal", send: "Type into a terminal", hook: "Let a program run a command" };
 
 function left(approval: Approval): string {
   const seconds = Math.max(0, Math.round(approval.deadline - now.value));

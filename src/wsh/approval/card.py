@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 PressName: TypeAlias = Literal["once", "session", "always", "edit", "decline"]
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish", "ash"})
 _INTERPRETERS = {"python": "-c", "python3": "-c", "perl": "-e", "ruby": "-e", "node": "-e", "php": "-r"}
-TITLES: dict[RequestKind, str] = {"run": "Run a command", "open": "Open a terminal", "send": "Type into a terminal"}
+TITLES: dict[RequestKind, str] = {
+    "run": "Run a command",
+    "open": "Open a terminal",
+    "send": "Type into a terminal",
+    "hook": "Let a program run a command",
+}
 
 
 class Press(ApprovalValue):
@@ -87,11 +92,15 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         request_id=request.request_id,
         kind=request.kind,
         title=TITLES[request.kind],
-        place=end.place,
-        place_name=end.place_name,
+        place="host" if request.kind == "hook" else end.place,
+        place_name="the program that asks, by itself" if request.kind == "hook" else end.place_name,
         command=" ".join(evidence.shown_argv),
         argv=list(evidence.shown_argv),
-        script=list_script_lines(evidence.argv) if runs else [],
+        script=list_script_lines(evidence.argv)
+        if runs
+        else list_lines(evidence.argv[0])
+        if request.kind == "hook"
+        else [],
         cwd=escape_text(evidence.cwd),
         sandbox=evidence.sandbox,
         leaves=escape_text(request.leaves) if request.leaves is not None else None,
@@ -108,7 +117,7 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         note=escape_text(request.note or ""),
         binding=evidence.binding,
         hold=judgement.must_hold,
-        presses=_list_presses(scopes, judgement.must_hold, editable),
+        presses=_list_presses(scopes, judgement.must_hold, editable, "allow" if request.kind == "hook" else "run"),
         scopes=scopes,
         editable=shlex.join(evidence.argv) if editable else None,
         always=proposal,
@@ -118,8 +127,8 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
     )
 
 
-def _list_presses(scopes: list[AnswerScope], hold: bool, editable: bool) -> list[Press]:
-    once = "Hold to run once" if hold else "Run once"
+def _list_presses(scopes: list[AnswerScope], hold: bool, editable: bool, verb: str = "run") -> list[Press]:
+    once = f"Hold to {verb} once" if hold else f"{verb.capitalize()} once"
     presses = [Press(name="once", text=once, hold=hold, says="It is hard to take back." if hold else "")]
     if "session" in scopes:
         presses.append(
@@ -131,6 +140,11 @@ def _list_presses(scopes: list[AnswerScope], hold: bool, editable: bool) -> list
         presses.append(Press(name="edit", text="Edit…", hold=hold, says="Other words instead; they are judged anew."))
     presses.append(Press(name="decline", text="Decline"))
     return presses
+
+
+def list_lines(text: str) -> list[str]:
+    """The lines of a text; none if it is one line."""
+    return [escape_text(line) for line in text.split("\n")] if "\n" in text else []
 
 
 def list_script_lines(argv: tuple[str, ...]) -> list[str]:

@@ -76,6 +76,12 @@ def resolve_typing(text: str, terminal_id: str, session: str) -> Evidence:
     return _bind((text,), f"terminal {terminal_id}", "", None, None, {}, {}, session)
 
 
+def resolve_hook(text: str, cwd: str, session: str) -> Evidence:
+    """Evidence for a command line that another program would run in `cwd`. Its shell decides which programs that are."""
+    real, place = _resolve_cwd(cwd)
+    return _bind((text,), real, place, None, None, {}, {}, session)
+
+
 def _bind(
     argv: Sequence[str],
     cwd: str,

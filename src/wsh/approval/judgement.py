@@ -75,7 +75,7 @@ def make_question(request: ApprovalRequest, evidence: Evidence, home: str) -> Re
         actor=request.asker.client or request.asker.caller,
         argv=evidence.argv if runs else None,
         command=None if runs else evidence.argv[0],
-        cwd=evidence.cwd if runs else None,
+        cwd=evidence.cwd if request.kind in ("run", "hook") else None,
         env=dict(request.env),
         workspace=request.asker.workspace_id,
         caller_surface=request.asker.surface,

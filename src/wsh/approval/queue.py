@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from wsh.approval.answer import Decided, Pending
 from wsh.approval.card import Card, make_card
 from wsh.approval.end import ApprovalEnd, Order, Sink, StartFailed, TypedLine
-from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_typing
+from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hook, resolve_typing
 from wsh.approval.judgement import take_stricter
 from wsh.approval.ledger import DuplicateId, Ledger, QueueFull, State
 from wsh.approval.request import ApprovalRequest, Outcome, Scope, Where
@@ -153,6 +153,8 @@ class ApprovalQueue:
                 raise CannotRun("terminal_ended", f"The program in terminal {request.terminal_id!r} has ended.")
             text = request.command if argv is None else " ".join(argv)
             return resolve_typing(text, request.terminal_id, session)
+        if request.kind == "hook":
+            return await asyncio.to_thread(resolve_hook, request.command, request.cwd or "/", session)
         words = argv or tuple(request.argv) or tuple(self.end.shell())
         cwd = request.cwd or self.end.default_cwd()
         held = await self.end.find_sandbox() if request.leaves is None else None
@@ -262,7 +264,7 @@ class ApprovalQueue:
         try:
             if request.kind == "send":
                 await self._type(request, evidence.argv[0])
-            else:
+            elif request.kind != "hook":  # its program runs it, when it hears of this
                 sink = self.asking.open_terminal(request)
                 opened = True
                 size = await self.end.run(_order(request, evidence), sink)
@@ -366,7 +368,7 @@ class ApprovalQueue:
 
 def _order(request: ApprovalRequest, evidence: Evidence) -> Order:
     assert evidence.executable is not None
-    assert request.kind != "send"
+    assert request.kind in ("run", "open")
     return Order(
         session_id=request.session_id,
         terminal_id=request.terminal_id,

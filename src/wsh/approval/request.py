@@ -7,15 +7,16 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-RequestKind: TypeAlias = Literal["run", "open", "send"]
+RequestKind: TypeAlias = Literal["run", "open", "send", "hook"]
+"""`hook`: another program asks whether it may run a command itself. Never across a bridge."""
 RiskName: TypeAlias = Literal["none", "destructive", "irrecoverable"]
 EffectName: TypeAlias = Literal["allow", "ask", "refuse"]
 Outcome: TypeAlias = Literal["approved", "declined", "withdrawn", "expired", "refused"]
 Scope: TypeAlias = Literal["once", "session", "always", "rule"]
 AnswerScope: TypeAlias = Literal["once", "session", "always"]
 WithdrawReason: TypeAlias = Literal["timeout", "cancelled", "caller_gone"]
-Place: TypeAlias = Literal["window", "server"]
-"""Where a command runs; fixed before its card is made."""
+Place: TypeAlias = Literal["window", "server", "host"]
+"""Where a command runs; fixed before its card is made. `host`: in the program that asks."""
 Where: TypeAlias = Literal["window", "page", "shell", "token", "policy"]
 """Where an answer was given; `policy` if a rule gave it."""
 

@@ -67,6 +67,7 @@ class Request(request.ApprovalRequest, Frame):
     """Something that may need a person: run a command, open a terminal, type into one."""
 
     type: Literal["request"] = "request"
+    kind: Literal["run", "open", "send"]
 
 
 class Withdraw(Frame):

@@ -47,6 +47,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "mcp": "Speak MCP on stdin and stdout; install into MCP clients.",
         "inbox": "Show what waits for you and what has ended.",
         "approvals": "Answer agents' requests without a window.",
+        "hook": "Answer permission hooks of Claude Code and Codex.",
         "policy": "Show, explain and change what may run.",
         "token": "Make a token for yourself or for an agent.",
         "desktop": "Open the window where requests are approved.",
@@ -87,6 +88,8 @@ def main() -> None:
         from wsh.cli.output import report
 
         status = report(problem)
+        if sys.argv[1:2] == ["hook"] and status == 2:
+            status = 1  # a host takes 2 for a refusal
     except SystemExit as end:
         if not isinstance(end.code, int):
             raise

@@ -11,18 +11,17 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json, style
-from wsh.policy import Label, Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, decide, parse_pattern
+from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.document import PolicyError, parse_policy
 from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
-from wsh.policy.own_file import refuse_own_files
+from wsh.policy.explain import explain_request
 from wsh.policy.place import canonical_cwd
 from wsh.policy.rule import BOTH
 from wsh.policy.store import PolicyStore
@@ -175,23 +174,8 @@ def _explain(given: JsonObject, held: Policy, mode: str, cwd: str | None) -> Ver
         home=os.environ.get("HOME"),
         now=time.time(),
     )
-    verdict = decide(request, held)
-    secret = any(found.label is Label.READS_SECRETS for found in verdict.labels)
-    if request.mode is Mode.HEADLESS and (verdict.effect is Effect.ALLOW or secret):
-        places = find_places()
-        try:
-            for argv in verdict.argv:
-                refuse_own_files(argv, place, (places.config, places.runtime, places.state))
-        except Refused as refusal:
-            return replace(
-                verdict,
-                effect=Effect.DENY,
-                reason=Reason.OWN_FILES,
-                message=refusal.message,
-                hint=refusal.hint,
-                rule=None,
-            )
-    return verdict
+    places = find_places()
+    return explain_request(request, held, (places.config, places.runtime, places.state))
 
 
 _COLOURS = {Effect.ALLOW: "1;32", Effect.ASK: "1;33", Effect.DENY: "1;31"}

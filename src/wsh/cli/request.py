@@ -47,10 +47,11 @@ def call(
     raw: bool = False,
     start: bool = True,
     doing: str = "waiting",
+    timeout_s: float | None = None,
 ) -> Any:
     """The server's decoded answer (its bytes, with `raw`), or its error raised.
 
-    With `start`, an ephemeral server is started when none runs; without, ServerGone is raised.
+    `timeout_s` is how long the server may be silent before it counts as gone. With `start`, an ephemeral server is started when none runs; without, ServerGone is raised.
     """
     headers = ""
     if json_body is not None:
@@ -66,7 +67,10 @@ def call(
         head += f"content-length: {len(body or b'')}\r\n"
     stop = _tell_while_waiting(doing) if doing and sys.stderr.isatty() else None
     try:
-        status, kind, data = _exchange(_connect(start), f"{head}\r\n".encode("latin-1") + (body or b""))
+        connection = _connect(start)
+        if timeout_s is not None:
+            connection.settimeout(timeout_s)
+        status, kind, data = _exchange(connection, f"{head}\r\n".encode("latin-1") + (body or b""))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:

@@ -118,18 +118,22 @@ class Change:
     unchanged: bool
 
     def write(self) -> None:
-        """Replace the file in one step and keep its mode."""
-        target = self.path.resolve() if self.path.is_symlink() else self.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(fd, "w", encoding="utf-8") as out:
-                out.write(self.text)
-            os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o600)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace_file(self.path, self.text)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replace a configuration file in one step and keep its mode."""
+    target = path.resolve() if path.is_symlink() else path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o600)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def find_command(toolsets: Sequence[str]) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from wsh.approval.escape import escape_argument
 from wsh.approval.judgement import make_badges
-from wsh.approval.request import ApprovalRequest, Asker, RequestKind
+from wsh.approval.request import ApprovalRequest, Asker, Place, RequestKind
 from wsh.bridge.frame import Decision
 from wsh.contract.adapters.base import RuntimeAdapter
 from wsh.contract.adapters.inputs import read_request_timeout_ms
@@ -103,6 +103,14 @@ class InteractiveRoute:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
+    def start(self, asked: AskedRequest) -> None:
+        """Let it live: from now on it can be answered, and the end of this server, or of its caller, ends it."""
+        self._asked.add(asked)
+        asked.start()
+
+    def forget(self, asked: AskedRequest) -> None:
+        self._asked.discard(asked)
+
     async def aclose(self) -> None:
         """Let go of requests that wait, of the queue and of desktops; what runs goes on."""
         if self.server is not None:
@@ -183,8 +191,7 @@ class InteractiveRoute:
             attached = identity.handle
             attached.lines.append(asked)
             identity.facts["line"] = TypedCommand(asked.request.command, asked.request.id, attached.ear, asked)
-        self._asked.add(asked)
-        asked.start()
+        self.start(asked)
         await self._wait_for_answer(asked, deadline)
         if asked.is_pending:
             return await self._tell_pending(asked, cursor)
@@ -254,7 +261,7 @@ class InteractiveRoute:
         """What became of a request goes into the trail and to its identity, whoever still waits for it."""
         self._asked.discard(asked)
         identity, decision = asked.identity, asked.decision
-        self._record_approval(asked)
+        self.record_approval(asked)
         attached: Attached = identity.handle
         if asked in attached.lines:
             attached.lines.remove(asked)
@@ -521,7 +528,7 @@ class InteractiveRoute:
 
     # the trail
 
-    def _record_approval(self, asked: AskedRequest) -> None:
+    def record_approval(self, asked: AskedRequest) -> None:
         """One record per decision: its outcome, who gave it and where, and what it lets run."""
         request, decision = asked.request, asked.decision
         entry: JsonObject = {
@@ -536,7 +543,7 @@ class InteractiveRoute:
             "client": asked.caller.client or None,
             "mode": "interactive",
             "outcome": asked.outcome,
-            "place": "server" if asked.adapter.adapter_type == "server" else "window",
+            "place": name_place(asked),
             "argv": [escape_argument(word) for word in request.argv] or [escape_argument(request.command)],
             "cwd": request.cwd,
             "risk": request.risk,
@@ -580,6 +587,12 @@ class InteractiveRoute:
 
     def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - identity.began) * 1000)))
+
+
+def name_place(asked: AskedRequest) -> Place:
+    if asked.request.kind == "hook":
+        return "host"
+    return "server" if asked.adapter.adapter_type == "server" else "window"
 
 
 def _lost(identity: Identity, adapter: RuntimeAdapter) -> ContractFault:

@@ -68,7 +68,11 @@ class Waiting:
             "badges": [each.model_dump() for each in (card.badges if card is not None else request.badges or ())],
             "reasons": card.reasons if card is not None else [escape_text(reason) for reason in request.reasons],
             "note": escape_text(request.note) if request.note is not None else None,
-            "place": "server" if self.adapter.adapter_type == "server" else "window",
+            "place": "host"
+            if request.kind == "hook"
+            else "server"
+            if self.adapter.adapter_type == "server"
+            else "window",
             "since": self.since,
             # As the wall clock stands now, since that is what it is compared with.
             "deadline": (time.time() + self.left_s) if self.ended is None else self.since + request.deadline_ms / 1000,
@@ -83,7 +87,7 @@ class Waiting:
             "evidence": card.model_dump(exclude={"type", "id", "trace_id", "binding", "deadline"}) if card else None,
             "run": None,
         }
-        if self.state == "approved" and request.kind != "send":
+        if self.state == "approved" and request.kind in ("run", "open"):
             wire["run"] = {
                 "running": identity.running,
                 "exit_code": identity.exit_code,

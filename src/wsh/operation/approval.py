@@ -66,7 +66,7 @@ async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answe
     enabled = contract.interactive.server_enabled
     requests, ran = [], 0
     for entry in contract.interactive.waiting.list_entries():
-        has_run = entry.state == "approved" and entry.request.kind != "send"
+        has_run = entry.state == "approved" and entry.request.kind in ("run", "open")
         ran += has_run
         tail = _TAIL_BYTES if has_run and ran <= _WITH_OUTPUT else 0
         requests.append(await _describe(contract, entry, tail))

@@ -232,6 +232,13 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         "Answer approvals at the server: at the page and by `wsh approvals`. Without a window, requests wait and run here.",
     ),
+    Setting(
+        "hook.wait_ms",
+        240_000,
+        "How long a card of `wsh hook` waits before the question goes back to the host's own prompt.",
+        1000,
+        86_400_000,
+    ),
     Setting("inbox.min_command_s", 10.0, "Commands that ended well come to the inbox if they took so long.", 0, 86_400),
     Setting("inbox.keep_s", 86_400, "How long what has ended stays in the inbox.", 1, 31_536_000),
     Setting("inbox.per_session", 5, "Commands of one session in the inbox, the newest.", 0, 1000),
