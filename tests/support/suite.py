@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 LEAST = 25
 """Examples of a property test in a sample."""
@@ -66,7 +66,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.torture)
     if not item.config.getoption("--torture") and not hasattr(test, "wsh_sampled"):
         chosen: settings = getattr(test, _CHOSEN, None) or settings.get_profile("default")
-        setattr(test, _CHOSEN, settings(parent=chosen, max_examples=max(LEAST, chosen.max_examples // 4)))
+        # How long an example takes on a busy machine says nothing.
+        slow = {*chosen.suppress_health_check, HealthCheck.too_slow}
+        most = max(LEAST, chosen.max_examples // 4)
+        setattr(test, _CHOSEN, settings(chosen, max_examples=most, deadline=None, suppress_health_check=slow))
         test.wsh_sampled = True
 
 
