@@ -268,3 +268,19 @@ def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], 
         seen.type("C-\\", "C-\\")
         seen.wait(lambda t: "[detached · left]" in t and "status 0" in t, "the way out")
         subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+
+
+def test_a_session_is_not_shown_inside_of_itself(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "mirror")
+    make(server, "beside", "echo this is beside; exec cat")
+    server.request("POST", "/sessions/mirror/input", f"{WSH} attach mirror\r".encode())
+    found = wait_until(
+        lambda: [
+            line for line in server.get("/sessions/mirror/screen?format=plain")["lines"] if "inside of itself" in line
+        ],
+        "the refusal",
+    )
+    assert found
+    server.request("POST", "/sessions/mirror/input", f"clear; {WSH} attach beside\r".encode())
+    seen = pane(f"{WSH} attach mirror")
+    seen.wait(lambda t: "this is beside" in t, "a session inside of another")

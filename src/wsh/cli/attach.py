@@ -31,8 +31,17 @@ def find_last() -> str:
 
 def show(name: str, *, read_only: bool = False, status: bool = True, scrollback: int = 0, as_json: bool = False) -> int:
     """Show a session in this terminal until detached; returns the exit status for this process."""
+    import os
+
     from wsh.client import tty
 
+    if os.environ.get("WSH_SESSION") == name:
+        from wsh.wire.error import InvalidRequest
+
+        raise InvalidRequest(
+            f"This is session {name!r} already; a session inside of itself helps nobody.",
+            hint="Attach to another one, or from another terminal.",
+        )
     if not tty.is_terminal():
         from wsh.wire.error import InvalidRequest
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from wsh.client.attach.ask import Questions
 from wsh.client.attach.keystroke import Keystroke
 from wsh.client.attach.page import Done, Message
@@ -66,6 +68,8 @@ class SwitcherPage:
         if not 0 <= index < len(matching):
             return None
         name = str(matching[index]["name"])
+        if name == os.environ.get("WSH_SESSION"):
+            return Done(told=f"this terminal is in {name}: a session inside of itself helps nobody")
         return Done() if name == self._current else Done(session=name)
 
     def _matching(self) -> list[JsonObject]:
