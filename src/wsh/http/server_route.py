@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from wsh.http.auth import Authority
+from wsh.http.error import STATUS
 from wsh.http.openapi import make_document
 from wsh.http.route import Answer, Call, Query, Route, Table, dump_json
 from wsh.wire.error import Refused
@@ -108,7 +109,7 @@ async def open_link(call: Call) -> Answer:
     if call.scope["method"] == "HEAD":
         return Answer(b"", 303, headers=(("location", home),))
     if facts.authority.links.redeem(call.read_query(LinkQuery).code) is None:
-        raise facts.authority.brake.note_failure("link")
+        return _open_used_link(call, home)
     value, key = facts.authority.sign_in()
     cookie = (
         f"{facts.authority.cookie_name}={value}; Path={facts.base_prefix or '/'}; "
@@ -121,6 +122,20 @@ async def open_link(call: Call) -> Answer:
         body = f'<!doctype html><title>wsh</title><meta http-equiv="refresh" content="0;url={escape(target)}">'
         return Answer(body.encode(), 200, "text/html; charset=utf-8", (("set-cookie", cookie),))
     return Answer(b"", 303, headers=(("location", target), ("set-cookie", cookie)))
+
+
+def _open_used_link(call: Call, home: str) -> Answer:
+    """To the page where the browser is signed in already; else words for a person, and an error for a program."""
+    authority = facts_of(call).authority
+    cookie = authority.find_cookie(call.headers)
+    if cookie is not None and authority.tokens.has_cookie(cookie):
+        return Answer(b"", 303, headers=(("location", home),))
+    error = authority.brake.note_failure("link")
+    if "text/html" not in call.headers.get("accept", ""):
+        raise error
+    body = _static("used_link.html").replace(b"{{home}}", escape(home).encode())
+    headers = (("content-security-policy", DOCS_POLICY), ("cache-control", "no-store"))
+    return Answer(body, STATUS[error.code], "text/html; charset=utf-8", headers)
 
 
 async def make_page_secret(call: Call) -> PageSecret:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
+from wsh.session.presence import Present
 from wsh.wire.model import Model
 from wsh.wire.session import Persist, ServerInfo
 from wsh.wire.version import VERSION
@@ -65,8 +66,12 @@ async def list_clients(context: Context) -> Annotated[Json, "`{clients}`"]:
     """Who is connected, to which session, and how: WebSockets, viewers, MCP clients."""
     rooms = context.rooms
     found = [
-        present.to_wire(session.name if session is not None else None)
+        (present, session.name if session is not None else None)
         for session in [*rooms.registry.list_sessions(), None]
         for present in rooms.clients.list_present(session)
     ]
-    return {"clients": [*found, *rooms.list_guests()]}
+    # A browser has many connections and is one client: told by the terminal that it shows, where it shows one.
+    told: dict[object, tuple[Present, str | None]] = {}
+    for present, name in sorted(found, key=lambda one: one[0].manner != "view"):
+        told.setdefault(present.whose, (present, name))
+    return {"clients": [*(present.to_wire(name) for present, name in told.values()), *rooms.list_guests()]}

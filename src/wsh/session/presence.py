@@ -31,6 +31,11 @@ class Present:
             return "page"
         return "attach" if self.manner == "view" and self.caller.proof == "unix" else self.manner
 
+    @property
+    def whose(self) -> object:
+        """Equal for all connections of one browser, else of this connection alone."""
+        return self.caller.account if self.kind == "page" and self.caller.account else id(self)
+
     def to_wire(self, session: str | None) -> dict[str, object]:
         return {
             "session": session,
@@ -74,7 +79,8 @@ class Clients:
         return leave
 
     def count(self, session: Session) -> int:
-        return len(self._by_session.get(session.sid, ()))
+        """Clients of a session. A browser is one, however many connections its page has."""
+        return len({one.whose for one in self._by_session.get(session.sid, ())})
 
     def list_present(self, session: Session | None) -> list[Present]:
         """Connections to a session, or those to the server as a whole."""
