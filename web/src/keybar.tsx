@@ -1,11 +1,13 @@
-// Keys that a phone's keyboard lacks. Ctrl and Alt stay down for the next key, typed there or here.
-import { held, typeKey } from "./terminal";
+// Keys that a phone's keyboard lacks, and a field where a line is composed before it is sent. Ctrl and Alt stay down for the next key.
+import { useState } from "preact/hooks";
+import { held, typeKey, typeText } from "./terminal";
 
-const KEYS: [label: string, name: string][] = [
+const KEYS: [label: string, name: string, spoken?: string][] = [
   ["esc", "Escape"],
   ["tab", "Tab"],
 ];
-const MORE: [label: string, name: string][] = [
+const MORE: [label: string, name: string, spoken?: string][] = [
+  ["^C", "\x03", "Ctrl+C"],
   ["←", "ArrowLeft"],
   ["↓", "ArrowDown"],
   ["↑", "ArrowUp"],
@@ -17,10 +19,18 @@ const MORE: [label: string, name: string][] = [
 ];
 
 export function KeyBar(props: { name: string }) {
+  const [line, setLine] = useState("");
   // The keyboard of the phone stays open only if the terminal keeps the focus.
   const stay = (event: Event): void => event.preventDefault();
-  const key = ([label, name]: [string, string]) => (
-    <button key={name} title={name} aria-label={name.startsWith("Arrow") ? name : undefined} onPointerDown={stay} onMouseDown={stay} onClick={() => typeKey(props.name, name)}>
+  const key = ([label, name, spoken]: [string, string, string?]) => (
+    <button
+      key={label}
+      title={spoken ?? name}
+      aria-label={spoken ?? (name.startsWith("Arrow") ? name : undefined)}
+      onPointerDown={stay}
+      onMouseDown={stay}
+      onClick={() => typeKey(props.name, name)}
+    >
       {label}
     </button>
   );
@@ -36,11 +46,33 @@ export function KeyBar(props: { name: string }) {
     </button>
   );
   return (
-    <div class="keybar" role="toolbar" aria-label="Keys">
-      {KEYS.map(key)}
-      {modifier("ctrl")}
-      {modifier("alt")}
-      {MORE.map(key)}
-    </div>
+    <>
+      <form
+        class="compose"
+        onSubmit={(event) => {
+          event.preventDefault();
+          typeText(props.name, `${line}\r`);
+          setLine("");
+        }}
+      >
+        <input
+          aria-label="A line to send"
+          placeholder="Compose a line, then send it"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          enterkeyhint="send"
+          value={line}
+          onInput={(event) => setLine(event.currentTarget.value)}
+        />
+        <button class="primary">Send</button>
+      </form>
+      <div class="keybar" role="toolbar" aria-label="Keys">
+        {KEYS.map(key)}
+        {modifier("ctrl")}
+        {modifier("alt")}
+        {MORE.map(key)}
+      </div>
+    </>
   );
 }

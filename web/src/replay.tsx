@@ -1,7 +1,7 @@
-// Time travel: the recording of a session in an emulator of its own, with a scrubber.
+// Time travel: the recording of a session in an emulator of its own, with a scrubber that has a tick per command.
 import { Terminal } from "@xterm/xterm";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { getText, sessionPath } from "./api";
+import { getText, listCommands, sessionPath, type CommandInfo } from "./api";
 import { attempt, selected, view } from "./store";
 import { fontSize, terminalFont, terminalTheme } from "./theme";
 
@@ -10,32 +10,82 @@ interface Cast {
   cols: number;
   events: [number, string, string][];
   length: number;
+  /** When it began, in seconds since 1970, rounded down. */
+  began: number;
+}
+
+interface Tick {
+  at: number;
+  command: string;
+  bad: boolean;
 }
 
 const STEP_S = 0.01;
+const NEAR_S = 1e-4;
+/** Nothing is printed for longer than this: a silence. */
+const SILENCE_S = 1;
+const SPEEDS = [0.5, 1, 2, 5, 10];
+const EXPORTS: [format: string, ending: string, label: string][] = [
+  ["asciicast-v2", "cast", "asciicast"],
+  ["txt", "txt", "Text"],
+  ["html", "html", "HTML"],
+  ["svg-animated", "svg", "Animated SVG"],
+];
 
 function parse(text: string): Cast {
   const lines = text.split("\n").filter(Boolean);
-  const head = JSON.parse(lines[0] ?? "{}") as { width?: number; height?: number };
+  const head = JSON.parse(lines[0] ?? "{}") as { width?: number; height?: number; timestamp?: number };
   const events = lines.slice(1).map((line) => JSON.parse(line) as [number, string, string]);
   // Whole steps of the scrubber, or its right end would lie before the last event.
   const length = Math.ceil((events.at(-1)?.[0] ?? 0) / STEP_S) * STEP_S;
-  return { rows: head.height ?? 24, cols: head.width ?? 80, events, length: Number(length.toFixed(2)) };
+  return { rows: head.height ?? 24, cols: head.width ?? 80, events, length: Number(length.toFixed(2)), began: head.timestamp ?? 0 };
+}
+
+/** Where commands began: at the shell's own marks, which are exact, else by the clock. */
+function ticksOf(cast: Cast, commands: CommandInfo[]): Tick[] {
+  const marks = cast.events.filter(([, kind, data]) => kind === "o" && data.includes("\x1b]133;C")).map(([at]) => at);
+  const exact = marks.length >= commands.length ? marks.slice(marks.length - commands.length) : null;
+  return commands.flatMap((command, index) => {
+    const at = exact ? exact[index] : command.started === null ? undefined : command.started - cast.began;
+    if (at === undefined || at > cast.length + 1) return [];
+    return [{ at: Math.max(0, Math.min(at, cast.length)), command: command.command, bad: Boolean(command.exit_code) }];
+  });
+}
+
+async function save(name: string, format: string, ending: string): Promise<void> {
+  const text = await getText(sessionPath(name, `/recording?format=${format}`));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text]));
+  link.download = `${name}.${ending}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 export function Replay() {
   const name = selected.value;
+  const section = useRef<HTMLElement>(null);
   const holder = useRef<HTMLDivElement>(null);
   const player = useRef<{ seek: (at: number) => void } | null>(null);
   const [cast, setCast] = useState<Cast | null>(null);
+  const [ticks, setTicks] = useState<Tick[]>([]);
   const [at, setAt] = useState(0);
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(1);
+  const [skip, setSkip] = useState(true);
+
+  useLayoutEffect(() => section.current?.focus(), [name]);
 
   useEffect(() => {
     setCast(null);
-    setAt(0);
-    if (name) void attempt(async () => setCast(parse(await getText(sessionPath(name, "/recording?format=asciicast-v2")))));
+    setTicks([]);
+    if (!name) return;
+    void attempt(async () => {
+      const [text, commands] = await Promise.all([getText(sessionPath(name, "/recording?format=asciicast-v2")), listCommands(name).catch(() => [])]);
+      const found = parse(text);
+      setAt(found.length);
+      setTicks(ticksOf(found, commands));
+      setCast(found);
+    });
   }, [name]);
 
   // With the scrubber, not after the next frame: a move that comes in between would be taken back.
@@ -74,7 +124,7 @@ export function Replay() {
       terminal.write(text);
     };
     player.current = { seek };
-    seek(0);
+    seek(at);
     return () => {
       player.current = null;
       terminal.dispose();
@@ -90,44 +140,125 @@ export function Replay() {
       const passed = ((now - last) / 1000) * speed;
       last = now;
       setAt((old) => {
-        const next = Math.min(old + passed, cast.length);
+        let next = Math.min(old + passed, cast.length);
+        const coming = skip ? cast.events.find(([time]) => time > next)?.[0] : undefined;
+        if (coming !== undefined && coming - next > SILENCE_S) next = coming - SILENCE_S / 4;
         if (next >= cast.length) setPlaying(false);
         return next;
       });
       frame = requestAnimationFrame(step);
     });
     return () => cancelAnimationFrame(frame);
-  }, [playing, cast, speed]);
+  }, [playing, cast, speed, skip]);
+
+  const length = cast?.length ?? 0;
+  const play = (): void => {
+    if (!playing && at >= length) setAt(0);
+    setPlaying(!playing);
+  };
+  /** To the next thing that was printed, or the last before now. */
+  const stepEvent = (by: 1 | -1): void => {
+    setPlaying(false);
+    const times = cast?.events.map(([time]) => time) ?? [];
+    setAt(by > 0 ? (times.find((time) => time > at) ?? length) : (times.findLast((time) => time < at - NEAR_S) ?? 0));
+  };
+  const stepCommand = (by: 1 | -1): void => {
+    const times = ticks.map((tick) => tick.at);
+    setAt(by > 0 ? (times.find((time) => time > at + NEAR_S) ?? length) : (times.findLast((time) => time < at - NEAR_S) ?? 0));
+  };
+  const faster = (by: 1 | -1): void => setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(speed) + by))] ?? 1);
+  const keys: Record<string, () => void> = {
+    " ": play,
+    ".": () => stepEvent(1),
+    ",": () => stepEvent(-1),
+    n: () => stepCommand(1),
+    p: () => stepCommand(-1),
+    "+": () => faster(1),
+    "-": () => faster(-1),
+    Home: () => setAt(0),
+    End: () => setAt(length),
+    Escape: () => (view.value = "single"),
+  };
 
   if (!name) return <p class="soft pad">Choose a session to replay.</p>;
   return (
-    <section class="replay">
+    <section
+      class="replay"
+      ref={section}
+      tabIndex={-1}
+      aria-label="Replay"
+      onKeyDown={(event) => {
+        const does = keys[event.key];
+        const own = event.target instanceof HTMLButtonElement || event.target instanceof HTMLSelectElement || event.target instanceof HTMLElement && event.target.closest("summary");
+        if (!does || event.ctrlKey || event.altKey || event.metaKey || (own && event.key === " ")) return;
+        event.preventDefault();
+        does();
+      }}
+    >
       <header class="bar">
         <h1>
           Replay of <bdi>{name}</bdi>
         </h1>
         <span class="push" />
+        <details class="menu">
+          <summary>Export</summary>
+          <div>
+            {EXPORTS.map(([format, ending, label]) => (
+              <button key={format} onClick={() => void attempt(() => save(name, format, ending))}>
+                {label}
+              </button>
+            ))}
+          </div>
+        </details>
         <button onClick={() => (view.value = "single")}>Back to live</button>
       </header>
       <div class="film" ref={holder} />
       <footer class="scrubber">
-        <button class="primary" onClick={() => setPlaying(!playing)} disabled={!cast}>
+        <button title="Previous command (P)" aria-label="Previous command" disabled={!cast} onClick={() => stepCommand(-1)}>
+          <svg width="14" height="14" viewBox="0 0 14 14" fill="currentColor" aria-hidden="true">
+            <path d="M2 2h2v10H2zM12 2v10L5 7z" />
+          </svg>
+        </button>
+        <button class="primary" title="Space" onClick={play} disabled={!cast}>
           {playing ? "Pause" : "Play"}
         </button>
-        <input
-          type="range"
-          aria-label="Time"
-          min={0}
-          max={cast?.length ?? 0}
-          step={STEP_S}
-          value={at}
-          onInput={(event) => setAt(Number(event.currentTarget.value))}
-        />
+        <button title="Next command (N)" aria-label="Next command" disabled={!cast} onClick={() => stepCommand(1)}>
+          <svg width="14" height="14" viewBox="0 0 14 14" fill="currentColor" aria-hidden="true">
+            <path d="M10 2h2v10h-2zM2 2v10l7-5z" />
+          </svg>
+        </button>
+        <div class="track">
+          <input
+            type="range"
+            aria-label="Time"
+            min={0}
+            max={length}
+            step={STEP_S}
+            value={at}
+            onInput={(event) => setAt(Number(event.currentTarget.value))}
+          />
+          <div class="ticks">
+            {ticks.map((tick, index) => (
+              <button
+                key={index}
+                class={tick.bad ? "bad" : ""}
+                style={{ left: `${length ? (tick.at / length) * 100 : 0}%` }}
+                title={`${clock(tick.at)} ${tick.command}`}
+                aria-label={`Go to ${tick.command}`}
+                tabIndex={-1}
+                onClick={() => setAt(tick.at)}
+              />
+            ))}
+          </div>
+        </div>
         <span class="mono time">
-          {clock(at)} / {clock(cast?.length ?? 0)}
+          {clock(at)} / {clock(length)}
         </span>
+        <label class="soft nowrap">
+          <input type="checkbox" checked={skip} onChange={(event) => setSkip(event.currentTarget.checked)} /> Skip silences
+        </label>
         <select aria-label="Speed" value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
-          {[0.5, 1, 2, 5, 10].map((s) => (
+          {SPEEDS.map((s) => (
             <option key={s} value={s}>
               {s}×
             </option>

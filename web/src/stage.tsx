@@ -59,6 +59,7 @@ function Menu(props: { entry: Entry }) {
         </button>
         <button onClick={() => void detach(name)}>Detach every viewer</button>
         <button onClick={() => (view.value = "replay")}>Replay</button>
+        <button onClick={() => (finding.value = true)}>Find…</button>
         <button onClick={() => zoom(1)}>Larger type</button>
         <button onClick={() => zoom(-1)}>Smaller type</button>
         <button
@@ -189,7 +190,7 @@ export function Single() {
         )}
         {info.running && remote && <Fit name={info.name} remote={remote} />}
         {state?.last_input && <Typed last={state.last_input} />}
-        <button class="icon" title={`Find in this terminal (${keysFor("f")})`} aria-label="Find" aria-pressed={finding.value} onClick={() => (finding.value = !finding.value)}>
+        <button class="icon find-button" title={`Find in this terminal (${keysFor("f")})`} aria-label="Find" aria-pressed={finding.value} onClick={() => (finding.value = !finding.value)}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">
             <circle cx="6" cy="6" r="4" />
             <path d="M9 9l3.5 3.5" stroke-linecap="round" />
@@ -226,9 +227,35 @@ export function Single() {
   );
 }
 
+/** Columns that make the tiles largest, at most four; the more the better where it is all the same. */
+function columnsFor(count: number, width: number, height: number): number {
+  let best = 1;
+  let largest = 0;
+  for (let columns = 1; columns <= Math.min(4, Math.max(1, Math.floor(width / TILE_PX)), Math.max(1, count)); columns++) {
+    const rows = Math.ceil(count / columns);
+    const scale = Math.min(width / columns / 640, Math.max(height / rows, ROW_PX) / 400);
+    if (scale >= largest * 0.999) [best, largest] = [columns, Math.max(scale, largest)];
+  }
+  return best;
+}
+
+const TILE_PX = 270;
+const ROW_PX = 190;
+
 export function Grid() {
+  const area = useRef<HTMLElement>(null);
+  const [columns, setColumns] = useState(1);
+  const count = shown.value.length;
+  useLayoutEffect(() => {
+    const element = area.current as HTMLElement;
+    const measure = (): void => setColumns(columnsFor(count, element.clientWidth, element.clientHeight));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [count]);
   return (
-    <section class="grid" aria-label="All sessions">
+    <section class="grid" aria-label="All sessions" ref={area} style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
       {shown.value.map((entry) => (
         <article key={entry.info.name} class="tile">
           <header>

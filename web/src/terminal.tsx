@@ -104,6 +104,11 @@ export function typeKey(name: string, key: string): void {
   terminal.focus();
 }
 
+/** Send a whole text, such as a line that was composed elsewhere. */
+export function typeText(name: string, text: string): void {
+  typers.get(name)?.(text);
+}
+
 /** Put the keyboard into that terminal, if it is on the page. */
 export function focusTerminal(name: string): void {
   emulators.get(name)?.focus();
