@@ -26,7 +26,7 @@ def open_replay(page: Page) -> None:
 
 def test_it_opens_at_the_end_and_steps_by_command(server: RunningServer, browser: Browser) -> None:
     make(server, "steps")
-    for line in ("echo one", "false", "echo three"):
+    for line in ("sleep 0.1; echo one", "sleep 0.1; false", "sleep 0.1; echo three"):  # ticks lie apart
         assert server.request("POST", "/sessions/steps/run", {"input": line, "max_wait_ms": 30000}).status == 200
     with open_page(browser) as watched:
         page = watched.page
@@ -39,7 +39,7 @@ def test_it_opens_at_the_end_and_steps_by_command(server: RunningServer, browser
         ticks = page.locator(".ticks button")
         expect(ticks).to_have_count(3)
         expect(ticks.nth(1)).to_have_class("bad")
-        places = []
+        places: list[float] = []
         for _ in range(3):
             page.keyboard.press("p")
             wait_until(lambda: at(page) < (places[-1] if places else length), "a step back", seen=lambda: at(page))
