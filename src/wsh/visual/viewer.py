@@ -258,8 +258,10 @@ class Viewers:
 
     def _follow(self, viewer: Viewer) -> None:
         """Move the window of a viewer that is smaller than the picture to the cursor, unless its person moved it elsewhere."""
+        if not viewer.follows_cursor or viewer.rows > self.stage.rows and viewer.cols >= self.stage.cols:
+            return  # the usual case, for every viewer in every frame
         shape = viewer.shape
-        if not viewer.follows_cursor or not self._is_window(shape):
+        if not self._is_window(shape):
             return
         cursor = self.session.terminal.cursor
         if not cursor.visible or self.stage.has_canvas:
