@@ -17,14 +17,20 @@ def test_a_session_of_the_server_is_shown_and_typed_into(server: RunningServer, 
     assert server.request("POST", "/sessions", body).status == 201
     window.show_terminal("far")
     wait_until(
-        lambda: _size(server, "far") == window.terminal_size() != (0, 0),
-        "the session to have the window's size",
-        seen=lambda: (_size(server, "far"), window.terminal_size()),
+        lambda: window.terminal_size() != (0, 0) and window.terminal_text().strip(),
+        "the session's prompt in the window",
+        seen=window.terminal_text,
     )
+    assert _size(server, "far") == (24, 80), "looking changes nothing"
     cols = window.terminal_size()[1]
     before = window.pixels(*window.cells(0, 0, 4, cols))
     window.enter_command(f"echo from afar > {proof}; tput cols > {proof}.cols")
     wait_until(lambda: proof.exists() and proof.read_text() == "from afar\n", "what was typed in the window")
+    wait_until(
+        lambda: _size(server, "far") == window.terminal_size(),
+        "the size of the window where somebody typed",
+        seen=lambda: (_size(server, "far"), window.terminal_size()),
+    )
     wait_until(lambda: window.pixels(*window.cells(0, 0, 4, cols)) != before, "what the server's session shows")
     assert "from afar" in server.request("GET", "/sessions/far/screen?format=plain").body.decode()
     # What an agent lays over the session is in the picture, too.
