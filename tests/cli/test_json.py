@@ -77,6 +77,8 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("inbox snooze", ("--for", "2h", "exit."), lambda v: v["items"] == []),
     ("inbox restore", ("exit.",), lambda v: [one["kind"] for one in v["items"]] == ["finished"]),
     ("inbox done", ("exit.",), lambda v: v["items"] == []),
+    ("wake", (), lambda v: v == {"wakes": []}),
+    ("wake", ("--when", "job", "--line", "true", "job"), lambda v: v["state"] == "waiting" and v["session"] == "job"),
     ("policy show", (), lambda v: isinstance(v, dict)),
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),

@@ -416,6 +416,26 @@ export interface StateAnswer {
   last_input: LastInput | null;
 }
 
+export interface WakeInfo {
+  id: string;
+  session: string;
+  when: string;
+  line: string;
+  state: "waiting" | "due" | "typing" | "typed" | "dropped";
+  why: string;
+  set_at: number;
+  changed_at: number;
+}
+
+export interface WakeList {
+  wakes: WakeInfo[];
+}
+
+export interface WakeRequest {
+  when: string;
+  line: string;
+}
+
 /** Which server this is. */
 export const getServerInfo = (): Promise<ServerInfo> => ask("GET", "/server/info");
 
@@ -604,6 +624,15 @@ export const listInbox = (query: { all?: boolean } = {}): Promise<Inbox> => ask(
 
 /** Mark an entry as done, put it off, or bring it back. */
 export const markInbox = (id: string, body: InboxMarkBody): Promise<Inbox> => ask("POST", `/inbox/${encodeURIComponent(id)}`, undefined, body);
+
+/** Type a line into it, once, when a command of another session has ended; never onto a line in use. */
+export const setWake = (name: string, body: WakeRequest): Promise<WakeInfo> => ask("POST", sessionPath(name, "/wake"), undefined, body);
+
+/** Lines that wait to be typed, and what became of earlier ones. */
+export const listWakes = (): Promise<WakeList> => ask("GET", "/wakes");
+
+/** Take back a line that has not been typed. */
+export const cancelWake = (id: string): Promise<WakeInfo> => ask("DELETE", `/wakes/${encodeURIComponent(id)}`);
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */
 export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");

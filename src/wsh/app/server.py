@@ -242,6 +242,7 @@ class App:
         self._closers.append(registry.lifecycle.add(self._on_lifecycle))
         for session in registry.list_sessions():
             session.listeners.add(self._on_session)
+        await self.rooms.wakes.start()
         self.gateway.ready.set()
         self.late.start()
 
@@ -272,6 +273,8 @@ class App:
             close()
         if self._registry is None:
             return
+        if hasattr(self, "rooms"):
+            await self.rooms.wakes.aclose()
         self.stages.close()
         if forsaken:
             running = [session for session in self._registry.list_sessions() if session.running]

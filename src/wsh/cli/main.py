@@ -46,6 +46,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Agents and what they may do": {
         "mcp": "Speak MCP on stdin and stdout; install into MCP clients.",
         "inbox": "Show what waits for you and what has ended.",
+        "wake": "Type a line into a session when a command of another ends.",
         "approvals": "Answer agents' requests without a window.",
         "hook": "Answer permission hooks of Claude Code and Codex.",
         "policy": "Show, explain and change what may run.",

@@ -21,6 +21,7 @@ from wsh.operation import (
     server,
     session,
     wait,
+    wake,
     workspace,
 )
 from wsh.operation.element import OVERLAY, PANEL, ElementOperations
@@ -107,6 +108,9 @@ ROUTES: tuple[Route, ...] = (
     offer("POST", "/hook/ask", hook.ask_hook, "hooks"),
     offer("GET", "/inbox", inbox.list_inbox, "inbox"),
     offer("POST", "/inbox/{id}", inbox.mark_inbox, "inbox"),
+    offer("POST", f"{_ONE}/wake", wake.set_wake, "inbox", status=201),
+    offer("GET", "/wakes", wake.list_wakes, "inbox"),
+    offer("DELETE", "/wakes/{id}", wake.cancel_wake, "inbox"),
     offer("GET", "/policy", policy.get_policy, "admin"),
     offer("GET", "/audit", policy.get_audit, "admin"),
     offer("GET", "/clients", server.list_clients, "admin"),

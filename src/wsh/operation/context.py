@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wsh.inbox.mark import InboxMarks
+from wsh.inbox.wake import Wakes
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
 from wsh.operation.sandbox import SandboxPolicies, make_gate
@@ -79,10 +80,17 @@ class Rooms:
     """Clients that other doors know of."""
     sandbox: SandboxPolicies = field(init=False)
     inbox_marks: InboxMarks = field(init=False)
+    wakes: Wakes = field(init=False)
 
     def __post_init__(self) -> None:
         self.sandbox = SandboxPolicies(self.places.policy_file)
         self.inbox_marks = InboxMarks(self.places.inbox, self.settings.get_int("inbox.keep_s"))
+        self.wakes = Wakes(
+            self.places.wakes,
+            self.registry,
+            self.settings.get_int("inbox.max_wakes"),
+            self.settings.get_int("inbox.keep_s"),
+        )
         self.registry.set_gate(make_gate(self.sandbox))
 
     def cap_wait(self, max_wait_ms: int) -> int:

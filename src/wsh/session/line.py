@@ -32,6 +32,8 @@ _ENDS_CANONICAL = b"\x04\x1a"  # Ctrl+D hands it over, Ctrl+Z drops it
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?", re.DOTALL)
 _OPEN_KEYS = b"\x1b\x16\x11\x18"  # Escape, Ctrl+V, Ctrl+Q and Ctrl+X: what comes next is part of the same key
 _SEARCH = b"\x12\x13"
+REPORTS = re.compile(rb"\x1b\[(?:<[0-9;]*[Mm]|M...|[IO])", re.DOTALL)
+"""What a viewer's terminal tells by itself: the mouse, and whether it is looked at. Nobody typed that."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, R
 from wsh.sandbox.hold import Holding
 from wsh.session import event as ev
 from wsh.session.command import Command, CommandEvent, CommandLog
-from wsh.session.event import Actor, Listeners, SessionEvent
+from wsh.session.event import SERVER, Actor, Listeners, SessionEvent
 from wsh.session.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
 from wsh.session.gap import Gaps
 from wsh.session.journal import Journal
-from wsh.session.line import LineInfo, TypedLine
+from wsh.session.line import REPORTS, LineInfo, TypedLine
 from wsh.session.mark import NonceMask
 from wsh.session.nesting import Shells
 from wsh.session.note import Notes, size_word
@@ -123,6 +123,8 @@ class Session:
         self.last_input: tuple[Actor, float] | None = None
         self.line = TypedLine(changed=self.remember)
         """What has been typed since the last Enter, and by whom."""
+        self.full_screen_line = TypedLine(changed=self.remember)
+        """The same for full-screen programs, which read keys rather than lines: only that something was typed counts."""
         self.told_missing = False
         """A run has said that a shell inside does not tell."""
         self.run_waits: tuple[Actor, str] | None = None
@@ -274,6 +276,10 @@ class Session:
         self.first_size = (int(rows), int(cols))
         if meta.get("line") and meta.get("running"):
             self.line.recall(meta["line"])
+        if meta.get("keys_open") and meta.get("running"):
+            modes = read_modes(self.child)
+            if modes is not None:
+                self.full_screen_line.restore("", SERVER, time.time(), modes)
         if not meta.get("running"):
             self.running = False
             self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")
@@ -517,7 +523,9 @@ class Session:
         now = time.monotonic()
         self.last_input = (actor, now)
         modes = read_modes(self.child)
-        if modes is not None and not (self.terminal.alt and not modes.canonical):
+        if modes is not None and self.terminal.alt and not modes.canonical:
+            self.full_screen_line.note(REPORTS.sub(b"", data), actor, modes, now, time.time())
+        elif modes is not None:
             log = self.commands
             asked = log.asked if log is not None and log.phase in ("prompt", "prompting") else None
             self.line.note(data, actor, modes, now, time.time(), asked, lambda: count_unread(self))
@@ -754,7 +762,7 @@ class Session:
         self._remember_again = True
         while self._remember_again and self.child is not None:
             self._remember_again = False
-            known = {**self.describe(), "line": self.line.facts()}
+            known = {**self.describe(), "line": self.line.facts(), "keys_open": self.full_screen_line.pending}
             if known != self._remembered:  # a line typed and completed at once leaves nothing new
                 await self._keeper.update_meta(self.child, known)
                 self._remembered = known

@@ -83,6 +83,11 @@ class Places:
         return self.state / f"{self.server}.inbox"
 
     @property
+    def wakes(self) -> Path:
+        """Lines that wait to be typed into a session."""
+        return self.state / f"{self.server}.wakes"
+
+    @property
     def tokens(self) -> Path:
         return self.config / "tokens.json"
 

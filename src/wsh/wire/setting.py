@@ -242,6 +242,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("inbox.min_command_s", 10.0, "Commands that ended well come to the inbox if they took so long.", 0, 86_400),
     Setting("inbox.keep_s", 86_400, "How long what has ended stays in the inbox.", 1, 31_536_000),
     Setting("inbox.per_session", 5, "Commands of one session in the inbox, the newest.", 0, 1000),
+    Setting("inbox.max_wakes", 100, "Lines that may wait to be typed into sessions (`wsh wake`).", 1, 10_000),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),
