@@ -32,16 +32,17 @@ class Deaths:
     def accuse(self, session: str, name: str, work: str, at: int) -> int:
         """The server before us ended during `work` of that session, at offset `at`. How often it is to blame, so far.
 
-        0 if nothing says that it is: a server that was killed from outside was at something too, most of the time. But
-        if the one before that had ended at the very same place, it was no accident (the system ran out of memory, say).
+        0 if nothing says that it is: a server that was killed from outside was at something too, most of the time. If the
+        one before that had ended at the very same place, it may have been no accident (the system ran out of memory, say): 1,
+        and never more, since several kills may well find a server at the same work. Then only what kills in a trial counts.
         """
         now = time.time()
         if self._known and self._known[-1].trace and not self._known[-1].session:
             self._known.pop()  # ours, which nobody was accused of yet
         again = any(not death.trace and (death.session, death.at) == (session, at) for death in self._known)
         self._remember(Death(now, self._headline, session, name, work, at))
-        if not self.last and not again:
-            return 0
+        if not self.last:
+            return int(again)
         return sum(
             death.session == session and abs(now - death.time) < LOOP_S and bool(death.trace or death.at == at)
             for death in self._known
