@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -78,6 +79,18 @@ def test_a_shell_is_woken_once_when_the_other_command_ends(server: RunningServer
     commands = [one["command"] for one in server.get("/sessions/agent/commands")]
     assert commands == ["echo wo''ken", "true"]
     assert "woken" in screen(server, "agent")
+
+
+@pytest.mark.parametrize("command", ["zsh -f", "fish --no-config", "sh"])
+def test_other_shells_are_woken_too(server: RunningServer, command: str) -> None:
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip("not installed")
+    make(server, "agent", command, "idle")
+    make(server, "build", SHELL, "idle")
+    wake(server, "agent", "build", "echo wo''ken")
+    run(server, "build", "true")
+    assert wait_for(server, "typed") == ""
+    wait_until(lambda: "woken" in screen(server, "agent"), seen=lambda: screen(server, "agent"))
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -234,9 +247,10 @@ def test_one_that_was_being_typed_when_the_server_died_is_told_and_not_typed_aga
         assert "twice" not in screen(after, "agent")
 
 
-def test_a_broken_file_costs_nothing_but_the_lines(places: Places) -> None:
+@pytest.mark.parametrize("content", [b'[{"id": "\xff', b'[{"id": {}, "state": "typed"}]', b"{}", b"[[]]", b"7"])
+def test_a_broken_file_costs_nothing_but_the_lines(places: Places, content: bytes) -> None:
     places.wakes.parent.mkdir(parents=True, mode=0o700)
-    places.wakes.write_bytes(b'[{"id": "\xff')
+    places.wakes.write_bytes(content)
     with running_server(places, check_left=False) as server:
         assert server.get("/wakes") == {"wakes": []}
         make(server, "agent", SHELL, "idle")

@@ -30,7 +30,10 @@ def is_asleep(session: Session) -> bool:
     """Whether `sleep` has the terminal."""
     modes = read_modes(session.child)
     assert modes is not None
-    return Path(f"/proc/{modes.group}/comm").read_text() == "sleep\n"
+    try:
+        return Path(f"/proc/{modes.group}/comm").read_text() == "sleep\n"
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # the program in front has just gone, and the next one is not there yet
 
 
 async def type_half(session: Session, text: bytes, actor: Actor = PERSON) -> None:

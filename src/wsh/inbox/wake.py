@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 WakeState: TypeAlias = Literal["waiting", "due", "typing", "typed", "dropped"]
 _OPEN: tuple[WakeState, ...] = ("waiting", "due", "typing")
+_KINDS: dict[str, type] = {"front": int, "generation": int, "set_at": float, "changed_at": float}
 _MOST_CHARACTERS = 2000
 _UNTYPED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _AGAIN_S = 1.0
@@ -261,12 +262,21 @@ class Wakes:
 
     def _read(self) -> list[Wake]:
         try:
-            return [Wake(**one) for one in json.loads(self._path.read_bytes())]
+            return [_restore(one) for one in json.loads(self._path.read_bytes())]
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError) as problem:
+        except (OSError, ValueError, TypeError, AttributeError) as problem:
             log.warning("lines that were to be typed cannot be read and are dropped: %s", problem)
             return []
+
+
+def _restore(kept: dict[str, object]) -> Wake:
+    """Raises ValueError or TypeError for what we cannot have written."""
+    for name, value in kept.items():
+        kind = _KINDS.get(name, str)
+        if not isinstance(value, kind) or (name == "state" and value not in (*_OPEN, "typed", "dropped")):
+            raise ValueError(f"{name} cannot be {value!r}")
+    return Wake(**kept)  # type: ignore[arg-type]
 
 
 def _check_line(line: str) -> None:
