@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+_REPEATABLE = ("GET", "PUT", "PATCH")
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class _Lost(Exception):
+    """The connection ended before anything was answered, as with a server that is killed."""
 
 
 def quote(text: str) -> str:
@@ -67,10 +72,13 @@ def call(
         head += f"content-length: {len(body or b'')}\r\n"
     stop = _tell_while_waiting(doing) if doing and sys.stderr.isatty() else None
     try:
-        connection = _connect(start)
-        if timeout_s is not None:
-            connection.settimeout(timeout_s)
-        status, kind, data = _exchange(connection, f"{head}\r\n".encode("latin-1") + (body or b""))
+        request = f"{head}\r\n".encode("latin-1") + (body or b"")
+        try:
+            status, kind, data = _exchange(_connect(start, timeout_s), request)
+        except _Lost as problem:
+            if not start or method not in _REPEATABLE:
+                raise _gone(str(problem)) from None
+            status, kind, data = _repeat(request, timeout_s)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
@@ -83,11 +91,20 @@ def call(
     return read_json(data) if "json" in kind else data or None
 
 
-def _connect(start: bool) -> Socket:
+def _repeat(request: bytes, timeout_s: float | None) -> tuple[int, str, bytes]:
+    """To the next server: what was asked does no harm twice."""
+    try:
+        return _exchange(_connect(True, timeout_s), request)
+    except _Lost as problem:
+        raise _gone(str(problem)) from None
+
+
+def _connect(start: bool, timeout_s: float | None) -> Socket:
     path = server_socket(os.environ)
     connection = Socket(AF_UNIX, SOCK_STREAM)
     try:
         connection.connect(path)
+        connection.settimeout(timeout_s)
         return connection
     except OSError as problem:
         if not start:
@@ -103,6 +120,7 @@ def _connect(start: bool) -> Socket:
     except OSError as problem:
         connection.close()
         raise _gone(f"{path}: {problem.strerror or problem}") from None
+    connection.settimeout(timeout_s)
     return connection
 
 
@@ -113,17 +131,22 @@ def _exchange(connection: Socket, request: bytes) -> tuple[int, str, bytes]:
         connection.sendall(request)
         while part := connection.recv(1 << 18):
             received += part
+    except ConnectionError as problem:
+        if not received:
+            raise _Lost(problem.strerror or str(problem)) from None
     except OSError as problem:
         if not received:
             raise _gone(problem.strerror or str(problem)) from None
     finally:
         connection.close()
+    if not received:
+        raise _Lost("the connection was closed")
     head, separator, body = bytes(received).partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     try:
         status = int(lines[0].split(None, 2)[1])
     except (IndexError, ValueError):
-        raise _gone("something that is not a wsh server answered" if head else "the connection was closed") from None
+        raise _gone("something that is not a wsh server answered") from None
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
     if "chunked" in headers.get("transfer-encoding", ""):
         body = b"".join(_chunks(body))
