@@ -93,7 +93,7 @@ def test_earlier_lines_stay_where_they_are_while_more_is_printed_and_all_of_it_i
 ) -> None:
     seen = open_lines(server, pane, "stays", 30)
     seen.type("g")
-    before = seen.wait(lambda t: "line 10 of many" in t, "the first lines")
+    before = seen.wait(lambda t: "line 10 of many" in t and "1/32" in last_row(t).split(), "the first lines")
     server.request("POST", "/sessions/stays/input", b"seq -f 'later %g' 40\r")
     server.get("/sessions/stays/idle?text=later%2040&timeout_ms=100&last_generation=0")
     assert seen.text() == before

@@ -143,9 +143,11 @@ def test_a_heredoc_that_is_open_is_a_line_in_use(places: Places, shell: str) -> 
         assert opened.finished_by == "prompt"
         problem = await refused(session)
         assert problem.facts["continuation"]
+        log = session.commands
+        assert log is not None
+        finished = log.finished
         await session.send_input(b"text\rEND\r", AGENT)
-        await session.wait_until_text("text", generation=0, max_wait_ms=60_000)
-        await until(lambda: session.at_prompt == "yes", "the heredoc did not end")
+        await until(lambda: log.finished > finished and log.phase == "prompt", "the heredoc did not end")
         assert text_of(await run(session, "echo free")) == "free"
 
     with_shell(places, shell, work, **NO_WAIT)
