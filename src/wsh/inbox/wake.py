@@ -64,12 +64,14 @@ class Wakes:
         self._most = most
         self._keep_s = keep_s
         self._wakes: dict[str, Wake] = {}
+        self._kept: dict[str, Wake] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._writing = asyncio.Lock()
 
     async def start(self) -> None:
         found = await asyncio.to_thread(self._read)
         self._wakes = {wake.id: wake for wake in found} | self._wakes
+        self._kept = dict(self._wakes)
         for wake in found:
             if wake.state == "typing":
                 why = "the server ended while it was typed; whether it arrived is not known"
@@ -84,11 +86,11 @@ class Wakes:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def list_wakes(self) -> list[Wake]:
-        """Oldest first, with the names that their sessions have now."""
+        """Oldest first, as they are on disk, with the names that their sessions have now."""
         names = {session.sid: session.name for session in self._registry.list_sessions()}
         return [
             replace(wake, session=names.get(wake.sid, wake.session), when=names.get(wake.when_sid, wake.when))
-            for wake in self._wakes.values()
+            for wake in self._kept.values()
         ]
 
     async def set(self, session: Session, when: Session, line: str) -> Wake:
@@ -241,6 +243,7 @@ class Wakes:
         except OSError as problem:
             log.warning("what became of a line that was to be typed was not kept: %s", problem)
             self._wakes[id] = replace(self._wakes[id], state=state, why=why, changed_at=time.time())
+            self._kept = dict(self._wakes)
 
     async def _write_all(self) -> None:
         async with self._writing:
@@ -254,7 +257,9 @@ class Wakes:
             for id in ended[: max(0, len(ended) - self._most)]:
                 del self._wakes[id]
             text = json.dumps([asdict(wake) for wake in self._wakes.values()]).encode()
+            kept = dict(self._wakes)
             await asyncio.to_thread(self._write, text)
+            self._kept = kept
 
     def _write(self, text: bytes) -> None:
         ensure_private(self._path.parent)
