@@ -43,6 +43,7 @@ STATUS: dict[str, int] = {
     "no_sessions": 404,
     "command_not_found": 404,
     "approval_not_found": 404,
+    "host_not_found": 404,
     "method_not_allowed": 405,
     "idle_timeout": 408,
     "request_timeout": 408,
@@ -74,9 +75,11 @@ STATUS: dict[str, int] = {
     "shutting_down": 503,
     "server_gone": 503,
     "no_descriptors": 503,
+    "host_unreachable": 503,
     "disk_full": 507,
     "unknown_method": 400,
     "session_required": 400,
+    "invalid_host_name": 400,
 }
 """The HTTP status of each code. A code that is not here is a fault of ours: 500."""
 

@@ -64,6 +64,17 @@ class InvalidSessionName(InvalidRequest):
         )
 
 
+class InvalidHostName(InvalidRequest):
+    code = "invalid_host_name"
+
+    def __init__(self, name: object) -> None:
+        super().__init__(
+            f"{str(name)[:80]!r} is not the name of a host.",
+            hint="Use 1 to 64 letters, digits, '-', '_' or '.', and no '-' in front. A slash ends a host's name: host/session.",
+            name=str(name)[:128],
+        )
+
+
 class InvalidSize(InvalidRequest):
     def __init__(self, rows: object, cols: object) -> None:
         super().__init__(
@@ -187,6 +198,17 @@ class SessionNotFound(NotFound):
             f"There is no session named {name!r}.",
             hint="List the sessions, or create it first.",
             session=name,
+        )
+
+
+class HostNotFound(NotFound):
+    code = "host_not_found"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(
+            f"There is no host named {name!r}.",
+            hint=f"Hosts are {', '.join(known)}." if known else "Add it with `wsh host add`.",
+            host=name,
         )
 
 
@@ -534,6 +556,33 @@ class ServerGone(WshError):
         super().__init__(
             f"The wsh server cannot be reached: {problem}.",
             hint="Start it with `wsh server`, or look at `wsh doctor`.",
+        )
+
+
+class HostUnreachable(WshError):
+    """Another machine cannot be reached now. `made` says whether the call was made there: "no", or "unknown"."""
+
+    code = "host_unreachable"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(
+        self,
+        name: str,
+        problem: str,
+        *,
+        since: float | None = None,
+        last_seen: float | None = None,
+        made: Literal["no", "unknown"] = "no",
+    ) -> None:
+        done = "" if made == "no" else " The call was sent, and whether it was made there is not known."
+        super().__init__(
+            f"The host {name!r} cannot be reached: {problem.rstrip('.')}.{done}",
+            hint="wsh reconnects by itself; its sessions go on there. Look at `wsh host list` and `wsh host doctor`."
+            + ("" if made == "no" else " Look at the session before you try again."),
+            host=name,
+            since=since,
+            last_seen=last_seen,
+            made=made,
         )
 
 

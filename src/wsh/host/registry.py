@@ -1,0 +1,73 @@
+"""Which hosts there are, what carries to them, and what each told last of its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from wsh.host.address import check_host_name
+from wsh.host.carrier import Carrier, HostState
+from wsh.wire.error import HostNotFound
+
+if TYPE_CHECKING:
+    from wsh.wire.jsonobject import JsonObject
+
+NewsListener = Callable[[str, "JsonObject"], None]
+"""Gets the host's name and what it tells."""
+
+
+class HostRegistry:
+    def __init__(self) -> None:
+        self._carriers: dict[str, Carrier] = {}
+        self._stops: dict[str, Callable[[], None]] = {}
+        self._listeners: list[NewsListener] = []
+        self.last_sessions: dict[str, list[JsonObject]] = {}
+        """SessionInfo of each host's sessions, as they were when the host was last asked."""
+
+    def add(self, carrier: Carrier) -> None:
+        """From now on the host can be called. The registry closes the carrier."""
+        name = check_host_name(carrier.state.name)
+        assert name not in self._carriers, f"host {name} has a carrier already"
+        self._carriers[name] = carrier
+        self._stops[name] = carrier.listen(lambda news: self._tell(name, news))
+        self._tell(name, {"event": "host_added"})
+
+    async def remove(self, name: str) -> None:
+        carrier = self.get_carrier(name)
+        del self._carriers[name]
+        self._stops.pop(name)()
+        self.last_sessions.pop(name, None)
+        await carrier.aclose()
+        self._tell(name, {"event": "host_removed"})
+
+    def get_carrier(self, name: str) -> Carrier:
+        carrier = self._carriers.get(name)
+        if carrier is None:
+            raise HostNotFound(name, sorted(self._carriers))
+        return carrier
+
+    def list_hosts(self) -> list[HostState]:
+        return [self._carriers[name].state for name in sorted(self._carriers)]
+
+    def __len__(self) -> int:
+        return len(self._carriers)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._carriers
+
+    def listen(self, listener: NewsListener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _tell(self, name: str, news: JsonObject) -> None:
+        for listener in list(self._listeners):
+            listener(name, news)
+
+    async def aclose(self) -> None:
+        for stop in self._stops.values():
+            stop()
+        carriers = list(self._carriers.values())
+        self._carriers.clear()
+        self._stops.clear()
+        await asyncio.gather(*(carrier.aclose() for carrier in carriers))
