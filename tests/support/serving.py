@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 
 from tests.support.waiting import HANG_S, wait_until
+from tests.support.warm import WarmPopen
 from wsh.wire.place import Places
 from wsh.wire.token import TokenFile
 
@@ -251,7 +252,7 @@ def start_server(
         command += ["--bind", bind]
     env = {**os.environ, "WSH_SERVER": places.server, **(environ or {})}
     with open(output, "wb") as log:
-        process = subprocess.Popen(
+        process = WarmPopen(
             [*command, *args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
         )
 

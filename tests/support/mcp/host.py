@@ -20,6 +20,7 @@ from typing import Any, Self
 import httpx2
 
 from tests.support.waiting import HANG_S
+from tests.support.warm import WarmPopen
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
@@ -50,7 +51,7 @@ class StdioHost:
         modern: bool = False,
     ) -> None:
         self.modern = modern
-        self.process = subprocess.Popen(
+        self.process = WarmPopen(
             list(command or [sys.executable, "-m", "wsh.cli.main", "mcp", *args]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

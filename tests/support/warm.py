@@ -1,0 +1,249 @@
+"""Quick starts of `wsh`: a process that has imported a server's modules forks for each start.
+
+    WarmPopen([sys.executable, "-m", "wsh.cli.main", "server"], stdin=..., env=...)
+
+Importing takes a server a second of processor time. Everything else is as in a process that was executed: its parent is
+the caller, and words, environment, working folder, descriptors, session and status are its own, also as `/proc` shows
+them. Anything that the interpreter itself would read at its start makes a start an ordinary one.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import ctypes
+import gc
+import inspect
+import io
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_MODULE = ["-m", "wsh.cli.main"]
+_CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
+_CLONE_PARENT, _CLONE_CHILD_SETTID = 0x8000, 0x1000000
+_THREAD_BYTES = 2048
+_WORD_ROOM, _ENVIRON_ROOM = 1024, 32 * 1024
+"""Bytes for the words and the environment of a start where `/proc` shows them; what is left of them are zeros."""
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "COVERAGE_")
+
+
+class WarmPopen(subprocess.Popen[Any]):
+    """As `subprocess.Popen`; a start of `python -m wsh.cli.main` is forked from the warm process."""
+
+    def _execute_child(self, *given: Any) -> None:
+        # What Popen hands to itself has names, and an order that is its own.
+        ordinary = super()._execute_child  # type: ignore[misc]
+        told = inspect.signature(ordinary).bind(*given).arguments
+        warm = _find_warm()
+        if warm is None or not _is_plain(told):
+            ordinary(*given)
+            return
+        ends = [told[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+        descriptors = [own if end == -1 else end for own, end in enumerate(ends)]
+        environ = os.environ if told["env"] is None else told["env"]
+        cwd = os.fspath(told["cwd"] or os.getcwd())
+        self.pid = warm.start(told["args"], environ, cwd, bool(told["start_new_session"]), descriptors)
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        self._close_pipe_fds(*(told[name] for name in pipes))  # type: ignore[attr-defined]
+
+
+def _is_plain(told: Mapping[str, Any]) -> bool:
+    """Whether it starts `wsh` with this interpreter, and nothing that only the kernel or the interpreter could do."""
+    args, env = told["args"], told["env"]
+    if not isinstance(args, list) or not all(isinstance(word, str) for word in args):
+        return False
+    if args[:3] != [sys.executable, *_MODULE] or told["preexec_fn"] or told["pass_fds"] or told["shell"]:
+        return False
+    if any(told[name] not in (None, -1) for name in ("executable", "uid", "gid", "gids", "umask", "process_group")):
+        return False
+    environ = os.environ if env is None else env
+    if not all(isinstance(word, str) for pair in environ.items() for word in pair):
+        return False
+    fits = _size_of(args) < _WORD_ROOM and _size_of(word for pair in environ.items() for word in pair) < _ENVIRON_ROOM
+    return fits and _read_at_start(environ) == _read_at_start(os.environ)
+
+
+def _size_of(words: Iterable[str]) -> int:
+    return sum(len(os.fsencode(word)) + 1 for word in words)
+
+
+def _read_at_start(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name.startswith(_READ_AT_START)}
+
+
+class _Warm:
+    """The warm process, and the socket that it takes orders from."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.variables = _read_at_start(os.environ)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * _ENVIRON_ROOM)
+        words = [sys.executable, "-m", __name__, str(theirs.fileno()), "x" * _WORD_ROOM]
+        # Not the folders of the test that comes first: whoever looks for its processes would find this one.
+        environ = {**self.variables, "PATH": os.environ.get("PATH", ""), "WSH_ROOM": "x" * _ENVIRON_ROOM}
+        self._socket = ours
+        with theirs:
+            self._process = subprocess.Popen(words, env=environ, pass_fds=(theirs.fileno(),), cwd=_ROOT)
+        self.works = bool(ours.recv(64))
+        """False where the C library is an unknown one: then every start is an ordinary one."""
+
+    def start(
+        self, words: list[str], environ: Mapping[str, str], cwd: str, new_session: bool, descriptors: list[int]
+    ) -> int:
+        order = json.dumps([words, dict(environ), cwd, new_session]).encode("utf-8", "surrogatepass")
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        self._socket.sendmsg([order], rights)
+        answer = self._socket.recv(64)
+        if not answer:
+            raise RuntimeError("the process that forks for quick starts has ended")
+        return int(answer)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait(60)
+
+
+_warm: _Warm | None = None
+
+
+def _find_warm() -> _Warm | None:
+    """The one of this process, started when it is wanted first; None on machines where it was not tried."""
+    global _warm
+    if _CLONE is None or not sys.platform.startswith("linux"):
+        return None
+    if _warm is None or _warm.owner != os.getpid() or _warm.variables != _read_at_start(os.environ):
+        if _warm is not None and _warm.owner == os.getpid():
+            _warm.close()
+        _warm = _Warm()
+        atexit.register(_warm.close)
+    return _warm if _warm.works else None
+
+
+# the warm process
+
+
+def serve(orders: socket.socket) -> bool:
+    """Fork for every order. True in a process that was forked, False when nobody gives orders any more."""
+    number = _find_thread_number()
+    orders.send(b"ready")
+    while True:
+        fds: array.array[int] = array.array("i")
+        order, rights, _, _ = orders.recvmsg(8 * _ENVIRON_ROOM, socket.CMSG_SPACE(3 * fds.itemsize))
+        if not order:
+            return False
+        for _, _, data in rights:
+            fds.frombytes(data[: len(data) // fds.itemsize * fds.itemsize])
+        pid = _fork_for_parent(number)
+        if pid == 0:
+            words, environ, cwd, new_session = json.loads(order.decode("utf-8", "surrogatepass"))
+            _become(words, environ, cwd, new_session, list(fds))
+            return True
+        for fd in fds:
+            os.close(fd)
+        orders.send(str(pid).encode())
+
+
+def _fork_for_parent(number: int) -> int:
+    """As `os.fork`, but the new process is a child of our parent, which so waits for it as for any other.
+
+    `number` is where the C library has this thread's number.
+    """
+    libc, api = ctypes.PyDLL(None), ctypes.pythonapi
+    at = ctypes.c_void_p(number)
+    api.PyOS_BeforeFork()
+    # Processors differ in which of the last two words is the one that is used.
+    pid = libc.syscall(_CLONE, _CLONE_PARENT | _CLONE_CHILD_SETTID | signal.SIGCHLD, None, None, at, at)
+    if pid == 0:
+        api.PyOS_AfterFork_Child()
+    else:
+        api.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError("the warm process could not fork")
+    return int(pid)
+
+
+def _find_thread_number() -> int:
+    """Where the C library keeps the kernel's number of this thread, which is another one after a fork."""
+    start = threading.get_ident()
+    words = (ctypes.c_int * (_THREAD_BYTES // 4)).from_address(start)
+    found = [number for number, word in enumerate(words) if word == threading.get_native_id()]
+    if len(found) != 1:
+        raise RuntimeError("this C library keeps the number of a thread in an unknown place")
+    return start + 4 * found[0]
+
+
+def _become(words: list[str], environ: Mapping[str, str], cwd: str, new_session: bool, fds: list[int]) -> None:
+    """Everything that an executed process would have of its own."""
+    if new_session:
+        os.setsid()
+    os.chdir(cwd)
+    # Above the three, or one would be overwritten before it is copied.
+    for number, fd in enumerate([os.dup2(fd, 1000 + number) for number, fd in enumerate(fds)]):
+        os.dup2(fd, number)
+    os.closerange(3, 1003)
+    os.environ.clear()
+    os.environ.update(environ)
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        before = getattr(sys, name)
+        raw = open(number, f"{mode}b", closefd=False)  # noqa: SIM115 - as long as we live
+        lines = mode == "w" and (number == 2 or raw.isatty())
+        stream = io.TextIOWrapper(raw, before.encoding, before.errors, line_buffering=lines)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    _show(words, environ)
+    import wsh.cli.main
+
+    sys.orig_argv[:] = words
+    sys.argv[:] = [wsh.cli.main.__file__, *words[3:]]
+    sys.path[0] = cwd
+
+
+def _show(words: list[str], environ: Mapping[str, str]) -> None:
+    """Write words and environment where `/proc/PID/cmdline` and `environ` are read from."""
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    arg_start, arg_end, env_start, env_end = (int(fields[number]) for number in (45, 46, 47, 48))
+    shown = b"".join(os.fsencode(word) + b"\0" for word in words)
+    held = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in environ.items())
+    for start, end, data in ((arg_start, arg_end, shown), (env_start, env_end, held)):
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, data, len(data))
+
+
+def warm_up() -> None:
+    """Import what a server and `wsh mcp` import, in their order."""
+    import wsh.app.late as late
+    import wsh.app.server
+    import wsh.cli.main
+    import wsh.cli.mcp
+    import wsh.cli.server
+    import wsh.client.pump  # noqa: F401
+
+    late._import_mcp()
+    late._import_rooms()
+    gc.collect()
+    gc.freeze()
+    assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as orders:
+        warm_up()
+        forked = serve(orders)
+        if forked:
+            orders.detach()
+    if forked:
+        from wsh.cli.main import main
+
+        main()

@@ -1,0 +1,65 @@
+"""A server that is forked from the warm process is as one that was executed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.warm import WarmPopen
+from wsh.wire.place import Places
+
+WSH = [sys.executable, "-m", "wsh.cli.main"]
+SHOWN = ("SigBlk", "SigIgn", "SigCgt", "Umask", "Seccomp", "NoNewPrivs", "CapEff")
+
+
+def describe(kind: type[subprocess.Popen[bytes]], folder: Path) -> dict[str, object]:
+    """What can be seen of a server of that kind, from its first line to its end."""
+    with open(folder / "said", "wb") as errors:
+        server = kind(
+            [*WSH, "server", "--bind", "127.0.0.1:0"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=folder,
+            env={**os.environ, "WSH_ODD": "ö \udce9"},
+            start_new_session=True,
+        )
+    with server:
+        assert server.stdout is not None
+        first = server.stdout.readline()
+        seen = Path(f"/proc/{server.pid}")
+        status = dict(line.split(":", 1) for line in (seen / "status").read_text().splitlines())
+        facts: dict[str, object] = {
+            "line": first.rpartition(b":")[0],
+            "words": (seen / "cmdline").read_bytes().rstrip(b"\0").split(b"\0"),
+            "environ": sorted(filter(None, (seen / "environ").read_bytes().split(b"\0"))),
+            "cwd": (seen / "cwd").readlink(),
+            "parent": int(status["PPid"]),
+            "leads": os.getsid(server.pid) == os.getpgid(server.pid) == server.pid,
+            "input": (seen / "fd" / "0").readlink(),
+            "errors": (seen / "fd" / "2").readlink(),
+            "status": {name: status[name].strip() for name in SHOWN if name in status},
+        }
+        server.send_signal(signal.SIGTERM)
+        facts["end"] = server.wait(60), server.stdout.read().splitlines()[-1]
+    return facts
+
+
+def test_a_warm_start_is_as_an_executed_one(places: Places, tmp_path: Path) -> None:
+    warm, executed = describe(WarmPopen, tmp_path), describe(subprocess.Popen, tmp_path)
+    assert warm == executed
+    assert warm["parent"] == os.getpid()
+
+
+@pytest.mark.parametrize("words", [["no-such-command"], ["--version"], ["hook", "--no-such-option"]])
+def test_status_and_words_are_the_same(words: list[str]) -> None:
+    both = []
+    for kind in (WarmPopen, subprocess.Popen):
+        with kind([*WSH, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+            both.append((*done.communicate(timeout=60), done.returncode))
+    assert both[0] == both[1]
