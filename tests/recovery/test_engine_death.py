@@ -63,6 +63,18 @@ def dying_server(places: Places, **options: Any) -> Iterator[RunningServer]:
             server.process.wait()
 
 
+@contextmanager
+def killed_server(places: Places) -> Iterator[RunningServer]:
+    """A server that is killed at the end; its keeper and sessions stay."""
+    server = start_server(places)
+    try:
+        yield server
+        assert server.process.poll() is None, server.output.read_text()
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+
 def test_bytes_that_the_engine_is_known_to_die_of_cost_their_session_a_few_bytes(
     places: Places, tmp_path: Path
 ) -> None:
@@ -107,6 +119,26 @@ def trigger(server: RunningServer, path: str, body: object = None) -> None:
         server.request("POST" if body else "GET", path, body)
     except (OSError, HTTPException):
         pass
+
+
+def test_a_session_goes_on_in_the_state_that_a_killer_left(places: Places, tmp_path: Path) -> None:
+    """The margins stay set, and the engine dies of every scroll between them: the first gap ends that."""
+    file = tmp_path / "killer"
+    file.write_bytes(KILLER)
+    with killed_server(places) as server:
+        open_session(server, "hurt")
+        wait_for_text(server, "hurt", "$")
+        server.request("POST", "/sessions/hurt/run", {"input": f"clear; cat {shlex.quote(str(file))}"}, timeout=180)
+        for number in range(3):
+            ran = server.request("POST", "/sessions/hurt/run", {"input": f"echo alive {number}"}, timeout=180).json
+            assert ran["exit_code"] == 0 and ran["output"].strip() == f"alive {number}", ran
+            assert f"alive {number}" in screen(server, "hurt")
+        notice = server.get("/sessions/hurt")["notice"]
+    with running_server(places) as server:
+        assert server.get("/sessions/hurt")["notice"] == notice
+        assert "alive 2" in screen(server, "hurt")
+        ran = server.request("POST", "/sessions/hurt/run", {"input": "echo restored"}, timeout=180).json
+        assert ran["exit_code"] == 0 and ran["output"].strip() == "restored", ran
 
 
 @pytest.mark.parametrize(

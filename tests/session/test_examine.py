@@ -54,13 +54,14 @@ def test_the_last_byte_that_kills_is_found_in_the_midst_of_other_output() -> Non
     check(40, 82, [Fed(0, b"before\r\n" * 2000 + b"\x1b[H\x1b[2J"), Fed(16_007, KILLER + b"\x1bcafter\r\n" * 100)])
 
 
-def test_gaps_are_merged_cut_and_blanked() -> None:
+def test_gaps_are_merged_and_blanked() -> None:
     gaps = Gaps([(10, 12), (12, 14), (20, 21), (30, 30)])
     assert list(gaps) == [(10, 14), (20, 21), (30, 30)] and gaps.size == 5
     data = bytes(range(65, 90))
     assert gaps.blank(0, data) == data[:10] + bytes(4) + data[14:20] + bytes(1) + data[21:]
     assert gaps.blank(12, data[12:13]) == b"\0"
     assert gaps.blank(21, data[21:]) == data[21:]
-    assert [at for at, _ in gaps.cut(0, data)] == [0, 14, 21]
+    assert Gaps([(3, 11)]).blank(0, data) == data[:3] + b"\x1b[?69l\0\0" + data[11:]  # margins end where that fits
+    assert Gaps([(3, 11)]).blank(6, data[6:]) == bytes(5) + data[11:]
     assert gaps.skips_resize(30) and gaps.skips_resize(10) and not gaps.skips_resize(25)
     assert Gaps(gaps).meets(13, 14) and not gaps.meets(14, 20) and not gaps.meets(30, 31)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from wsh.session.gap import Gaps
+from wsh.session.gap import MARGINS_OFF, Gaps
 from wsh.session.trial import attempt
 from wsh.terminal import Terminal
 from wsh.wire.error import WshError
@@ -168,6 +168,10 @@ class _Examiner:
         data = step.data
         lives, end = self._shortest(terminal, data, look)
         start = self._last_ground(terminal, data[:lives])
+        if start:
+            terminal.feed(data[:start])
+        if terminal.has_margins:
+            end = max(end, min(len(data), start + len(MARGINS_OFF)))
         gaps = self._found.gaps
         if gaps and gaps[-1][1] == step.at + start:
             # One after the other: a state in which everything kills is left sooner in longer strides.
@@ -175,8 +179,8 @@ class _Examiner:
             gaps[-1] = (gaps[-1][0], step.at + end)
         else:
             gaps.append((step.at + start, step.at + end))
-        if start:
-            terminal.feed(data[:start])
+        if end - start >= len(MARGINS_OFF):
+            terminal.feed(MARGINS_OFF)
         if end < len(data):
             self._steps.insert(index + 1, Fed(step.at + end, data[end:]))
 
@@ -235,7 +239,6 @@ def without(steps: Iterable[Step], gaps: Gaps) -> Iterator[Step]:
     """Steps that skip what is known to kill."""
     for step in steps:
         if isinstance(step, Fed):
-            for at, part in gaps.cut(step.at, step.data):
-                yield Fed(at, part)
+            yield Fed(step.at, gaps.blank(step.at, step.data))
         elif not gaps.skips_resize(step.at):
             yield step

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 _MOST = 256
+MARGINS_OFF = b"\x1b[?69l"
+"""Stands in front of what is left out: most deaths come of scrolling between left and right margins, and would come again."""
 
 
 class Gaps:
@@ -50,25 +52,18 @@ class Gaps:
     def skips_resize(self, offset: int) -> bool:
         return any(first <= offset <= last for first, last in self._parts)
 
-    def cut(self, start: int, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """What is not left out of `data`, which lies at `start`: in order, each part with its offset."""
-        at, end = start, start + len(data)
-        for first, last in self._parts:
-            if last <= at or first == last:
-                continue
-            if first >= end:
-                break
-            if first > at:
-                yield at, data[at - start : first - start]
-            at = min(last, end)
-        if at < end:
-            yield at, data[at - start :]
-
     def blank(self, start: int, data: bytes) -> bytes:
-        """`data`, which lies at `start`, with NUL for what is left out: every terminal ignores that, and offsets stay."""
-        if start >= self.end or not self.meets(start, start + len(data)):
+        """`data`, which lies at `start`, with NUL for what is left out: every terminal ignores that, and offsets stay.
+
+        Where it fits, what is left out begins with the end of left and right margins.
+        """
+        end = start + len(data)
+        if start >= self.end or not self.meets(start, end):
             return data
-        blanked = bytearray(len(data))
-        for at, part in self.cut(start, data):
-            blanked[at - start : at - start + len(part)] = part
+        blanked = bytearray(data)
+        for first, last in self._parts:
+            at, size = max(first, start), min(last, end) - max(first, start)
+            if size > 0:
+                filled = MARGINS_OFF.ljust(size, b"\0") if size >= len(MARGINS_OFF) else bytes(size)
+                blanked[at - start : at - start + size] = filled
         return bytes(blanked)

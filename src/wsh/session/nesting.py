@@ -37,14 +37,16 @@ class Shells:
         self.inner_nonces = list(inner_nonces)
         self._masks = [NonceMask(nonce) for nonce in self.nonces]
 
-    def consume(self, start: int, data: bytes, terminal: Terminal, *, live: bool) -> tuple[bytes, list[CommandEvent]]:
-        """Feed the terminal, stopping at each mark to see where the screen stands there.
+    def consume(
+        self, start: int, data: bytes, shown: bytes, terminal: Terminal, *, live: bool
+    ) -> tuple[bytes, list[CommandEvent]]:
+        """Feed `shown` to the terminal, stopping at each mark to see where the screen stands there.
 
+        `shown` is `data` without what the engine cannot parse; marks are read from `data`, so that they hold all the same.
         Returns what may be shown of the bytes, and what the marks told.
         """
         root = self.root
         met = self._meet(data) if root.phase == "running" else None
-        shown = data
         for mask in self._masks:
             shown = mask.hide(shown)
         view = memoryview(shown)

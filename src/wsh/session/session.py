@@ -358,7 +358,7 @@ class Session:
     def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
         """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
         if self._shells is not None:
-            return self._shells.consume(start, self._without_gaps(start, data), self.terminal, live=True)
+            return self._shells.consume(start, data, self._without_gaps(start, data), self.terminal, live=True)
         if self._is_careful(start):
             self.terminal.feed(self._without_gaps(start, data))
             return data, []
@@ -381,7 +381,7 @@ class Session:
         with self.note.during(Work.FEED, self._offset, len(data)) if self.note is not None else nullcontext():
             blanked = self._without_gaps(self._offset, data)
             if self._shells is not None:
-                self._shells.consume(self._offset, blanked, self.terminal, live=False)
+                self._shells.consume(self._offset, data, blanked, self.terminal, live=False)
             else:
                 self.terminal.feed(blanked)
         self._offset += len(data)
