@@ -282,5 +282,9 @@ def test_a_session_is_not_shown_inside_of_itself(server: RunningServer, pane: Ca
     )
     assert found
     server.request("POST", "/sessions/mirror/input", f"clear; {WSH} attach beside\r".encode())
+    # Before there is a picture of it, the cursor may be in the last row, and the view would follow it down.
+    wait_until(
+        lambda: "this is beside" in server.get("/sessions/mirror/screen?format=plain")["lines"][0], "beside in mirror"
+    )
     seen = pane(f"{WSH} attach mirror")
     seen.wait(lambda t: "this is beside" in t, "a session inside of another")

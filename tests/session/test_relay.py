@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,14 +33,16 @@ async def seen(session: Session) -> str:
 
 
 @pytest.mark.parametrize("relay", RELAYS)
-def test_a_relay_is_looked_through(places: Places, relay: str) -> None:
+def test_a_relay_is_looked_through(places: Places, relay: str, tmp_path: Path) -> None:
     needs(relay.split()[0])
+    go_on = tmp_path / "go on"
 
     async def work(session: Session) -> None:
         await run(session, "true")
         started = await run(session, RELAYS[relay], timeout_ms=500)
         assert started.finished_by == "prompt"
-        await session.send_input(b"sleep 3; echo awa''ke; read answer\r", AGENT)
+        sleeping = f"until [ -e {shlex.quote(str(go_on))} ]; do sleep 0.1; done; echo awa''ke; read answer\r"
+        await session.send_input(sleeping.encode(), AGENT)
 
         async def quiet() -> bool:
             return await seen(session) != "yes"
@@ -46,6 +50,7 @@ def test_a_relay_is_looked_through(places: Places, relay: str) -> None:
         await until(quiet, "it seems to read while it sleeps")
         for _ in range(10):
             assert await seen(session) in ("no", "unknown")
+        go_on.touch()
         await session.wait_until_text("awake", generation=0, max_wait_ms=60_000)
 
         async def reads() -> bool:

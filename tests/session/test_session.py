@@ -197,8 +197,7 @@ def test_quiet_waits_for_new_activity_when_given_the_current_generation(places: 
 
 def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
-        session = await open_quiet(registry)
-        await session.wait_until_quiet(600)
+        session = await registry.open_session(SessionSpec(command="sleep 3600"))  # it never prints
         session.last_activity -= 3600  # silent for an hour
         await session.wait_until_quiet(600_000)
         started = time.monotonic()
