@@ -50,7 +50,8 @@ def call_mcp(server: RunningServer, *calls: tuple[str, dict[str, Any]]) -> list[
 
 
 def test_a_secret_typed_through_any_door_is_found_in_no_file(places: Places) -> None:
-    with running_server(places) as server:
+    # An agent types it, too, as where the user allows that.
+    with running_server(places, environ={"WSH_APPROVALS_HIDDEN_INPUT": "allow"}) as server:
         server.request("POST", "/sessions", {"name": "s", "command": "bash --norc"})
 
         def ask() -> None:

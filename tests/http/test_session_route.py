@@ -400,3 +400,15 @@ def test_a_line_that_somebody_typed_is_refused_to_others(server: RunningServer, 
     assert server.request("POST", f"{path}/input", b"line\r", token=agent).status == 204
     ran = server.request("POST", f"{path}/run", {"input": "echo free", "clear_line": True})
     assert ran.json["output"] == "free"
+
+
+def test_a_command_tells_who_pressed_enter(server: RunningServer, open_session: Open) -> None:
+    name = open_session("bash --norc")
+    agent = TokenFile(server.places.tokens).add_agent("builder")
+    path = f"/sessions/{name}"
+    assert server.request("GET", f"{path}/idle?prompt=true&max_wait_ms=60000").status == 200
+    assert server.request("POST", f"{path}/run", {"input": "true"}, token=agent).json["exit_code"] == 0
+    assert server.request("POST", f"{path}/run", {"input": "false"}).json["exit_code"] == 1
+    first, second = server.get(f"{path}/commands")
+    assert first["author"] == {"kind": "agent", "id": "builder"} and first["started"] > 1_700_000_000
+    assert second["author"]["kind"] == "person"

@@ -24,9 +24,15 @@ export interface ArchiveBody {
   file: string;
 }
 
+export interface CommandAuthor {
+  kind: "agent" | "person" | "server";
+  id: string;
+}
+
 export interface CommandInfo {
   id: number;
   command: string;
+  author: CommandAuthor | null;
   cwd: string | null;
   state: string;
   started: number | null;

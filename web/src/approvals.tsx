@@ -48,7 +48,9 @@ export interface Approval {
   id: string;
   trace_id: string;
   request_id: string;
-  kind: "run" | "open" | "send" | "hook";
+  kind: "run" | "open" | "send" | "hook" | "hidden";
+  /** Of a hidden prompt: where it stands. */
+  session: string | null;
   command: string;
   cwd: string | null;
   asker: string;
@@ -111,7 +113,7 @@ export function followApprovals(): void {
   });
 }
 
-const KINDS = { run: "Run a command", open: "Open a terminal", send: "Type into a terminal", hook: "Let a program run a command" };
+const KINDS = { run: "Run a command", open: "Open a terminal", send: "Type into a terminal", hook: "Let a program run a command", hidden: "Type at a hidden prompt" };
 
 function left(approval: Approval): string {
   const seconds = Math.max(0, Math.round(approval.deadline - now.value));
@@ -270,6 +272,11 @@ function Waiting(props: { approval: Approval }) {
         ))}
         <Facts approval={approval} />
       </div>
+      {approval.session !== null && (
+        <button type="button" onClick={() => choose(approval.session ?? "")}>
+          Type it myself
+        </button>
+      )}
       {approval.answerable ? <AnswerButtons key={approval.digest} approval={approval} seen={seen} /> : <Elsewhere approval={approval} />}
     </li>
   );
@@ -346,7 +353,7 @@ export function Approvals() {
   return (
     <section class="approvals" aria-label="Approvals">
       <h2>Agents ask</h2>
-      {!(waits.value.length > 0 && answersHere.value) && (
+      {!(waits.value.length > 0 && (answersHere.value || waits.value.every((one) => one.answerable))) && (
         <p class="soft">
           {waits.value.length > 0
             ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there; after `wsh approvals on`, here, too."

@@ -24,7 +24,15 @@ TITLES: dict[RequestKind, str] = {
     "open": "Open a terminal",
     "send": "Type into a terminal",
     "hook": "Let a program run a command",
+    "hidden": "Type at a hidden prompt",
 }
+
+
+_PLACES: dict[RequestKind, tuple[Place, str]] = {
+    "hook": ("host", "the program that asks, by itself"),
+    "hidden": ("server", "its session at the server, where you can type it yourself instead"),
+}
+_VERBS: dict[RequestKind, str] = {"hook": "allow", "hidden": "type"}
 
 
 class Press(ApprovalValue):
@@ -92,8 +100,8 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         request_id=request.request_id,
         kind=request.kind,
         title=TITLES[request.kind],
-        place="host" if request.kind == "hook" else end.place,
-        place_name="the program that asks, by itself" if request.kind == "hook" else end.place_name,
+        place=_PLACES.get(request.kind, (end.place, ""))[0],
+        place_name=_PLACES.get(request.kind, ("", ""))[1] or end.place_name,
         command=" ".join(evidence.shown_argv),
         argv=list(evidence.shown_argv),
         script=list_script_lines(evidence.argv)
@@ -117,7 +125,7 @@ def make_card(pending: Pending, end: ApprovalEnd) -> Card:
         note=escape_text(request.note or ""),
         binding=evidence.binding,
         hold=judgement.must_hold,
-        presses=_list_presses(scopes, judgement.must_hold, editable, "allow" if request.kind == "hook" else "run"),
+        presses=_list_presses(scopes, judgement.must_hold, editable, _VERBS.get(request.kind, "run")),
         scopes=scopes,
         editable=shlex.join(evidence.argv) if editable else None,
         always=proposal,

@@ -76,6 +76,11 @@ def resolve_typing(text: str, terminal_id: str, session: str) -> Evidence:
     return _bind((text,), f"terminal {terminal_id}", "", None, None, {}, {}, session)
 
 
+def resolve_hidden(text: str, name: str, session: str) -> Evidence:
+    """Evidence for an answer at a hidden prompt: `text` describes the prompt and never holds the answer."""
+    return _bind((text,), f"session {name}", "", None, None, {}, {}, session)
+
+
 def resolve_hook(text: str, cwd: str, session: str) -> Evidence:
     """Evidence for a command line that another program would run in `cwd`. Its shell decides which programs that are."""
     real, place = _resolve_cwd(cwd)

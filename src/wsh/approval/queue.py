@@ -16,8 +16,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from wsh.approval.answer import Decided, Pending
 from wsh.approval.card import Card, make_card
 from wsh.approval.end import ApprovalEnd, Order, Sink, StartFailed, TypedLine
-from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hook, resolve_typing
-from wsh.approval.judgement import take_stricter
+from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hidden, resolve_hook, resolve_typing
+from wsh.approval.judgement import Judgement, take_stricter
 from wsh.approval.ledger import DuplicateId, Ledger, QueueFull, State
 from wsh.approval.request import ApprovalRequest, Outcome, Scope, Where
 
@@ -153,6 +153,8 @@ class ApprovalQueue:
                 raise CannotRun("terminal_ended", f"The program in terminal {request.terminal_id!r} has ended.")
             text = request.command if argv is None else " ".join(argv)
             return resolve_typing(text, request.terminal_id, session)
+        if request.kind == "hidden":
+            return resolve_hidden(request.command, request.title or "", session)
         if request.kind == "hook":
             return await asyncio.to_thread(resolve_hook, request.command, request.cwd or "/", session)
         words = argv or tuple(request.argv) or tuple(self.end.shell())
@@ -165,7 +167,9 @@ class ApprovalQueue:
         """Resolve, judge, and then run at once, show, or refuse."""
         try:
             evidence = await self._resolve(request)
-            judgement = take_stricter(request, self.end.judge(request, evidence))
+            # No rule speaks of what is typed at a hidden prompt: it is no command.
+            judged = Judgement("ask") if request.kind == "hidden" else self.end.judge(request, evidence)
+            judgement = take_stricter(request, judged)
         except CannotRun as problem:
             self._refuse(request, key, problem.code, problem.message)
             return
@@ -264,7 +268,7 @@ class ApprovalQueue:
         try:
             if request.kind == "send":
                 await self._type(request, evidence.argv[0])
-            elif request.kind != "hook":  # its program runs it, when it hears of this
+            elif request.kind in ("run", "open"):  # the others are done by whoever asks, when it hears of this
                 sink = self.asking.open_terminal(request)
                 opened = True
                 size = await self.end.run(_order(request, evidence), sink)

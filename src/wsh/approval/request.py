@@ -7,8 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-RequestKind: TypeAlias = Literal["run", "open", "send", "hook"]
-"""`hook`: another program asks whether it may run a command itself. Never across a bridge."""
+RequestKind: TypeAlias = Literal["run", "open", "send", "hook", "hidden"]
+"""`hook`: another program asks whether it may run a command itself. Never across a bridge. `hidden`: type at a prompt that hides what
+is typed, in the session `title` of the server that asks; the text is never part of the request."""
 RiskName: TypeAlias = Literal["none", "destructive", "irrecoverable"]
 EffectName: TypeAlias = Literal["allow", "ask", "refuse"]
 Outcome: TypeAlias = Literal["approved", "declined", "withdrawn", "expired", "refused"]

@@ -51,7 +51,20 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges", "sandbox"]
+CAPABILITIES = [
+    "run",
+    "open",
+    "send",
+    "read",
+    "terminate",
+    "policy",
+    "withdraw",
+    "card",
+    "line",
+    "badges",
+    "sandbox",
+    "hidden",
+]
 Reply: TypeAlias = Output | Exit | Answered
 
 
@@ -149,6 +162,11 @@ class BridgeClient:
     def knows_sandbox(self) -> bool:
         """Whether this desktop holds what agents run, and asks its person before one command leaves that."""
         return "sandbox" in self.ready.capabilities
+
+    @property
+    def knows_hidden(self) -> bool:
+        """Whether this desktop can ask its person about a hidden prompt."""
+        return "hidden" in self.ready.capabilities
 
     @property
     def tells_lines(self) -> bool:

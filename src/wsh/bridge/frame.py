@@ -67,7 +67,8 @@ class Request(request.ApprovalRequest, Frame):
     """Something that may need a person: run a command, open a terminal, type into one."""
 
     type: Literal["request"] = "request"
-    kind: Literal["run", "open", "send"]
+    kind: Literal["run", "open", "send", "hidden"]
+    """`hidden` only to desktops with the capability `hidden`."""
 
 
 class Withdraw(Frame):

@@ -48,7 +48,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = ["run", "open", "send", "read", "terminate", "policy", "withdraw", "card", "line", "badges", "sandbox"]
+CAPABILITIES = [
+    "run",
+    "open",
+    "send",
+    "read",
+    "terminate",
+    "policy",
+    "withdraw",
+    "card",
+    "line",
+    "badges",
+    "sandbox",
+    "hidden",
+]
 TRAIL = "trail:"
 """Said by a server with the name of its audit log, so that a decision is recorded once where both have the same."""
 ANSWER = "answer"

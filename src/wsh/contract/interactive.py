@@ -592,6 +592,8 @@ class InteractiveRoute:
 def name_place(asked: AskedRequest) -> Place:
     if asked.request.kind == "hook":
         return "host"
+    if asked.request.kind == "hidden":
+        return "server"
     return "server" if asked.adapter.adapter_type == "server" else "window"
 
 

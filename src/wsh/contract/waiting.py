@@ -71,8 +71,9 @@ class Waiting:
             "place": "host"
             if request.kind == "hook"
             else "server"
-            if self.adapter.adapter_type == "server"
+            if request.kind == "hidden" or self.adapter.adapter_type == "server"
             else "window",
+            "session": request.title if request.kind == "hidden" else None,
             "since": self.since,
             # As the wall clock stands now, since that is what it is compared with.
             "deadline": (time.time() + self.left_s) if self.ended is None else self.since + request.deadline_ms / 1000,

@@ -57,6 +57,7 @@ STATUS: dict[str, int] = {
     "session_exited": 409,
     "session_taken": 409,
     "line_in_use": 409,
+    "hidden_prompt": 409,
     "input_captured": 409,
     "idle_superseded": 409,
     "too_large": 413,

@@ -18,7 +18,7 @@ from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.session.session import Session
 from wsh.terminal.key import parse_keys
 from wsh.wire.caller import Caller
-from wsh.wire.error import SandboxRefused, SessionExited, SessionTaken, WshError
+from wsh.wire.error import HiddenInputRefused, SandboxRefused, SessionExited, SessionTaken, WshError
 
 CAUGHT_UP_BYTES = 64 * 1024
 _LOOK_S = 0.05
@@ -76,7 +76,7 @@ class RawStream:
                     control.divert(raw, key, viewer)
             else:
                 await self._session.send_input(data, self._caller.actor)
-        except SandboxRefused as problem:
+        except (HiddenInputRefused, SandboxRefused) as problem:
             self._outlet.close_soon(1008, problem.message[:100])
         except (SessionExited, SessionTaken):
             # Keys have no answer; the client sees that nothing comes of them.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wsh.session.command import Command
+from wsh.session.hidden import last_line
 from wsh.session.session import Session
 from wsh.session.state_word import StateWord
 from wsh.wire.setting import Settings
@@ -18,7 +19,6 @@ WANTING: frozenset[ItemKind] = frozenset({"request", "hidden", "asks"})
 """Kinds that wait for a person."""
 _INTERRUPTED = frozenset({130, 141, 148})
 """Ended by Ctrl+C, by a reader that closed its pipe, or stopped by Ctrl+Z: a person's doing, no failure."""
-_LONGEST_LINE = 400
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,3 @@ def _silent_s(session: Session) -> float:
     """How long neither the program nor anybody else has said anything."""
     typed = session.last_input[1] if session.last_input is not None else 0.0
     return max(0.0, time.monotonic() - max(session.last_activity, typed))
-
-
-def last_line(session: Session) -> str:
-    """The line with the cursor, or the last one above it that holds something."""
-    screen = session.terminal.screen(styled=False)
-    for line in reversed(screen.lines[: screen.cursor.row + 1]):
-        if isinstance(line, str) and line.strip():
-            return line.strip()[:_LONGEST_LINE]
-    return ""

@@ -20,6 +20,7 @@ _ON_LIST = (Exited, Resized, TagsChanged, TakenOver, TitleChanged)
 _SHOWN = (
     "id",
     "command",
+    "author",
     "cwd",
     "started",
     "duration_ms",

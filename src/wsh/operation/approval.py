@@ -100,7 +100,9 @@ async def answer_approval(context: Context, params: AnswerParams) -> Annotated[J
 
     contract = await context.rooms.contract.get()
     route = contract.interactive
-    if not route.server_enabled:
+    entry = route.waiting.find(params.id)
+    # The owner may type at a hidden prompt in any case, so an answer there needs no setting.
+    if not route.server_enabled and not (entry is not None and entry.request.kind == "hidden"):
         raise Refused(
             f"Approvals are not answered here: the setting {SETTING} is off.",
             hint="Answer in interactive-terminal, or turn it on with `wsh approvals on`.",
@@ -156,7 +158,7 @@ async def set_approval_mode(context: Context, params: SetApprovalMode) -> Approv
 async def _describe(contract: Contract, entry: Waiting, output_bytes: int) -> Json:
     route = contract.interactive
     wire = entry.to_wire()
-    wire["answerable"] = route.server_enabled and entry.is_answerable
+    wire["answerable"] = (route.server_enabled or entry.request.kind == "hidden") and entry.is_answerable
     if wire["run"] is not None:
         wire["run"]["session"] = route.find_session_name(entry)
         if output_bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wsh.inbox.mark import InboxMarks
 from wsh.inbox.wake import Wakes
+from wsh.operation.hidden import HiddenInputs
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
 from wsh.operation.sandbox import SandboxPolicies, make_gate
@@ -19,7 +20,7 @@ from wsh.session.session import Session
 from wsh.visual.feed import Feeds
 from wsh.visual.stage import Stage
 from wsh.visual.stages import Stages
-from wsh.wire.caller import GOVERNING, Caller
+from wsh.wire.caller import GOVERNING, Actor, Caller
 from wsh.wire.place import Places
 from wsh.wire.setting import Settings
 from wsh.wire.tool import Progress, Stream
@@ -81,6 +82,7 @@ class Rooms:
     sandbox: SandboxPolicies = field(init=False)
     inbox_marks: InboxMarks = field(init=False)
     wakes: Wakes = field(init=False)
+    hidden: HiddenInputs = field(init=False)
 
     def __post_init__(self) -> None:
         self.sandbox = SandboxPolicies(self.places.policy_file)
@@ -91,7 +93,14 @@ class Rooms:
             self.settings.get_int("inbox.max_wakes"),
             self.settings.get_int("inbox.keep_s"),
         )
-        self.registry.set_gate(make_gate(self.sandbox))
+        self.hidden = HiddenInputs(self.settings.get_str("approvals.hidden_input") == "ask", self.contract.get)
+        admit = make_gate(self.sandbox)
+
+        def gate(session: Session, actor: Actor, data: bytes) -> None:
+            admit(session, actor, data)
+            self.hidden.check(session, actor, data)
+
+        self.registry.set_gate(gate)
 
     def cap_wait(self, max_wait_ms: int) -> int:
         return min(max_wait_ms, self.settings.get_int("server.max_wait_ms"))

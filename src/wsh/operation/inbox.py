@@ -113,14 +113,17 @@ async def _list_entries(rooms: Rooms) -> list[InboxEntry]:
     for entry in contract.interactive.waiting.list_entries():
         if entry.state == "waiting":
             wire = entry.to_wire()
-            items.append(_make_request(str(wire["id"]), entry.since, str(wire["command"])))
+            session = entry.request.title if entry.request.kind == "hidden" else None
+            # The request stands for the prompt that it is about.
+            items = [item for item in items if session is None or (item.kind, item.session) != ("hidden", session)]
+            items.append(_make_request(str(wire["id"]), entry.since, str(wire["command"]), session))
     items.sort(key=lambda item: (ORDER.index(item.kind), item.since if item.wants else -item.since))
     return [_show(rooms, item, now) for item in items]
 
 
-def _make_request(id: str, since: float, command: str) -> InboxItem:
+def _make_request(id: str, since: float, command: str, session: str | None) -> InboxItem:
     kind: ItemKind = "request"
-    return InboxItem(f"request.{id}", kind, since, command or "opens a terminal", request_id=id)
+    return InboxItem(f"request.{id}", kind, since, command or "opens a terminal", session=session, request_id=id)
 
 
 def _show(rooms: Rooms, item: InboxItem, now: float) -> InboxEntry:

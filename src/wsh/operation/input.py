@@ -19,6 +19,7 @@ _INPUT = (
     "session_exited",
     "session_taken",
     "line_in_use",
+    "hidden_prompt",
     "idle_timeout",
     "resource_limit_reached",
     "sandbox_refused",
@@ -52,7 +53,10 @@ async def send_keys(on: OnSession, params: Keys) -> Generation:
 async def _type(on: OnSession, data: bytes) -> Generation:
     if is_agent(on.caller):
         admit(on.session, await on.rooms.sandbox.load())
-    generation = await on.session.type_input(data, on.caller.actor)
+    wait_ms = on.rooms.cap_wait(on.rooms.settings.get_int("approvals.hidden_wait_ms"))
+    generation = await on.rooms.hidden.type(
+        on, "input", data, wait_ms, lambda: on.session.type_input(data, on.caller.actor)
+    )
     on.rooms.marks.note_input(on.caller, on.session.sid, generation)
     return Generation(generation=generation)
 

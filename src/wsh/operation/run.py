@@ -20,6 +20,7 @@ from wsh.wire.error import WaitTimeout
         "session_exited",
         "session_taken",
         "line_in_use",
+        "hidden_prompt",
         "idle_timeout",
         "resource_limit_reached",
         "sandbox_refused",
@@ -33,15 +34,22 @@ async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunA
         return await _run_outside(on, params)
     if is_agent(on.caller):
         admit(session, await rooms.sandbox.load())
+    wait_ms = rooms.cap_wait(params.max_wait_ms)
     try:
-        outcome = await session.run_command(
-            params.input,
-            on.caller.actor,
-            enter=params.enter,
-            timeout_ms=params.timeout_ms,
-            max_wait_ms=rooms.cap_wait(params.max_wait_ms),
-            max_output_bytes=rooms.settings.get_int("session.max_output_bytes") if most is None else most,
-            clear_line=params.clear_line,
+        outcome = await rooms.hidden.type(
+            on,
+            "run",
+            params.input.encode("utf-8", "surrogateescape"),
+            wait_ms,
+            lambda: session.run_command(
+                params.input,
+                on.caller.actor,
+                enter=params.enter,
+                timeout_ms=params.timeout_ms,
+                max_wait_ms=wait_ms,
+                max_output_bytes=rooms.settings.get_int("session.max_output_bytes") if most is None else most,
+                clear_line=params.clear_line,
+            ),
         )
     except WaitTimeout as problem:
         if "screen" in problem.facts:

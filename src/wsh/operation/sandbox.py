@@ -93,10 +93,10 @@ def admit(session: Session, policy: SandboxPolicy) -> None:
         )
 
 
-def make_gate(policies: SandboxPolicies) -> Callable[[Session, Actor], None]:
+def make_gate(policies: SandboxPolicies) -> Callable[[Session, Actor, bytes], None]:
     """For sessions: refuses the input of agents."""
 
-    def gate(session: Session, actor: Actor) -> None:
+    def gate(session: Session, actor: Actor, data: bytes) -> None:
         if actor.kind == "agent":
             admit(session, policies.current())
 

@@ -55,6 +55,8 @@ class Command:
     exit_code: int | None = None
     pipestatus: list[int] | None = None
     duration_ms: float | None = None
+    author: dict[str, str] | None = None
+    """Who pressed Enter, as `kind` and `id`; None where nobody knows any more."""
 
     @property
     def output_bytes(self) -> int | None:
@@ -65,6 +67,7 @@ class Command:
         return {
             "id": self.id,
             "command": self.command,
+            "author": self.author,
             "cwd": self.cwd,
             "state": self.state,
             "started": self.started,

@@ -91,6 +91,8 @@ class TypedLine:
     """Who typed something that no Enter has completed, and when last (seconds since the epoch)."""
     entered: tuple[float, int] = (0.0, 0)
     """When a line was last completed or dropped for the shell (monotonic), and how often it will then have asked for a line at least."""
+    entered_by: Actor | None = None
+    """Who pressed Enter last."""
     changed: Callable[[], None] = lambda: None
     """Called when a line that stands there has become another."""
     _text: bytearray = field(default_factory=bytearray)
@@ -142,6 +144,8 @@ class TypedLine:
         byte = data[at]
         if byte in _ENTER or byte in _ENDS_ANY or (modes.canonical and byte in _ENDS_CANONICAL):
             self.forget()
+            if byte in _ENTER:
+                self.entered_by = actor
             if (byte in _ENTER or byte == 0x03) and asked is not None:
                 last, due = self.entered
                 self.entered = (now, (due if due > asked and now - last < 1.0 else asked) + 1)

@@ -108,7 +108,7 @@ class SessionRegistry:
         self._housekeeping = Housekeeping(self, settings)
         self._login_path = LoginPath()
         self._closing = False
-        self._gate: Callable[[Session, Actor], None] | None = None
+        self._gate: Callable[[Session, Actor, bytes], None] | None = None
 
     @classmethod
     async def open(cls, places: Places, settings: Settings) -> SessionRegistry:
@@ -140,7 +140,7 @@ class SessionRegistry:
             raise
         return registry
 
-    def set_gate(self, gate: Callable[[Session, Actor], None]) -> None:
+    def set_gate(self, gate: Callable[[Session, Actor, bytes], None]) -> None:
         """Ask `gate` before any input is typed."""
         self._gate = gate
         for session in self._by_name.values():

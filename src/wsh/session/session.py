@@ -101,8 +101,8 @@ class Session:
         self.child = child
         self.holding = holding
         """The sandbox that it is in; None for an open session."""
-        self.gate: Callable[[Session, Actor], None] | None = None
-        """Raises where that actor's input is refused."""
+        self.gate: Callable[[Session, Actor, bytes], None] | None = None
+        """Raises where that actor may not type these bytes."""
         self._pid = child.pid if child is not None else 0
         self.created_by = actor
         self.keep = keep
@@ -358,7 +358,9 @@ class Session:
     def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
         """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
         if self._shells is not None:
-            return self._shells.consume(start, data, self._without_gaps(start, data), self.terminal, live=True)
+            shown, told = self._shells.consume(start, data, self._without_gaps(start, data), self.terminal, live=True)
+            self._name_authors(told)
+            return shown, told
         if self._is_careful(start):
             self.terminal.feed(self._without_gaps(start, data))
             return data, []
@@ -366,6 +368,15 @@ class Session:
         for position, length in self.child.ring.spans(size):
             self.terminal.feed_range(self._handle, position, length)
         return data, []
+
+    def _name_authors(self, told: list[CommandEvent]) -> None:
+        author, log = self.line.entered_by, self.commands
+        if author is None or log is None:
+            return
+        for event in told:
+            command = log.find(event.id) if isinstance(event, ev.CommandStarted) else None
+            if command is not None:
+                command.author = {"kind": author.kind, "id": author.id}
 
     def _without_gaps(self, start: int, data: bytes) -> bytes:
         if self.set_aside:
@@ -456,16 +467,16 @@ class Session:
         over), LimitReached if too much waits already, or WaitTimeout if the child does not read for too long: then the
         rest is dropped, and the error says how much was written.
         """
-        self._check_input(actor)
+        self._check_input(actor, data)
         if self._waiting_bytes + len(data) > self._limits.waiting_bytes:
             raise LimitReached("bytes of waiting input", self._limits.waiting_bytes, "session.input_bytes")
         self._waiting_bytes += len(data)
         try:
             async with self._writing:
-                child = self._check_input(actor)
+                child = self._check_input(actor, data)
                 if before is not None:
                     data = await before() + data
-                    child = self._check_input(actor)
+                    child = self._check_input(actor, data)
                 generation = child.ring.head
                 self._note_input(data, actor)
                 await self._write(child, memoryview(data))
@@ -506,7 +517,7 @@ class Session:
 
         Raises SessionExited, or SessionTaken as `send_input` does. A key that a person pressed waits for nobody this way.
         """
-        child = self._check_input(actor)
+        child = self._check_input(actor, data)
         if self._writing.locked():
             return 0
         generation = child.ring.head
@@ -552,13 +563,13 @@ class Session:
                 written=written,
             ) from None
 
-    def _check_input(self, actor: Actor) -> Child:
+    def _check_input(self, actor: Actor, data: bytes) -> Child:
         if not self.running or self.child is None:
             raise SessionExited(self.name, self.exit_code)
         if self.taken_by is not None and actor.kind == "agent":
             raise SessionTaken(self.name, self.taken_by)
         if self.gate is not None:
-            self.gate(self, actor)
+            self.gate(self, actor, data)
         return self.child
 
     def take_over(self, by: str) -> None:

@@ -60,9 +60,16 @@ class RunAnswer(Shown):
     """With `sandbox`: what became of the request to run it without, as `approval`, and whose it is."""
 
 
+class CommandAuthor(Shown):
+    kind: Literal["agent", "person", "server"]
+    id: str
+
+
 class CommandInfo(Shown):
     id: int
     command: str
+    author: CommandAuthor | None
+    """Who pressed Enter; null where nobody knows any more."""
     cwd: str | None
     state: str
     started: float | None

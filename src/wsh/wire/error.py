@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # typing itself is not imported: a command that is refused wo
     from wsh.wire.jsonobject import JsonObject
 
     Blame: TypeAlias = Literal["caller", "child", "state", "busy", "policy", "system"]
+    HiddenOutcome: TypeAlias = Literal["pending", "declined", "expired", "answered", "gone", "refused"]
 
 
 class WshError(Exception):
@@ -642,6 +643,39 @@ class OwnerOnly(Refused):
                 f"Only the owner may do this, and the process that asks {fault}.",
                 hint="Do it in a terminal outside wsh, started like the server, or with the owner's token.",
             )
+
+
+_HIDDEN_WORDS: dict[HiddenOutcome, tuple[str, str]] = {
+    "pending": (
+        "A person is asked whether your text may be typed there, and has not answered yet.",
+        "Send the same input again to go on waiting; nobody is asked twice and nothing is typed twice.",
+    ),
+    "declined": ("The person declined.", "Do not try it another way; ask what they want instead."),
+    "expired": ("Nobody answered in time.", "Ask the person before you try again."),
+    "answered": ("A person typed there meanwhile.", "Go on: wait, or look at the screen."),
+    "gone": ("The prompt is no longer there.", "Look at the screen before you send anything else."),
+    "refused": (
+        "Agents do not type there.",
+        "Send it by send_input or run, which ask a person, or let the person type it.",
+    ),
+}
+
+
+class HiddenInputRefused(Refused):
+    """The program hides what is typed, such as a password: an agent's text goes there only if a person allows it."""
+
+    code = "hidden_prompt"
+
+    def __init__(self, name: str, outcome: HiddenOutcome, **facts: Any) -> None:
+        said, hint = _HIDDEN_WORDS[outcome]
+        reason = f" They say: {facts['reason']}" if facts.get("reason") else ""
+        super().__init__(
+            f"The program in session {name!r} hides what is typed, so nothing was typed. {said}{reason}",
+            hint=hint,
+            session=name,
+            outcome=outcome,
+            **facts,
+        )
 
 
 class SandboxUnavailable(Refused):

@@ -233,6 +233,19 @@ SETTINGS: tuple[Setting, ...] = (
         "Answer approvals at the server: at the page and by `wsh approvals`. Without a window, requests wait and run here.",
     ),
     Setting(
+        "approvals.hidden_input",
+        "ask",
+        "What becomes of an agent's typing while the program hides what is typed: a person is asked, or it is typed.",
+        choices=("ask", "allow"),
+    ),
+    Setting(
+        "approvals.hidden_wait_ms",
+        20_000,
+        "How long an agent's input waits for that answer before it is told to ask again.",
+        0,
+        86_400_000,
+    ),
+    Setting(
         "hook.wait_ms",
         240_000,
         "How long a card of `wsh hook` waits before the question goes back to the host's own prompt.",

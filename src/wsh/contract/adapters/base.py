@@ -120,6 +120,11 @@ class RuntimeAdapter(ABC):
         """Whether the other end can be asked to run a command without its sandbox."""
         return self._client is not None and self._client.knows_sandbox
 
+    @property
+    def knows_hidden(self) -> bool:
+        """Whether the other end can ask its person about a hidden prompt."""
+        return self._client is not None and self._client.knows_hidden
+
     def describe_peer(self) -> JsonObject:
         """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
         facts: JsonObject = {"adapter": self.adapter_type}

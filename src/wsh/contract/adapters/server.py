@@ -143,6 +143,10 @@ class ServerAdapter(RuntimeAdapter):
     def knows_sandbox(self) -> bool:
         return True
 
+    @property
+    def knows_hidden(self) -> bool:
+        return True
+
     def describe_peer(self) -> JsonObject:
         return {"adapter": self.adapter_type}
 

@@ -19,6 +19,7 @@ _HINTS = {
     "session_exited": 'Read it with look, or go on in another: sessions(action="open").',
     "session_name_conflict": "Choose another name, or close that session first.",
     "session_taken": "A person has the keyboard: read with look, and try again when they are done.",
+    "hidden_prompt": "While it is pending, send the same text again to go on waiting. Never try another way to type it.",
     "command_not_found": "Old commands are forgotten; look(scrollback=true) may still have its lines.",
     "invalid_key": 'Keys are names such as "enter", "ctrl+c", "up", separated by blanks; for text give `text`.',
     "resource_limit_reached": "Wait for calls that are under way, or make fewer at once.",

@@ -1,0 +1,116 @@
+"""A person is asked whether an agent's text may be typed where a program hides what is typed.
+
+The text itself is never here: the request says how long it is and which prompt it is meant for. Whoever asked types it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wsh.approval.request import ApprovalRequest, Asker
+from wsh.contract.adapters.base import RuntimeAdapter
+from wsh.contract.asked import AskedRequest
+from wsh.contract.correlation import Correlated, make_id
+from wsh.contract.fault import ContractFault
+from wsh.contract.identity import Identity
+from wsh.contract.interactive import InteractiveRoute
+from wsh.contract.model import Runtime
+from wsh.contract.output import OutputLog
+from wsh.policy import Effect, Reason, Risk, Verdict
+from wsh.wire.caller import Caller
+
+_VERDICT = Verdict(Effect.ASK, Risk.NONE, Reason.ALLOWED, "The program hides what is typed: a person decides.")
+
+
+@dataclass(frozen=True)
+class HiddenQuestion:
+    session: str
+    program: str
+    """The program in front, as its words."""
+    line: str
+    """Its last line: what it asks for."""
+    length: int
+    """Characters, Enter not counted."""
+
+    def describe(self) -> str:
+        count = (
+            "an empty line" if self.length == 0 else f"{self.length} characters" if self.length > 1 else "1 character"
+        )
+        return f"{count}, not shown, in session {self.session}, where {self.program or 'a program'} asks: {self.line}"
+
+
+async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: Caller) -> AskedRequest | None:
+    """Show a card, in the window if one is connected that knows how, else at this server. None if nobody can be asked."""
+    adapter = await _find_adapter(route, caller)
+    if adapter is None:
+        return None
+    ids = Correlated(make_id("req"), make_id("trace"))
+    identity = Identity(
+        session_id=make_id("sess"),
+        terminal_id=make_id("term"),
+        mode="interactive",
+        owner=caller.id,
+        workspace_id=None,
+        caller_surface=None,
+        command=None,
+        argv=(),
+        cwd=None,
+        trace_id=ids.trace_id,
+        started=time.time(),
+        log=OutputLog(1),
+        running=False,
+    )
+    assert identity.terminal_id is not None
+    request = ApprovalRequest(
+        id=make_id("br"),
+        trace_id=ids.trace_id,
+        request_id=ids.request_id,
+        kind="hidden",
+        session_id=identity.session_id,
+        terminal_id=identity.terminal_id,
+        command=question.describe(),
+        title=question.session,
+        effect="ask",
+        reasons=["The program hides what is typed: it may be a password."],
+        asker=Asker(caller=caller.id, client=caller.client or None),
+        deadline_ms=route.gate.approval_ms(caller, route.options.max_approval_ms),
+    )
+    asked = AskedRequest(
+        request, adapter, identity, None, _VERDICT, caller, ids, False, route.waiting, _make_end(route)
+    )
+    route.start(asked)
+    return asked
+
+
+def _make_end(route: InteractiveRoute) -> Callable[[AskedRequest], None]:
+    def settled(asked: AskedRequest) -> None:
+        route.forget(asked)
+        route.record_approval(asked)
+
+    return settled
+
+
+async def _find_adapter(route: InteractiveRoute, caller: Caller) -> RuntimeAdapter | None:
+    try:
+        window = await route.pool.get(caller.environ, Runtime(), make_id("trace"), may_launch=False)
+    except ContractFault:
+        return route.server
+    return window if window.knows_hidden else route.server
+
+
+def record_typing(route: InteractiveRoute, asked: AskedRequest, outcome: str) -> None:
+    """What became of a yes: typed, or the prompt was gone by then."""
+    route.gate.record(
+        {
+            "kind": "hidden_input",
+            "tool": "session",
+            "request": asked.request.id,
+            "trace_id": asked.ids.trace_id,
+            "request_id": asked.ids.request_id,
+            "actor": asked.caller.id,
+            "session": asked.request.title,
+            "outcome": outcome,
+        }
+    )
