@@ -47,6 +47,11 @@ class Receiver:
             if len(self._known) >= self._most:
                 return ForwardedAnswer.of_error(LimitReached("forwarded calls", self._most, "hosts.max_calls"))
             known = self._known[call.id] = _Known(asyncio.ensure_future(self._make(call)))
+        return await self.answer_again(call.id)
+
+    async def answer_again(self, id: str) -> ForwardedAnswer:
+        """The answer of a call that is known."""
+        known = self._known[id]
         if known.expiry is not None:
             known.expiry.cancel()
             known.expiry = None
@@ -57,7 +62,7 @@ class Receiver:
             known.waiting -= 1
             if not known.waiting:
                 loop = asyncio.get_running_loop()
-                known.expiry = loop.call_later(self._keep_s, self.cancel, call.id)
+                known.expiry = loop.call_later(self._keep_s, self.cancel, id)
 
     def cancel(self, id: str) -> None:
         """End it if it is under way, and forget it: the caller has its answer, or wants none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from wsh.host.address import check_host_name
@@ -22,6 +22,8 @@ class HostRegistry:
         self._carriers: dict[str, Carrier] = {}
         self._stops: dict[str, Callable[[], None]] = {}
         self._listeners: list[NewsListener] = []
+        self.sources: list[Callable[[], Awaitable[None]]] = []
+        """Where hosts come from that nobody added here; each brings what is known of its hosts up to date."""
         self.last_sessions: dict[str, list[JsonObject]] = {}
         """SessionInfo of each host's sessions, as they were when the host was last asked."""
 
@@ -46,6 +48,10 @@ class HostRegistry:
         if carrier is None:
             raise HostNotFound(name, sorted(self._carriers))
         return carrier
+
+    async def refresh(self) -> None:
+        """Before hosts are listed or asked."""
+        await asyncio.gather(*(refresh() for refresh in self.sources))
 
     def list_hosts(self) -> list[HostState]:
         return [self._carriers[name].state for name in sorted(self._carriers)]

@@ -1,0 +1,243 @@
+"""This server as a node of a fleet: joined while NATS can be reached, alone otherwise, and it says which."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, Stream, StreamRequest
+from wsh.host.fleet.carrier import NatsCarrier
+from wsh.host.fleet.connection import ConnectionLost, FleetConnection, open_connection
+from wsh.host.fleet.credential import NodeCredential
+from wsh.host.fleet.directory import FleetDirectory
+from wsh.host.fleet.lease import Lease, NodeNameTaken
+from wsh.host.fleet.receive import NodeEnd
+from wsh.host.fleet.subject import to_token
+from wsh.host.fleet.tell import SessionSource, SessionTeller, StreamTeller
+from wsh.host.pause import GrowingPause
+from wsh.host.receive import Receiver
+from wsh.host.registry import HostRegistry
+from wsh.wire.version import VERSION
+
+if TYPE_CHECKING:
+    from wsh.wire.jsonobject import JsonObject
+
+log = logging.getLogger("wsh.fleet")
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+
+
+@dataclass(frozen=True)
+class FleetOptions:
+    url: str
+    tags: tuple[str, ...] = ()
+    lease_s: float = 2.0
+    beat_s: float = 0.7
+    linger_s: float = 60.0
+    max_skew_s: float = 30.0
+    max_call_bytes: int = 16 * 1024 * 1024
+    max_streams: int = 256
+    stream_bytes: int = 256 * 1024
+    max_events: int = 10_000
+
+
+@dataclass(frozen=True)
+class NodeServer:
+    """What a node needs of its server."""
+
+    make: Callable[[ForwardedCall], Awaitable[ForwardedAnswer]]
+    open_stream: Callable[[StreamRequest], Awaitable[Stream]]
+    sessions: SessionSource
+
+
+class FleetNode:
+    """Joins, stays joined, and keeps a carrier in the registry for every other node."""
+
+    def __init__(
+        self, credential: NodeCredential, options: FleetOptions, server: NodeServer, hosts: HostRegistry
+    ) -> None:
+        self.credential = credential
+        self.options = options
+        self.sessions = SessionTeller(server.sessions)
+        self.events = StreamTeller("event", options.max_events)
+        self.audit = StreamTeller("audit", options.max_events)
+        self.problem: str | None = "it has not joined yet"
+        """Why this node is alone; None while it is joined."""
+        self.since = time.time()
+        self.directory = FleetDirectory(
+            own_name=credential.name, lease_s=options.lease_s, linger_s=options.linger_s, told=self._on_news
+        )
+        self._server = server
+        self._hosts = hosts
+        self._start = secrets.token_hex(8)
+        self._receiver = Receiver(server.make)
+        self._connection: FleetConnection | None = None
+        self._joined = asyncio.Event()
+        self._carriers: dict[str, NatsCarrier] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    @property
+    def connection(self) -> FleetConnection | None:
+        return self._connection
+
+    @property
+    def may_call(self) -> bool:
+        return self.credential.certificate.role != "serve"
+
+    @property
+    def stream_bytes(self) -> int:
+        return self.options.stream_bytes
+
+    async def wait_connected(self, deadline_s: float) -> FleetConnection | None:
+        if self._connection is None and deadline_s > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(deadline_s):
+                    await self._joined.wait()
+        return self._connection
+
+    def start(self) -> None:
+        self._hosts.sources.append(self._refresh)
+        self._task = asyncio.ensure_future(self._run())
+
+    async def _refresh(self) -> None:
+        if self.may_call:
+            await self.directory.look()
+
+    async def aclose(self, *, forget: bool = False) -> None:
+        """Leave. With `forget`, the others do not show this node any more."""
+        if self._refresh in self._hosts.sources:
+            self._hosts.sources.remove(self._refresh)
+        connection = self._connection
+        if forget and connection is not None:
+            for name in self._server.sessions.list_names():
+                with contextlib.suppress(ConnectionLost):
+                    await connection.put("sessions", f"{to_token(self.credential.name)}.{to_token(name)}", None)
+            with contextlib.suppress(ConnectionLost):
+                await connection.put("members", to_token(self.credential.name), None)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._receiver.aclose()
+        for name in list(self._carriers):
+            self._drop(name)
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    async def _run(self) -> None:
+        pause = GrowingPause(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        options = self.options
+        while True:
+            try:
+                async with open_connection(self.credential, options.url, options.max_call_bytes) as connection:
+                    await self._serve(connection, pause)
+            except ConnectionLost as problem:
+                self._set_problem(str(problem))
+            except NodeNameTaken as taken:
+                self._set_problem(str(taken))
+            except Exception:
+                log.exception("the fleet could not be joined")
+                self._set_problem("an internal error occurred; the log has it")
+            await asyncio.sleep(pause.take())
+
+    async def _serve(self, connection: FleetConnection, pause: GrowingPause) -> None:
+        """Be a node of the fleet, until something of it is lost."""
+        options = self.options
+        lease = Lease(
+            connection, lambda: self._describe_beat(connection), lease_s=options.lease_s, beat_s=options.beat_s
+        )
+        await lease.claim()
+        end = NodeEnd(
+            connection,
+            self._receiver,
+            self._server.open_stream,
+            max_skew_s=options.max_skew_s,
+            max_call_bytes=options.max_call_bytes,
+            max_streams=options.max_streams,
+        )
+        await end.open()
+        await connection.put("members", to_token(self.credential.name), self._describe_facts(connection))
+        self._connection = connection
+        self._joined.set()
+        self._set_problem(None)
+        pause.reset()
+        work: list[Coroutine[Any, Any, None]] = [lease.beat(), self.sessions.run(connection), _end_of(connection)]
+        work += [self.events.run(connection), self.audit.run(connection)]
+        if self.may_call:
+            work.append(self.directory.follow(connection))
+        tasks = [asyncio.ensure_future(one) for one in work]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            connection.ended.set()
+            self._connection = None
+            self._joined.clear()
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+            await end.aclose()
+            if not connection.client.is_closed:
+                await lease.give_up()
+        for problem in results:
+            if isinstance(problem, Exception):
+                raise problem
+
+    def _set_problem(self, problem: str | None) -> None:
+        if problem != self.problem:
+            if problem is None:
+                log.info("joined the fleet %s as %s", self.credential.fleet, self.credential.name)
+            else:
+                log.warning("this server works alone: %s", problem)
+            if (problem is None) != (self.problem is None):
+                self.since = time.time()
+        self.problem = problem
+
+    def _describe_facts(self, connection: FleetConnection) -> JsonObject:
+        return {
+            "version": VERSION,
+            "protocol": PROTOCOL,
+            "tags": sorted({*self.credential.certificate.tags, *self.options.tags}),
+            "role": self.credential.certificate.role,
+            "instance": connection.sealer.instance,
+            "start": self._start,
+            "joined": time.time(),
+        }
+
+    def _describe_beat(self, connection: FleetConnection) -> JsonObject:
+        return {
+            "instance": connection.sealer.instance,
+            "start": self._start,
+            "load": round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
+            "sessions": len(self._server.sessions.list_names()),
+        }
+
+    def _on_news(self, name: str, news: JsonObject) -> None:
+        match news["event"]:
+            case "host_added":
+                if name in self._hosts:
+                    log.warning("the node %s has the name of a host that was added here, and is left out", name)
+                    return
+                carrier = self._carriers[name] = NatsCarrier(self, self.directory.members[name])
+                self._hosts.add(carrier)
+            case "host_removed":
+                self._drop(name)
+            case _:
+                if name in self._carriers:
+                    self._carriers[name].tell(news)
+
+    def _drop(self, name: str) -> None:
+        if self._carriers.pop(name, None) is not None and name in self._hosts:
+            task = asyncio.ensure_future(self._hosts.remove(name))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+
+async def _end_of(connection: FleetConnection) -> None:
+    await connection.ended.wait()
+    raise ConnectionLost("the connection to NATS ended")

@@ -1,0 +1,158 @@
+"""What a node tells of itself: its sessions in a bucket, and what happened in streams.
+
+The bucket shows what is; whatever was not told while NATS was away is told afterwards, so lists converge. Events and audit entries wait
+in a bounded queue until NATS has confirmed them; each has an id, so one that was sent twice counts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from wsh.host.fleet.connection import ConnectionLost, FleetConnection
+from wsh.host.fleet.subject import from_token, to_token
+
+if TYPE_CHECKING:
+    from wsh.wire.jsonobject import JsonObject
+
+log = logging.getLogger("wsh.fleet")
+
+_GATHER_S = 0.2
+"""Changes within so long are told together."""
+_ACTIVE_S = 15.0
+"""A session that only prints is told so often."""
+_AT_ONCE = 64
+_AGES = ("last_activity_ms", "active_at")
+
+
+class SessionSource(Protocol):
+    """This server's sessions."""
+
+    def list_names(self) -> list[str]: ...
+
+    async def describe(self, name: str) -> JsonObject | None:
+        """SessionInfo, or None for one that is gone."""
+
+
+class SessionTeller:
+    """Keeps the bucket of sessions as this node's sessions are."""
+
+    def __init__(self, source: SessionSource) -> None:
+        self._source = source
+        self._dirty: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        self._told: dict[str, tuple[JsonObject, float]] = {}
+        self.told_once = asyncio.Event()
+        """Set when all sessions have been told for the first time."""
+
+    def mark(self, name: str) -> None:
+        """The session is new, gone, or another than it was."""
+        self._dirty[name] = None
+        self._wake.set()
+
+    async def run(self, connection: FleetConnection) -> None:
+        """Until the connection ends. Raises ConnectionLost."""
+        token = to_token(connection.node)
+        kept: dict[str, None] = {}
+
+        def on_key(key: str, revision: int, value: JsonObject | None) -> None:
+            if value is not None:
+                kept[from_token(key.partition(".")[2])] = None
+
+        watch = await connection.watch("sessions", f"{token}.>", on_key)
+        try:
+            async with asyncio.timeout(10):
+                await watch.caught_up.wait()
+        except TimeoutError:
+            raise ConnectionLost("NATS did not tell which sessions were told") from None
+        finally:
+            await watch.aclose()
+        self._told.clear()
+        self._dirty = {**kept, **dict.fromkeys(self._source.list_names())}
+        self._wake.set()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            names, self._dirty = list(self._dirty), {}
+            for at in range(0, len(names), _AT_ONCE):
+                await asyncio.gather(*(self._tell(connection, token, name) for name in names[at : at + _AT_ONCE]))
+            self.told_once.set()
+            await asyncio.sleep(_GATHER_S)
+
+    async def _tell(self, connection: FleetConnection, token: str, name: str) -> None:
+        found = await self._source.describe(name)
+        key = f"{token}.{to_token(name)}"
+        if found is None:
+            self._told.pop(name, None)
+            await connection.put("sessions", key, None)
+            return
+        now = time.time()
+        age = found.get("last_activity_ms")
+        value = {**found, "active_at": now - age / 1000 if isinstance(age, int | float) else now}
+        before, at = self._told.get(name, ({}, 0.0))
+        if _without_age(before) == _without_age(value) and now - at < _ACTIVE_S:
+            return
+        await connection.put("sessions", key, value)
+        self._told[name] = (value, now)
+
+
+def _without_age(info: JsonObject) -> JsonObject:
+    return {key: value for key, value in info.items() if key not in _AGES}
+
+
+def refresh_age(info: JsonObject) -> JsonObject:
+    """SessionInfo as it is now: how long ago it printed, by the time that was told."""
+    shown = {key: value for key, value in info.items() if key != "active_at"}
+    active = info.get("active_at")
+    if isinstance(active, int | float):
+        shown["last_activity_ms"] = max(0, int((time.time() - active) * 1000))
+    return shown
+
+
+class StreamTeller:
+    """Publishes to this node's subject of a stream, in order; what NATS has not confirmed is kept, up to `most`."""
+
+    def __init__(self, kind: Literal["event", "audit"], most: int) -> None:
+        self._kind: Literal["event", "audit"] = kind
+        self._most = most
+        self._waiting: deque[tuple[str, JsonObject]] = deque()
+        self._wake = asyncio.Event()
+        self.dropped = 0
+        """How many were left out because NATS was away for too long."""
+
+    def add(self, id: str, entry: JsonObject) -> None:
+        """`id` is unique in the fleet and the same for the same entry."""
+        self._waiting.append((id, entry))
+        while len(self._waiting) > self._most:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._wake.set()
+
+    async def run(self, connection: FleetConnection) -> None:
+        """Until the connection ends. Raises ConnectionLost."""
+        from nats.errors import Error
+
+        subject = getattr(connection.names, self._kind)(connection.node)
+        while True:
+            while self._waiting:
+                id, entry = self._waiting[0]
+                if self.dropped:
+                    entry = {**entry, "dropped_before": self.dropped}
+                data = json.dumps(entry, separators=(",", ":")).encode()
+                try:
+                    await connection.js.publish(subject, data, headers={"Nats-Msg-Id": id}, timeout=3)
+                except (Error, OSError) as problem:
+                    if "maximum bytes" in str(problem) or "resource limits" in str(problem):
+                        log.warning("the stream of %ss is full: %s", self._kind, problem)
+                        await asyncio.sleep(5)
+                        continue
+                    raise ConnectionLost(f"NATS did not take an {self._kind}: {problem}") from None
+                self.dropped = 0
+                if self._waiting and self._waiting[0][0] == id:
+                    self._waiting.popleft()
+            self._wake.clear()
+            await self._wake.wait()
