@@ -19,7 +19,7 @@ $(VENV)/.run-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -q -c constraints.txt -e '.[dev,gui,fleet]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,gui,fleet,push]'
 	@touch $@ $(VENV)/.run-stamp
 
 setup: $(VENV)/.run-stamp

@@ -24,6 +24,12 @@ export interface ArchiveBody {
   file: string;
 }
 
+export interface ChannelInfo {
+  name: string;
+  there: boolean;
+  leads_to: string;
+}
+
 export interface CommandAuthor {
   kind: "agent" | "person" | "server";
   id: string;
@@ -61,6 +67,13 @@ export interface Cursor {
   row: number;
   col: number;
   visible: boolean;
+}
+
+export interface DeliveryInfo {
+  channel: string;
+  state: "due" | "sending" | "sent" | "over" | "seen" | "held" | "failed" | "unknown";
+  tries: number;
+  why: string;
 }
 
 export interface Focus {
@@ -163,6 +176,33 @@ export interface LineSpan {
   link?: string | null;
 }
 
+export interface NoticeInfo {
+  seq: number;
+  id: string;
+  kind: "request" | "hidden" | "asks" | "failed" | "finished" | "exited" | "quiet" | "told";
+  since: number;
+  title: string;
+  text: string;
+  session: string | null;
+  request_id: string | null;
+  exit_code: number | null;
+  duration_ms: number | null;
+  over: boolean;
+  deliveries: DeliveryInfo[];
+}
+
+export interface NoticeList {
+  notices: NoticeInfo[];
+  newest: number;
+}
+
+export interface NoticeRules {
+  rules: RuleInfo[];
+  usual: boolean;
+  warning: string | null;
+  channels: ChannelInfo[];
+}
+
 export type Overlay = Record<string, unknown>;
 
 export interface OverlayCreate {
@@ -237,6 +277,15 @@ export interface ProcessShown {
   name: string;
 }
 
+export interface PushKey {
+  key: string;
+}
+
+export interface PushKeys {
+  p256dh: string;
+  auth: string;
+}
+
 export interface RegionWrite {
   fg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
   bg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
@@ -268,6 +317,26 @@ export interface Rgb {
 
 export interface RgbColor {
   rgb: Rgb;
+}
+
+export interface RuleBody {
+  on: ("request" | "hidden" | "asks" | "failed" | "finished" | "exited" | "quiet" | "told")[];
+  to: ("page" | "push" | "desktop" | "webhook" | "line")[];
+  session?: string;
+  after_s?: number;
+  into?: string;
+  line?: string;
+  front?: number;
+}
+
+export interface RuleInfo {
+  on: string[];
+  to: string[];
+  session: string;
+  after_s: number;
+  into: string;
+  line: string;
+  front: number;
 }
 
 export interface RunAnswer {
@@ -387,6 +456,10 @@ export interface SetApprovalMode {
   server: boolean;
 }
 
+export interface SetNoticeRules {
+  rules: RuleBody[] | null;
+}
+
 export interface Span {
   fg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
   bg?: "black" | "blue" | "bright_black" | "bright_blue" | "bright_cyan" | "bright_green" | "bright_magenta" | "bright_red" | "bright_white" | "bright_yellow" | "cyan" | "gray" | "green" | "grey" | "magenta" | "red" | "white" | "yellow" | string | { indexed: number } | { rgb: { r: number; g: number; b: number } } | null;
@@ -420,6 +493,28 @@ export interface StateAnswer {
   taken_by: string | null;
   run_waits?: RunWaits | null;
   last_input: LastInput | null;
+}
+
+export interface SubscribePush {
+  endpoint: string;
+  keys: PushKeys;
+  name?: string;
+}
+
+export interface SubscriptionInfo {
+  id: string;
+  name: string;
+  service: string;
+  made: number;
+}
+
+export interface SubscriptionList {
+  subscriptions: SubscriptionInfo[];
+  available: boolean;
+}
+
+export interface TestNotice {
+  channel: "page" | "push" | "desktop" | "webhook" | "line";
 }
 
 export interface WakeInfo {
@@ -639,6 +734,30 @@ export const listWakes = (): Promise<WakeList> => ask("GET", "/wakes");
 
 /** Take back a line that has not been typed. */
 export const cancelWake = (id: string): Promise<WakeInfo> => ask("DELETE", `/wakes/${encodeURIComponent(id)}`);
+
+/** What was told, oldest first, with what became of it at every channel. */
+export const listNotices = (query: { after?: number; limit?: number } = {}): Promise<NoticeList> => ask("GET", "/notices", query);
+
+/** Send a notice that says it is a test by one channel, and say what came of it. */
+export const testNotice = (body: TestNotice): Promise<NoticeInfo> => ask("POST", "/notices/test", undefined, body);
+
+/** Which happenings are told, by which channels, and where the channels lead. */
+export const getNoticeRules = (): Promise<NoticeRules> => ask("GET", "/notices/rules");
+
+/** Replace the rules of notices. */
+export const setNoticeRules = (body: SetNoticeRules): Promise<NoticeRules> => ask("PUT", "/notices/rules", undefined, body);
+
+/** The public key of this server, which a browser needs to subscribe to push. Made on first use. */
+export const getPushKey = (): Promise<PushKey> => ask("GET", "/push/key");
+
+/** The browsers that take push. */
+export const listSubscriptions = (): Promise<SubscriptionList> => ask("GET", "/push/subscriptions");
+
+/** Send push to this browser from now on. Its endpoint must be https. */
+export const subscribePush = (body: SubscribePush): Promise<SubscriptionInfo> => ask("POST", "/push/subscriptions", undefined, body);
+
+/** Send no more push to a browser. */
+export const unsubscribePush = (id: string): Promise<void> => ask("DELETE", `/push/subscriptions/${encodeURIComponent(id)}`);
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */
 export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");

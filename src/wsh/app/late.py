@@ -127,6 +127,23 @@ class LateRooms:
         finally:
             self._door_tried.set()
 
+    def _tell_of_requests(self, contract: Contract) -> None:
+        """A request came, is shown, or ended."""
+        from wsh.notice.watch import AskedOfPerson
+
+        def list_requests() -> list[AskedOfPerson]:
+            entries = [entry for entry in contract.interactive.waiting.list_entries() if entry.state == "waiting"]
+            shown = [(entry, entry.to_wire()) for entry in entries]
+            return [
+                AskedOfPerson(wire["id"], entry.since, wire["command"] or "opens a terminal", wire["place"] == "window")
+                for entry, wire in shown
+            ]
+
+        watch = self._app.rooms.notices.watch
+        watch.list_requests, watch.requests_known = list_requests, True
+        watch.look_at_requests()
+        self._app.lifetime.look()
+
     def _withdraw_of(self, owner: str) -> None:
         """A connection ended: its requests can no longer be approved."""
         contract = self.contract.peek()
@@ -175,7 +192,7 @@ class LateRooms:
                 render=render_printed,
                 approved=ApprovedSessions(app.registry, settings, keep_shells=False, sandbox=app.rooms.sandbox.load),
             )
-            contract.interactive.waiting.changed = app.lifetime.look
+            contract.interactive.waiting.changed = lambda: self._tell_of_requests(contract)
             execute = ExecuteCommand(
                 runner,
                 trail,
@@ -196,6 +213,7 @@ class LateRooms:
             workspace.start_watching()
             await transcripts.start()
             self.contract.set(contract)
+            self._tell_of_requests(contract)
             self.workspace.set(workspace)
             self.execute.set(execute)
             self._problems.pop(what, None)

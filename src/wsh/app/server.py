@@ -207,8 +207,10 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
+        from wsh.desktop.notification import find_sender
         from wsh.http import operation_route, page_route, socket_route
         from wsh.http.channel import encode_event
+        from wsh.notice.notices import Notices
         from wsh.operation.context import Rooms
         from wsh.operation.tally import Tally
         from wsh.session.presence import Clients
@@ -221,7 +223,9 @@ class App:
                 self.table.add(route)
         # The keeper takes a moment to start: time to import what comes after it.
         self.late.start_imports()
-        registry = self._registry = await SessionRegistry.open(self.places, self.settings)
+        notices = Notices(self.places, self.settings)
+        await notices.load()
+        registry = self._registry = await SessionRegistry.open(self.places, self.settings, notices.outbox.heard)
         self.stages: Stages = Stages(self.settings)
         self.rooms: Rooms = Rooms(
             self.settings,
@@ -235,6 +239,7 @@ class App:
             self.late.workspace,
             self.late.execute,
             Tally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
+            notices,
         )
         self.gateway.rooms = self.rooms
         self.facts.list_damage = lambda: [*registry.list_warnings(), *self.late.list_warnings()]
@@ -243,6 +248,8 @@ class App:
         for session in registry.list_sessions():
             session.listeners.add(self._on_session)
         await self.rooms.wakes.start()
+        notices.has_desktop, notices.notify_desktop = find_sender(os.environ) is not None, _notify_desktop
+        await notices.start(registry, self.rooms.wakes)
         self.gateway.ready.set()
         self.late.start()
 
@@ -274,6 +281,7 @@ class App:
         if self._registry is None:
             return
         if hasattr(self, "rooms"):
+            await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()
         self.stages.close()
         if forsaken:
@@ -310,6 +318,12 @@ class App:
         auth = '"headers": {"Authorization": "Bearer TOKEN"}'
         say(f'    {{"mcpServers": {{"wsh": {{"type": "http", "url": "{mcp}", {auth}}}}}}}')
         say("Ctrl+C ends the server and keeps the sessions; `wsh stop` ends both.")
+
+
+def _notify_desktop(title: str, text: str, urgent: bool) -> bool:
+    from wsh.desktop.notification import notify
+
+    return notify(title, text, urgent=urgent)
 
 
 def _check_stage() -> None:

@@ -47,6 +47,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "mcp": "Speak MCP on stdin and stdout; install into MCP clients.",
         "inbox": "Show what waits for you and what has ended.",
         "wake": "Type a line into a session when a command of another ends.",
+        "notify": "Show, test and edit what you are told of, and how.",
         "approvals": "Answer agents' requests without a window.",
         "hook": "Answer permission hooks of Claude Code and Codex.",
         "policy": "Show, explain and change what may run.",

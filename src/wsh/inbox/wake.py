@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import time
 import unicodedata
 from dataclasses import asdict, dataclass, replace
@@ -95,24 +96,32 @@ class Wakes:
 
     async def set(self, session: Session, when: Session, line: str) -> Wake:
         """On disk when this returns. Raises InvalidRequest, SessionExited, LimitReached."""
-        _check_line(line)
+        check_line(line)
         if not when.running:
             raise SessionExited(when.name, when.exit_code)
         front = find_front(session)
-        if sum(wake.state in _OPEN for wake in self._wakes.values()) >= self._most:
-            raise LimitReached("lines that wait to be typed", self._most, "inbox.max_wakes")
+        self._check_room()
         now = time.time()
         wake = Wake(
             token_hex(4), session.sid, session.name, when.sid, when.name, line, front, when.generation, now, now
         )
-        self._wakes[wake.id] = wake
-        try:
-            await self._write_all()
-        except BaseException:
-            self._wakes.pop(wake.id, None)
-            raise
-        self._follow(wake)
+        await self._add(wake)
         return wake
+
+    async def type_now(self, id: str, session: Session, line: str, front: int) -> None:
+        """Type `line` as soon as that does no harm; on disk when this returns. An id that is known already is not typed again.
+
+        `front` is the process group that it is meant for, 0 for the session's own program.
+        """
+        if id in self._wakes:
+            return
+        check_line(line)
+        self._check_room()
+        meant, now = front or os.getpgid(session.pid), time.time()
+        wake = Wake(
+            id, session.sid, session.name, session.sid, session.name, line, meant, session.generation, now, now, "due"
+        )
+        await self._add(wake)
 
     async def cancel(self, id: str) -> Wake:
         """Raises NotFound for one that does not wait (any more)."""
@@ -123,6 +132,19 @@ class Wakes:
         if self._wakes[id].state not in ("waiting", "due"):
             raise NotFound(f"Line {id!r} has just been typed.", hint="Look at the session.")
         return await self._change(id, "dropped", "you took it back")
+
+    def _check_room(self) -> None:
+        if sum(wake.state in _OPEN for wake in self._wakes.values()) >= self._most:
+            raise LimitReached("lines that wait to be typed", self._most, "inbox.max_wakes")
+
+    async def _add(self, wake: Wake) -> None:
+        self._wakes[wake.id] = wake
+        try:
+            await self._write_all()
+        except BaseException:
+            self._wakes.pop(wake.id, None)
+            raise
+        self._follow(wake)
 
     # one line's way
 
@@ -284,7 +306,7 @@ def _restore(kept: dict[str, object]) -> Wake:
     return Wake(**kept)  # type: ignore[arg-type]
 
 
-def _check_line(line: str) -> None:
+def check_line(line: str) -> None:
     if not line.strip() or len(line) > _MOST_CHARACTERS:
         raise InvalidRequest(
             f"A line has 1 to {_MOST_CHARACTERS} characters, not all of them blank.", hint="Say what is to be typed."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wsh.inbox.mark import InboxMarks
 from wsh.inbox.wake import Wakes
+from wsh.notice.notices import Notices
 from wsh.operation.hidden import HiddenInputs
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
@@ -76,6 +77,7 @@ class Rooms:
     workspace: Late[WorkspaceService]
     execute: Late[ExecuteCommand]
     waits: Tally
+    notices: Notices
     marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""

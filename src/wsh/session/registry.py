@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -98,6 +98,7 @@ class SessionRegistry:
         self.sandboxes = Sandboxes(places)
         self.lifecycle: Listeners[LifecycleEvent] = Listeners()
         self.pump = Pump(asyncio.get_running_loop())
+        self.heard: dict[str, int] = {}
         self.restored: list[str] = []
         """What was damaged or lost, at the restore or since, for `wsh status`."""
         self._renewal: asyncio.Task[None] | None = None
@@ -111,8 +112,11 @@ class SessionRegistry:
         self._gate: Callable[[Session, Actor, bytes], None] | None = None
 
     @classmethod
-    async def open(cls, places: Places, settings: Settings) -> SessionRegistry:
-        """Connect to the keeper (or start one), take over its children, restore what is on disk."""
+    async def open(cls, places: Places, settings: Settings, heard: Mapping[str, int] | None = None) -> SessionRegistry:
+        """Connect to the keeper (or start one), take over its children, restore what is on disk.
+
+        `heard` says by session up to which offset the messages of its programs were passed on.
+        """
         ensure_private(places.runtime)
         ensure_private(places.state)
         try:
@@ -124,6 +128,7 @@ class SessionRegistry:
             log.warning("no folder for journals: %s", problem)
         keeper = await Keeper.open(places)
         registry = cls(keeper, places, settings)
+        registry.heard = dict(heard or {})
         try:
             registry.restored = await restore_all(registry)
             running = {session.sid for session in registry.list_sessions() if session.running}

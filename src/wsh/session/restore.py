@@ -121,6 +121,7 @@ async def _rebuild(
     )
     session.gaps, session.set_aside = plan.gaps, plan.set_aside
     session.pid = int(meta.get("pid", 0))
+    session.heard = registry.heard.get(session.sid, 0)
     session.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
     session.terminal.resize(rows, cols)

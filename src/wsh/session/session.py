@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ from wsh.wire.moment import Moment, read_moment
 from wsh.wire.name import check_size, check_tag
 
 log = logging.getLogger(__name__)
+
+_MESSAGES = 64
 
 ENTERED_S = 1.0
 """How long a shell may take to say that it has begun what Enter started; asking for more lines it may say nothing."""
@@ -119,6 +122,10 @@ class Session:
         """Output that its terminal was not given, because the engine dies of it; the journal has it."""
         self.set_aside = False
         """Whether nothing more is parsed, because the engine died of this session again and again."""
+        self.messages: deque[tuple[int, ev.Notification]] = deque(maxlen=_MESSAGES)
+        """What its programs said to the person (OSC 9, OSC 777), with the offset behind it, until somebody takes it."""
+        self.heard = 0
+        """In a restore: the offset up to which an earlier server passed them on."""
         self.taken_by: str | None = None
         self.last_input: tuple[Actor, float] | None = None
         self.line = TypedLine(changed=self.remember)
@@ -303,6 +310,8 @@ class Session:
             return 0
         if start < ring.replied < start + size:
             size = ring.replied - start  # answers up to here were sent by an earlier server
+        if start < self.heard < start + size:
+            size = self.heard - start
         data = b""
         if self._taps or self.commands is not None or self._is_careful(start):
             data = ring.copy(start, start + size)
@@ -424,10 +433,12 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     def _tell_terminal_events(self) -> None:
-        for happened in self.terminal.take_events():
-            told = _translate(happened)
-            if told is not None:
-                self.listeners.tell(told)
+        told = [event for happened in self.terminal.take_events() if (event := _translate(happened)) is not None]
+        if self._offset <= self.heard:
+            told = [event for event in told if not isinstance(event, ev.Notification)]
+        self.messages.extend((self._offset, event) for event in told if isinstance(event, ev.Notification))
+        for event in told:
+            self.listeners.tell(event)
 
     def tap(self, callback: Tap) -> Callable[[], None]:
         """Hear every byte that is parsed from now on, as (offset, bytes). The returned function ends it."""

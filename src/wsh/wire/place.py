@@ -88,6 +88,20 @@ class Places:
         return self.state / f"{self.server}.wakes"
 
     @property
+    def outbox(self) -> Path:
+        """Notices, and what became of each at every channel."""
+        return self.state / f"{self.server}.outbox"
+
+    @property
+    def push(self) -> Path:
+        """The key by which push services know this server, and the browsers that take push."""
+        return self.state / f"{self.server}.push"
+
+    @property
+    def notify_file(self) -> Path:
+        return self.config / "notify.toml"
+
+    @property
     def tokens(self) -> Path:
         return self.config / "tokens.json"
 

@@ -1,0 +1,106 @@
+"""Sending what is due: one worker per channel, which writes `sending` before it sends and what came of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from wsh.notice.outbox import Notice, Outbox
+from wsh.notice.post import Undelivered
+from wsh.notice.rule import Channel
+
+log = logging.getLogger(__name__)
+
+Send: TypeAlias = Callable[[Notice], Awaitable[None]]
+"""Returns when the notice was handed over; raises Undelivered."""
+
+
+class Courier:
+    """`senders` by channel. `was_seen` says whether the person has been at it since the notice was made."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        senders: Mapping[Channel, Send],
+        was_seen: Callable[[Notice], bool],
+        *,
+        retry_s: float,
+        longest_retry_s: float,
+        give_up_s: float,
+    ) -> None:
+        self._outbox = outbox
+        self._senders = senders
+        self._was_seen = was_seen
+        self._retry_s, self._longest_retry_s, self._give_up_s = retry_s, longest_retry_s, give_up_s
+        self._woken = {channel: asyncio.Event() for channel in senders}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.ensure_future(self._work(channel)) for channel in self._senders]
+
+    def wake(self) -> None:
+        for event in self._woken.values():
+            event.set()
+
+    async def aclose(self) -> None:
+        """What is under way is finished, so that nobody has to wonder; at most as long as one try takes."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _work(self, channel: Channel) -> None:
+        woken = self._woken[channel]
+        while True:
+            woken.clear()
+            now = time.time()
+            due = self._outbox.list_due(channel)
+            for notice in due:
+                if notice.deliveries[channel].next_at <= now:
+                    await self._try(channel, notice.id)
+            later = [one.deliveries[channel].next_at for one in self._outbox.list_due(channel)]
+            try:
+                async with asyncio.timeout(max(0.01, min(later) - time.time()) if later else None):
+                    await woken.wait()
+            except TimeoutError:
+                pass
+
+    async def _try(self, channel: Channel, id: str) -> None:
+        try:
+            sending = asyncio.ensure_future(self._send(channel, id))
+            try:
+                await asyncio.shield(sending)
+            except asyncio.CancelledError:
+                await asyncio.gather(sending, return_exceptions=True)
+                raise
+        except OSError as problem:
+            log.warning("the outbox could not be written: %s", problem)
+            self._outbox.deliver(id, channel, "due", "the disk refused to note it", time.time() + self._retry_s)
+        except Exception:
+            log.exception("a notice could not be sent by %s", channel)
+            self._outbox.deliver(id, channel, "failed", "the server failed; its log says how")
+
+    async def _send(self, channel: Channel, id: str) -> None:
+        notice = self._outbox.notices.get(id)
+        if notice is None or notice.deliveries[channel].state != "due":
+            return
+        if notice.over or self._was_seen(notice):
+            self._outbox.deliver(id, channel, "over" if notice.over else "seen")
+            await self._outbox.commit()
+            return
+        self._outbox.deliver(id, channel, "sending")
+        await self._outbox.commit()
+        try:
+            await self._senders[channel](notice)
+        except Undelivered as problem:
+            tries = notice.deliveries[channel].tries
+            pause_s = max(problem.after_s, min(self._retry_s * 2**tries, self._longest_retry_s))
+            if problem.again and time.time() + pause_s - notice.made < self._give_up_s:
+                self._outbox.deliver(id, channel, "due", str(problem), time.time() + pause_s)
+            else:
+                self._outbox.deliver(id, channel, "failed", str(problem))
+        else:
+            self._outbox.deliver(id, channel, "sent")
+        await self._outbox.commit()

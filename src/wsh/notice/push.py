@@ -1,0 +1,201 @@
+"""Web Push: the browsers of the owner that asked to be told, and the keys by which push services know this server.
+
+A push says that something waits and of which kind; never what. The browser shows each id once, so one may be sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import logging
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from wsh.notice.outbox import Notice
+from wsh.notice.post import Undelivered, check_url, post
+from wsh.notice.rule import WAITING, NoticeKind
+from wsh.wire.error import CapabilityMissing, InvalidRequest, LimitReached, NotFound
+from wsh.wire.place import ensure_private, write_private
+
+log = logging.getLogger(__name__)
+
+_TTL_S = 86_400
+_TOKEN_S = 12 * 3600
+_LONGEST_ENDPOINT = 2000
+_WORDS: dict[NoticeKind, str] = {
+    "request": "An agent asks for your approval.",
+    "hidden": "A program asks for something hidden.",
+    "asks": "A program asks.",
+    "failed": "A command failed.",
+    "finished": "A command ended.",
+    "exited": "A session has exited.",
+    "quiet": "A session has gone quiet.",
+    "told": "A program has something to say.",
+}
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """One browser. `id` is made from the endpoint, which itself is shown to nobody: whoever has it can be taken for us."""
+
+    id: str
+    endpoint: str
+    p256dh: str
+    auth: str
+    name: str
+    made: float
+
+
+def has_push() -> bool:
+    """Whether the extra `push` is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pywebpush") is not None
+
+
+class Pushes:
+    def __init__(self, path: Path, *, contact: str, loopback: bool, most: int, timeout_s: float) -> None:
+        self._path = path
+        self._contact, self._loopback, self._most, self._timeout_s = contact, loopback, most, timeout_s
+        self._key = ""
+        self._subscriptions: dict[str, Subscription] = {}
+        self._writing = asyncio.Lock()
+
+    def load(self) -> None:
+        """Blocking. A file that cannot be read counts as empty."""
+        try:
+            found = json.loads(self._path.read_bytes())
+            self._key = str(found["key"])
+            self._subscriptions = {one["id"]: Subscription(**one) for one in found["subscriptions"]}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError, KeyError) as problem:
+            log.warning("the subscriptions to push cannot be read; browsers have to subscribe again: %s", problem)
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self._subscriptions)
+
+    def list_subscriptions(self) -> list[Subscription]:
+        return list(self._subscriptions.values())
+
+    async def get_public_key(self) -> str:
+        """Made on first use. Raises CapabilityMissing without the extra."""
+        if not has_push():
+            raise CapabilityMissing(
+                "Web Push is not part of this installation.",
+                hint="Install the extra: pip install 'wsh-terminal[push]'.",
+            )
+        async with self._writing:
+            if not self._key:
+                self._key = await asyncio.to_thread(_make_key)
+                await asyncio.to_thread(self._write)
+        return await asyncio.to_thread(_public_of, self._key)
+
+    async def subscribe(self, endpoint: str, p256dh: str, auth: str, name: str) -> Subscription:
+        """On disk when this returns. The same browser again is the same subscription."""
+        if len(endpoint) > _LONGEST_ENDPOINT:
+            raise InvalidRequest("The endpoint is too long.")
+        check_url(endpoint, loopback=self._loopback)
+        if _size(p256dh) != 65 or _size(auth) != 16:
+            raise InvalidRequest("The keys are not those of a push subscription.", hint="Send what the browser gave.")
+        await self.get_public_key()
+        id = hashlib.sha256(endpoint.encode()).hexdigest()[:16]
+        if id not in self._subscriptions and len(self._subscriptions) >= self._most:
+            raise LimitReached("browsers that take push", self._most, "notify.max_subscriptions")
+        made = Subscription(id, endpoint, p256dh, auth, name, time.time())
+        async with self._writing:
+            before = dict(self._subscriptions)
+            self._subscriptions[id] = made
+            try:
+                await asyncio.to_thread(self._write)
+            except BaseException:
+                self._subscriptions = before
+                raise
+        return made
+
+    async def unsubscribe(self, id: str) -> None:
+        if id not in self._subscriptions:
+            raise NotFound(f"No browser {id!r} takes push.", hint="List them; it may have unsubscribed by itself.")
+        await self._drop(id)
+
+    async def send(self, notice: Notice) -> None:
+        """To every browser. Fails only if none could be reached and one may be reached later."""
+        told = {"id": notice.id, "kind": notice.kind, "text": _WORDS[notice.kind], "since": notice.since}
+        headers = {"Urgency": "high" if notice.kind in WAITING else "normal", "Topic": _topic(notice.id)}
+        every = self.list_subscriptions()
+        if not every:
+            raise Undelivered("no browser takes push", again=False)
+        body = json.dumps(told).encode()
+        results = await asyncio.gather(*(self._send_to(one, body, headers) for one in every), return_exceptions=True)
+        problems = [one for one in results if isinstance(one, BaseException)]
+        for one in problems:
+            if not isinstance(one, Undelivered):
+                raise one
+        if problems and any(isinstance(one, Undelivered) and one.again for one in problems):
+            raise next(one for one in problems if isinstance(one, Undelivered) and one.again)
+        if len(problems) == len(every):
+            raise problems[0]
+
+    async def _send_to(self, subscription: Subscription, body: bytes, headers: dict[str, str]) -> None:
+        try:
+            await asyncio.to_thread(self._encrypt_and_post, subscription, body, headers)
+        except Undelivered as problem:
+            if problem.gone:
+                await self._drop(subscription.id)
+                raise Undelivered("the browser does not take push any more", again=False) from None
+            # A push that came twice is shown once, so a doubtful one may be sent again.
+            raise Undelivered(str(problem), again=problem.again or "did not come" in str(problem)) from None
+
+    def _encrypt_and_post(self, subscription: Subscription, body: bytes, headers: dict[str, str]) -> None:
+        from py_vapid import Vapid02
+        from pywebpush import WebPusher
+
+        parts = check_url(subscription.endpoint, loopback=self._loopback)
+        keys = {"p256dh": subscription.p256dh, "auth": subscription.auth}
+        sealed = WebPusher({"endpoint": subscription.endpoint, "keys": keys}).encode(body)["body"]
+        claims = {"aud": f"{parts.scheme}://{parts.netloc}", "sub": self._contact, "exp": int(time.time()) + _TOKEN_S}
+        signed = Vapid02.from_raw(self._key.encode()).sign(claims)
+        fixed = {"Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream", "TTL": str(_TTL_S)}
+        post(parts, {**fixed, **headers, **signed}, sealed, self._timeout_s)
+
+    async def _drop(self, id: str) -> None:
+        async with self._writing:
+            self._subscriptions.pop(id, None)
+            await asyncio.to_thread(self._write)
+
+    def _write(self) -> None:
+        ensure_private(self._path.parent)
+        kept = {"key": self._key, "subscriptions": [asdict(one) for one in self._subscriptions.values()]}
+        write_private(self._path, json.dumps(kept).encode())
+
+
+def _topic(id: str) -> str:
+    """A service that holds several pushes with one topic keeps the newest: 32 characters at most."""
+    return hashlib.sha256(id.encode()).hexdigest()[:32]
+
+
+def _size(text: str) -> int:
+    try:
+        return len(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, TypeError):
+        return -1
+
+
+def _make_key() -> str:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    number = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value
+    return base64.urlsafe_b64encode(number.to_bytes(32, "big")).rstrip(b"=").decode()
+
+
+def _public_of(key: str) -> str:
+    from cryptography.hazmat.primitives import serialization
+    from py_vapid import Vapid02
+
+    form = serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+    point = Vapid02.from_raw(key.encode()).public_key.public_bytes(*form)
+    return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
