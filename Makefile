@@ -49,10 +49,10 @@ check: setup-dev
 	$(BIN)/codespell src docs bench scripts skills instructions container web/src *.md
 	$(BIN)/python scripts/check_prose.py
 
-# Most tests wait for real programs, so three at a time keep two cores busy; a file's tests stay together.
+# Most tests wait for real programs, so four at a time keep two cores busy; a file's tests stay together.
 # TESTARGS are more words for pytest.
 test: debian check page
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m 'not accept' --durations 20 --durations-min 1 $(TESTARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not accept' --durations 20 --durations-min 1 $(TESTARGS)
 
 # What needs roots, environments or programs of its own.
 accept: debian setup-dev page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,10 @@ ROOT = Path(__file__).parents[1]
 LONGEST_SLEEP_S = 0.2
 FOREVER_S = 600
 """A sleep this long is never slept: something else ends it, and the test is about that."""
+
+
+QUICK = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""For a run of pytest that needs nothing but what is in its conftest.py: other plugins take seconds to import."""
 
 
 def find_sleeps(path: Path) -> list[tuple[int, float]]:
@@ -90,7 +95,10 @@ def test_a_run_that_leaves_tests_out_says_so_and_fails_only_if_it_should_be_whol
         "no:cacheprovider",
         str(tmp_path),
     ]
-    ran = [subprocess.run([*words, *more], cwd=ROOT, capture_output=True, text=True) for more in ([], ["--whole"])]
+    ran = [
+        subprocess.run([*words, *more], cwd=ROOT, capture_output=True, text=True, env=QUICK)
+        for more in ([], ["--whole"])
+    ]
     assert [done.returncode for done in ran] == [0, 1], ran[1].stdout
     assert all("1 needs a moon" in done.stdout for done in ran)
 
@@ -110,5 +118,7 @@ def test_property_tests_run_a_sample_unless_they_are_asked_for_all(tmp_path: Pat
         f"def test_two(): assert len(ran) == {400 if torture else 100}\n"
     )
     words = [sys.executable, "-m", "pytest", "-c", "/dev/null", f"--rootdir={tmp_path}", "-p", "no:cacheprovider"]
-    done = subprocess.run([*words, str(tmp_path), *["--torture"] * torture], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [*words, str(tmp_path), *["--torture"] * torture], cwd=ROOT, capture_output=True, text=True, env=QUICK
+    )
     assert done.returncode == 0, done.stdout

@@ -63,6 +63,7 @@ def list_failures(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.accept
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_scored_scenario_of_the_conformance_suite_passes(
@@ -78,6 +79,7 @@ def test_every_scored_scenario_of_the_conformance_suite_passes(
         assert found == ["SUCCESS"] * 14
 
 
+@pytest.mark.accept
 @pytest.mark.timeout(600)
 def test_the_stable_conformance_suite_passes(judges: Path, judged: RunningServer, tmp_path: Path) -> None:
     done = run_suite(judges, judged, OLD_SUITE, cwd=tmp_path)
@@ -90,6 +92,7 @@ def inspect(judges: Path, target: list[str], *args: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.accept
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_inspector_drives_a_whole_scenario(judges: Path, server: RunningServer, transport: str) -> None:
     token = f"Authorization: Bearer {server.token}"
@@ -128,6 +131,7 @@ def check_scenario(seen: dict[str, Any]) -> None:
     assert seen["prompts"] in (9, 14) and seen["prompt"] == "# wsh:"
 
 
+@pytest.mark.accept
 @pytest.mark.parametrize(
     ("library", "transport"),
     [

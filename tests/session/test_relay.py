@@ -41,8 +41,11 @@ def test_a_relay_is_looked_through(places: Places, relay: str, tmp_path: Path) -
         await run(session, "true")
         started = await run(session, RELAYS[relay], timeout_ms=500)
         assert started.finished_by == "prompt"
-        sleeping = f"until [ -e {shlex.quote(str(go_on))} ]; do sleep 0.1; done; echo awa''ke; read answer\r"
+        sleeping = (
+            f"echo as''leep; until [ -e {shlex.quote(str(go_on))} ]; do sleep 0.1; done; echo awa''ke; read answer\r"
+        )
         await session.send_input(sleeping.encode(), AGENT)
+        await session.wait_until_text("asleep", generation=0, max_wait_ms=60_000)
 
         async def quiet() -> bool:
             return await seen(session) != "yes"

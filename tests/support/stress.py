@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.support.variation import draw, run
 
 LOAD = ["stress-ng", "--quiet", "--cpu", "4", "--io", "2"]
-TESTS = ["-n", "3", "--dist", "loadfile", "-m", "not accept", "-q"]
+TESTS = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not accept", "-q"]
 
 
 def read_failures(report: Path) -> list[str]:

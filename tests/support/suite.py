@@ -20,6 +20,9 @@ LEAST = 25
 """Examples of a property test in a sample."""
 _CHOSEN = "_hypothesis_internal_use_settings"
 ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+SLOW = frozenset(("app", "cli", "desktop", "http", "mcp", "recovery", "sandbox", "session", "web"))
+"""Folders with long files come first: at the end, while some workers have nothing left to do, there are only short ones."""
 
 PACKAGES = {
     "Xvfb": "xvfb",
@@ -83,6 +86,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("--order-seed")
     if seed is not None:
         shuffle(items, seed)
+    items.sort(key=_is_quick)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    return not item.path.is_relative_to(TESTS) or item.path.relative_to(TESTS).parts[0] not in SLOW
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:

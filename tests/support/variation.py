@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -84,6 +85,7 @@ def _zones() -> list[str]:
     return [name for name in ZONES if name == "UTC" or Path("/usr/share/zoneinfo", name).exists()]
 
 
+@cache
 def _fonts() -> list[str]:
     try:
         listed = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True, check=True).stdout

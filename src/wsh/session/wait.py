@@ -10,6 +10,7 @@ generation, or since the caller's last input. Silence is a state too; a caller t
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -168,7 +169,7 @@ def _until_quiet(session: Session, spec: WaitSpec, started: float, now: float) -
     if not _is_new(session, spec):
         return float("inf")
     # Input counts as activity: else a wait right after it would end on the silence, and the screen, from before it.
-    since = max(session.last_activity, session.last_input[1] if session.last_input is not None else 0.0)
+    since = max(session.last_activity, session.last_input[1] if session.last_input is not None else -math.inf)
     if spec.fresh:
         since = max(since, started)
     if session.backlog():
