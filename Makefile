@@ -7,7 +7,7 @@ export PIP_NO_INPUT := 1
 # Some machines forbid bytecode on disk; then every process that a test starts would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test accept stress-test check docs demo dist release bench soak torture setup setup-dev debian page pictures clean
+.PHONY: run test accept stress-test check docs demo dist release bench scorecard soak torture setup setup-dev debian page pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -92,6 +92,12 @@ demo: setup
 
 bench: debian setup-dev page
 	$(BIN)/python -m bench --record
+
+# What suites of others say, beside other terminals: docs/scorecard.md. WSH_SCORECARD_CACHE names the folder with the suites;
+# `python -m bench.scorecard fill` fills it.
+scorecard: debian setup-dev page
+	@scripts/install-debian-packages.sh scorecard-packages.txt
+	$(BIN)/python -m bench.scorecard
 
 pictures: debian setup-dev page
 	$(BIN)/python -m tests.support.pictures

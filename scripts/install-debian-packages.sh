@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the tests drive, if any are missing and we are root. Anybody else is told in one
+# Installs the Debian packages that the tests drive (or those of another list beside this file), if any are missing and we are root. Anybody else is told in one
 # line which they are; the tests that need them are left out.
 set -euo pipefail
 cd "$(dirname "$0")"
 command -v dpkg-query >/dev/null 2>&1 || exit 0
 missing=()
-for package in $(grep -v '^#' debian-packages.txt); do
+for package in $(grep -v '^#' "${1:-debian-packages.txt}"); do
   state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
   [ "$state" = "install ok installed" ] || missing+=("$package")
 done

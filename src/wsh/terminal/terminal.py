@@ -13,6 +13,7 @@ import weakref
 from wsh.terminal import native
 from wsh.terminal.beneath import open_beneath
 from wsh.terminal.buffer import SharedBuffer
+from wsh.terminal.correction import CorrectionSearch, correct
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
 from wsh.terminal.mode import read_modes
@@ -45,6 +46,7 @@ class Terminal:
     __slots__ = (
         "__weakref__",
         "_beneath",
+        "_corrections",
         "_decoded",
         "_finalizer",
         "_heavy",
@@ -98,6 +100,7 @@ class Terminal:
         self._heavy = False
         self._decoded = decoded
         self._risks = RiskSearch()
+        self._corrections = CorrectionSearch()
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, limits.continuation_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_CLIPBOARD_WRITE_MAX_BYTES, limits.clipboard_bytes)
         native.set_size(handle, lib.GHOSTTY_TERMINAL_OPT_APC_MAX_BYTES, 64 * 1024)
@@ -160,6 +163,20 @@ class Terminal:
         return native.get_mode(self.handle, 69)
 
     def _write(self, pointer: Native, length: int) -> None:
+        at = 0
+        for end, sequence in self._corrections.find(pointer, length):
+            self._parse(pointer + at, end - at)
+            parts = correct(
+                sequence,
+                native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y),
+                native.get_u16(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_X),
+            )
+            self._parse(ffi.from_buffer("uint8_t[]", parts), len(parts))
+            at = end
+        if at < length:
+            self._parse(pointer + at, length - at)
+
+    def _parse(self, pointer: Native, length: int) -> None:
         write, numbers = lib.ghostty_terminal_vt_write, self._numbers
         handle, observe, rows, cols, step = self.handle, numbers.observe, self.rows, self.cols, self._step
         sink = self._sink
@@ -173,7 +190,7 @@ class Terminal:
                 switched = observe(rows)
             except EngineError as problem:
                 self.mend(problem)
-                return self._write(pointer + at, length - at) if at < length else None
+                return self._parse(pointer + at, length - at) if at < length else None
             if switched:
                 sink.add(AltScreen(numbers.alt))
                 self._forget_beneath()
