@@ -16,13 +16,13 @@ from wsh.contract.assemble import make_contract
 from wsh.contract.execute_command import ExecuteCommand
 from wsh.operation.context import ignore_progress
 from wsh.policy.audit import Audit
-from wsh.policy.store import PolicyStore
-from wsh.process import Keeper, KeeperOptions
-from wsh.session.output import render_printed
+from wsh.policy.file.store import PolicyStore
+from wsh.process import KeeperClient, KeeperOptions
+from wsh.session.command.output import render_printed
 from wsh.wire.caller import Caller
 from wsh.wire.caller import Caller as WireCaller
-from wsh.wire.place import ensure_private, find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import ensure_private, find_places
 
 ROUNDS = 300
 TRUE = {
@@ -47,7 +47,7 @@ async def _measure() -> list[Row]:
         places.policy_file.write_text('[headless]\nallow = ["true"]\n')
         places.policy_file.chmod(0o600)
         settings = load(None, {})
-        keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+        keeper = await KeeperClient.open(places, KeeperOptions(linger_s=1.0))
         headless = HeadlessRunner(keeper, os.environ)
         audit = Audit(places.audit_log)
         contract = make_contract(

@@ -22,7 +22,7 @@ from tests.support.serving import running_server
 from tests.support.waiting import wait_until
 
 from bench.row import Row, at_most, median, percentile
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 REQUESTS, TERMINALS, FLOOD_S = 50, 20, 8.0
 KEYS = "abcdefghijklmnopqrstuvwxyz" * 2
@@ -94,7 +94,7 @@ def _start(places: Places, display: str) -> float:
 def _processes(window: Desk) -> tuple[psutil.Process, psutil.Process]:
     """Core and window; the keeper, the shells and what runs in them are not the program."""
     core = psutil.Process(window.process.pid)
-    return core, next(child for child in core.children() if "wsh.desktop.program" in child.cmdline())
+    return core, next(child for child in core.children() if "wsh.desktop.window.main" in child.cmdline())
 
 
 def _flood(places: Places, display: str, frames: Path) -> Seen:

@@ -13,7 +13,7 @@ from tests.support.serving import RunningServer, running_server
 
 from bench.private import private_places
 from bench.row import Row, at_most, at_most_ratio, median
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 READS = 150
 STARTS = 7

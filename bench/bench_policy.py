@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from bench.row import Row, at_most, median, percentile
-from wsh.policy import Mode, Policy, Request, decide, default_policy
-from wsh.policy.hygiene import MAX_COMMAND_BYTES
+from wsh.policy import Mode, Policy, PolicyRequest, decide, default_policy
+from wsh.policy.parse.hygiene import MAX_COMMAND_BYTES
 from wsh.policy.policy import allow_rules
 
 CORPUS = Path(__file__).parent.parent / "tests" / "policy" / "corpus.jsonl"
@@ -29,7 +29,7 @@ def run() -> list[Row]:
     usual = [json.loads(line)["command"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]
     usual = [command for command in usual if len(command) < 4096]
     policy = default_policy()
-    took = [_time(Request(command=command), policy) for _ in range(ROUNDS) for command in usual]
+    took = [_time(PolicyRequest(command=command), policy) for _ in range(ROUNDS) for command in usual]
     everything = Policy(rules=allow_rules(["*"], Mode.HEADLESS))
     huge = _list_huge()
     worst, which = max((min(_time(request, everything) for _ in range(3)), title) for title, request in huge.items())
@@ -40,20 +40,20 @@ def run() -> list[Row]:
     ]
 
 
-def _list_huge() -> dict[str, Request]:
-    found: dict[str, Request] = {}
+def _list_huge() -> dict[str, PolicyRequest]:
+    found: dict[str, PolicyRequest] = {}
     for piece in PIECES:
         times = MAX_COMMAND_BYTES // len(piece.encode())
-        found[f"text of {piece.strip()!r}"] = Request(command=piece * times)
-        found[f"argv of {piece.strip()!r}"] = Request(argv=("env", *(tuple(piece.split()) or ("a",)) * times))
+        found[f"text of {piece.strip()!r}"] = PolicyRequest(command=piece * times)
+        found[f"argv of {piece.strip()!r}"] = PolicyRequest(argv=("env", *(tuple(piece.split()) or ("a",)) * times))
     for program in PROGRAMS:
         for piece in QUOTED:
             times = (MAX_COMMAND_BYTES - len(program) - 3) // len(piece)
-            found[f"{program} with {piece!r}"] = Request(command=f"{program} '{piece * times}'")
+            found[f"{program} with {piece!r}"] = PolicyRequest(command=f"{program} '{piece * times}'")
     return found
 
 
-def _time(request: Request, policy: Policy) -> float:
+def _time(request: PolicyRequest, policy: Policy) -> float:
     began = time.perf_counter()
     decide(request, policy)
     return (time.perf_counter() - began) * 1000

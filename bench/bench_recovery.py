@@ -17,7 +17,7 @@ from tests.support.waiting import wait_until
 
 from bench.private import private_places
 from bench.row import Row, at_most, median
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ROUNDS = 3
 LIMIT_S = 2.0

@@ -20,8 +20,8 @@ from wsh.session.event import Actor, Output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.wire.place import find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 Result = TypeVar("Result")
 AGENT = Actor("agent", "bench")

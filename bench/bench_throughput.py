@@ -25,8 +25,8 @@ from bench.corpus import KINDS, write_corpus
 from bench.row import Row, at_least, interleave, median
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
-from wsh.wire.place import find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 SIZE = 24 << 20
 PYTE_SIZE = 96 << 10

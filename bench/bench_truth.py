@@ -23,10 +23,10 @@ from bench.row import Row, at_most, at_most_ratio, percentile
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.shell import NONCE_FD, plan_injection
+from wsh.session.shell.injection import NONCE_FD, plan_injection
 from wsh.session.spec import SessionSpec
-from wsh.wire.place import find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 Result = TypeVar("Result")
 AGENT = Actor("agent", "bench")

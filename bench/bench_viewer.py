@@ -22,13 +22,13 @@ from bench.row import Row, at_least, at_most, at_most_ratio, median, percentile
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.visual.painter import Painter, Shape
-from wsh.visual.picture import Picture
+from wsh.visual.picture.compositor import Picture
+from wsh.visual.picture.painter import Painter, ViewShape
 from wsh.visual.stage import Stage
 from wsh.visual.viewer import Viewers
-from wsh.wire.element import OverlayCreate, PanelCreate
-from wsh.wire.place import find_places
+from wsh.wire.model.element import OverlayCreate, PanelCreate
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 Result = TypeVar("Result")
 FLOOD_BYTES = 24 << 20
@@ -62,7 +62,7 @@ def _frames() -> list[Row]:
         for position in ("top", "bottom"):
             body = {"position": position, "height": 1, "spans": [{"text": "a panel"}]}
             stage.panels.create(PanelCreate.model_validate(body))
-        painter = Painter(session.terminal, stage, Picture(session.terminal, stage), Shape(24, 80), 1000)
+        painter = Painter(session.terminal, stage, Picture(session.terminal, stage), ViewShape(24, 80), 1000)
         painter.full()
         times = []
         for n in range(400):

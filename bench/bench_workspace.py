@@ -19,9 +19,9 @@ from typing import Any
 from bench.row import Row, at_most, at_most_ratio, interleave, median
 from bench.workspace_questions import QUESTIONS
 from bench.workspace_tree import make_tree
-from wsh.wire.place import Places
 from wsh.wire.setting import load
-from wsh.workspace.language import GRAMMARS, language_of
+from wsh.wire.system.place import Places
+from wsh.workspace.file.language import GRAMMARS, language_of
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import ToolContext
 from wsh.workspace.tool import call_tool

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 
 @contextmanager

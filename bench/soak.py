@@ -23,7 +23,7 @@ from tests.support.serving import RunningServer, running_server
 from websockets.asyncio.client import ClientConnection, connect
 
 from bench.private import private_places
-from wsh.client.link import Link, Target
+from wsh.client.http_client import HttpClient, ServerTarget
 
 WARM_UP = 10_000
 SAMPLE_EVERY = 10_000
@@ -93,7 +93,7 @@ class HttpLane:
     def __init__(self, server: RunningServer, name: str) -> None:
         self.name = name
         self._server = server
-        self._link = Link(Target(url=server.url, token=server.token))
+        self._link = HttpClient(ServerTarget(url=server.url, token=server.token))
 
     async def ask(self, method: str, path: str, body: Any = None, *, expect: int = 200) -> Any:
         headers = {"content-type": "application/json"} if isinstance(body, dict) else {}
@@ -125,7 +125,7 @@ class HttpLane:
             yield await self.ask("POST", "/sessions", {"name": f"brief-{number}", "command": "true"}, expect=201)
             yield await self.ask("DELETE", f"/sessions/brief-{number}", expect=204)
             await self.aclose()
-            self._link = Link(Target(url=self._server.url, token=self._server.token))
+            self._link = HttpClient(ServerTarget(url=self._server.url, token=self._server.token))
 
     async def aclose(self) -> None:
         await self._link.aclose()
@@ -250,7 +250,7 @@ class McpHttpLane(McpTurn):
 
     def __init__(self, server: RunningServer, name: str) -> None:
         super().__init__(name)
-        self._link = Link(Target(url=server.url, token=server.token))
+        self._link = HttpClient(ServerTarget(url=server.url, token=server.token))
         self.session: str | None = None
         self._modern = False
         self._id = 0

@@ -16,12 +16,12 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from wsh.http import operation_route, page_route, server_route, socket_route
 from wsh.http.error import STATUS
-from wsh.http.method import METHODS
-from wsh.http.openapi import make_document
-from wsh.http.route import Route
-from wsh.wire.model import AnyJson
+from wsh.http.route import operation_route, page_route, server_route, socket_route
+from wsh.http.route.openapi import make_document
+from wsh.http.route.table import Route
+from wsh.http.ws.methods import METHODS
+from wsh.wire.model.base import AnyJson
 
 ROOT = Path(__file__).parents[1]
 MADE = "Made by scripts/generate_reference.py"
@@ -159,11 +159,11 @@ def _typescript_text(path: str) -> str:
 
 
 CLIENT = {
-    "SessionInfo": "SessionInfo",
-    "Screen": "Screen",
-    "Scrollback": "Scrollback",
-    "IdleAnswer": "WaitOutcome",
-    "RunAnswer": "RunOutcome",
+    "SessionInfo": "SessionReply",
+    "Screen": "ScreenReply",
+    "Scrollback": "ScrollbackReply",
+    "IdleAnswer": "WaitReply",
+    "RunAnswer": "RunReply",
 }
 """Models that the client gives back, and what it calls them."""
 
@@ -179,7 +179,7 @@ def render_client() -> str:
         "from dataclasses import dataclass, field, fields",
         "from typing import TypeAlias, TypeVar",
         "",
-        "from wsh.wire.jsonobject import JsonObject",
+        "from wsh.wire.json.object import JsonObject",
         "",
         'Answer = TypeVar("Answer")',
         "Line: TypeAlias = str | list[JsonObject]",
@@ -194,13 +194,13 @@ def render_client() -> str:
     ]
     for published, name in CLIENT.items():
         lines += ["", "@dataclass(frozen=True)", f"class {name}:", *_python_fields(schemas[published], schemas)]
-        if name in ("Screen", "Scrollback"):
+        if name in ("ScreenReply", "ScrollbackReply"):
             lines += [
                 "",
                 "    @property",
                 "    def text(self) -> str:",
                 '        """The lines as one text; styled lines lose their styles."""',
-                f'        return "\\n".join(_plain(line) for line in self.lines){".rstrip(chr(10))" if name == "Screen" else ""}',
+                f'        return "\\n".join(_plain(line) for line in self.lines){".rstrip(chr(10))" if name == "ScreenReply" else ""}',
             ]
         lines.append("")
     lines += [

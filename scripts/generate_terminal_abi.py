@@ -1,4 +1,4 @@
-"""Write src/wsh/terminal/abi.py: pyghostty's declarations in cffi's precompiled form.
+"""Write src/wsh/terminal/engine/abi.py: pyghostty's declarations in cffi's precompiled form.
 
 pyghostty parses its C declarations at every import, and every new type name once more, which costs a starting server
 0.6 s. cffi can write the same knowledge down once ("out-of-line ABI mode"). Run this after a change of the pinned
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-TARGET = Path(__file__).parent.parent / "src" / "wsh" / "terminal" / "abi.py"
+TARGET = Path(__file__).parent.parent / "src" / "wsh" / "terminal" / "engine" / "abi.py"
 
 # cffi cannot pass unions by value; a struct of the same layout can be passed in place of one.
 TWINS = """
@@ -44,7 +44,7 @@ def make_module() -> str:
         path = Path(folder) / "abi.py"
         builder.emit_python_code(str(path))
         text = path.read_text()
-    text = re.sub(r"^# auto-generated file\n", "", text).replace("FFI('abi'", "FFI('wsh.terminal.abi'")
+    text = re.sub(r"^# auto-generated file\n", "", text).replace("FFI('abi'", "FFI('wsh.terminal.engine.abi'")
     digest = hashlib.sha256(declarations.encode()).hexdigest()
     head = '"""The C library\'s declarations, precompiled by scripts/generate_terminal_abi.py. Not to be edited."""\n\n'
     return f'{head}{text.rstrip()}\n\nDECLARATIONS = "{digest}"\n'

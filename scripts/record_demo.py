@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import wsh
-from wsh.client.client import Session
+from wsh.client.client import RemoteSession
 from wsh.wire.error import WaitTimeout
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +108,7 @@ class Agent:
 class Person:
     """A shell in a terminal that is nobody's session, as a person has it; `screen` is a session that shows what it prints."""
 
-    def __init__(self, environ: dict[str, str], project: Path, pipe: Path, screen: Session) -> None:
+    def __init__(self, environ: dict[str, str], project: Path, pipe: Path, screen: RemoteSession) -> None:
         self._screen = screen
         self._terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))

@@ -17,7 +17,7 @@ from tests.support.suite import (  # noqa: F401 - hooks
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.warm import WarmPopen
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
 SHOWN = ("SigBlk", "SigIgn", "SigCgt", "Umask", "Seccomp", "NoNewPrivs", "CapEff")

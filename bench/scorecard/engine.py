@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from bench.scorecard.cache import headless_folder
 from wsh.terminal import Line, Terminal
-from wsh.terminal.limit import TerminalLimits
+from wsh.terminal.engine.limit import TerminalLimits
 
 Colour: TypeAlias = tuple[int, ...] | None
 Cell: TypeAlias = tuple[str, str]

@@ -19,12 +19,12 @@ import uvloop
 from bench.scorecard.engine import Row, TmuxEngine, read_line
 from bench.scorecard.outcome import compare_rows
 from wsh.session.event import Actor
-from wsh.session.journal import Journal
+from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import WshError
-from wsh.wire.place import find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 ROWS, COLS = 24, 80
 AGENT = Actor("agent", "scorecard")

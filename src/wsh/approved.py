@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from wsh.approval.end import Order, Sink, StartFailed, TypedLine
+from wsh.approval.approver import Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.event import Actor, CommandFinished, Destroyed, Exited, Input, SessionEvent
 from wsh.session.registry import SessionRegistry
@@ -76,7 +76,7 @@ class ApprovedSessions:
         return next((session for session in self.registry.list_sessions() if session.sid == sid), None)
 
     async def start(
-        self, order: Order, sink: Sink, on_end: Callable[[Session], None] = lambda session: None
+        self, order: Order, sink: OutputSink, on_end: Callable[[Session], None] = lambda session: None
     ) -> Session:
         """Run it in a new session; what it prints, and its end, go to `sink`. Raises StartFailed."""
         # Programs begin at the size they are looked at: many draw badly when it changes while they start.
@@ -123,7 +123,7 @@ class ApprovedSessions:
             on_end(session)
         return session
 
-    async def run(self, order: Order, sink: Sink) -> tuple[int, int]:
+    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int]:
         session = await self.start(order, sink)
         return session.rows, session.cols
 
@@ -137,7 +137,9 @@ class ApprovedSessions:
             raise SessionNotFound(terminal_id)
         return session
 
-    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
+    async def type_line(
+        self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]
+    ) -> TypedLineOutcome:
         actor = Actor("agent", "bridge")
         began = False
 
@@ -159,15 +161,15 @@ class ApprovedSessions:
         except WaitTimeout as late:
             if not began:
                 raise StartFailed(late.message, "session_taken") from None
-            return TypedLine(command_id=late.facts.get("command_id"))
+            return TypedLineOutcome(command_id=late.facts.get("command_id"))
         except (SessionExited, SessionNotFound) as gone:
             if not began:
                 raise StartFailed(gone.message, "terminal_ended") from None
-            return TypedLine("exit", gone.facts.get("exit_code"))
+            return TypedLineOutcome("exit", gone.facts.get("exit_code"))
         except WshError as error:
             raise StartFailed(error.message, error.code) from None
         told = outcome.output
-        return TypedLine(
+        return TypedLineOutcome(
             outcome.finished_by,
             outcome.exit_code,
             told.text if told is not None else None,
@@ -176,7 +178,7 @@ class ApprovedSessions:
             outcome.command_id,
         )
 
-    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+    async def await_line(self, terminal_id: str, line: TypedLineOutcome) -> TypedLineOutcome | None:
         """By the shell's own word; a line that no command stands for has no end to wait for."""
         session = self.find(terminal_id)
         if line.command_id is None or session is None:
@@ -200,7 +202,7 @@ class ApprovedSessions:
             return None
         finally:
             stop()
-        return TypedLine(
+        return TypedLineOutcome(
             "command", command.exit_code, text.text, text.omitted_bytes, command.duration_ms, line.command_id
         )
 

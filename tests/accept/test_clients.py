@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.mcp.live import live_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 CLIENTS = Path(__file__).parent / "clients"
 WSH = Path(sys.executable).parent / "wsh"

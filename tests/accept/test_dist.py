@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.accept.use import use_wsh
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from tests.support.session.sshd import serve_ssh
 from tests.support.waiting import until
 from wsh.session.session import Session
 from wsh.wire.error import LineInUse
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 STARTS = {"bash": "bash --norc", "zsh": "zsh -f", "fish": "fish --no-config"}
 

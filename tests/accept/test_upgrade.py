@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.serving import read_answer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ROOT = Path(__file__).parents[2]
 OLD = "69f0e7b"

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from tests.http.test_approval_route import asking
+from tests.http.route.test_approval import asking
 from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
 from wsh.session.session import Session
-from wsh.wire.moment import Moment, read_moment
-from wsh.wire.place import Places
+from wsh.wire.system.moment import Moment, read_moment
+from wsh.wire.system.place import Places
 
 _SET = """
 import os, time

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WAIT_S = 60.0
 

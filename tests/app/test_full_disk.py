@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from tests.support.serving import RunningServer, running_server
 from tests.support.small_disk import SmallDisk, small_disk
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WAIT_S = 60.0
 HEADLESS = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from wsh.app.migration import Migration, bring_up_to_date
-from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import SettingError
+from wsh.wire.system.place import Places, ensure_private
 from wsh.wire.token import TokenFile
 from wsh.wire.version import VERSION
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 LOAD = "while :; do seq 200; printf '\\033[3%dmcolours\\033[0m\\n' $((RANDOM % 8)); sleep 0.01; done"
 

@@ -13,7 +13,7 @@ from bench.soak import McpHttpLane, Meter, soak
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WARM_UP, CALLS = 600, 1800
 COUNTER = """

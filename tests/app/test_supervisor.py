@@ -19,7 +19,7 @@ import pytest
 from tests.support.mcp.host import StdioHost, structured
 from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def free_port() -> int:

@@ -15,8 +15,8 @@ from tests.support.bridge.talk import ask
 from tests.support.waiting import until
 from wsh.approval.always import Proposal, RuleChoice
 from wsh.approval.answer import Answer, AnswerRefused, Pending, take_answer
+from wsh.approval.approver import Order, OutputSink, TypedLineOutcome
 from wsh.approval.card import Card
-from wsh.approval.end import Order, Sink, TypedLine
 from wsh.approval.evidence import Evidence
 from wsh.approval.judgement import Judgement
 from wsh.approval.ledger import Ledger
@@ -24,7 +24,7 @@ from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
 from wsh.approval.request import ApprovalRequest, Outcome, Place, Where
 
 
-class Quiet(Sink):
+class Quiet(OutputSink):
     def output(self, data: bytes) -> None: ...
 
     def exited(self, exit_code: int | None) -> None: ...
@@ -80,14 +80,16 @@ class RacePlace:
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None: ...
 
-    async def run(self, order: Order, sink: Sink) -> tuple[int, int] | None:
+    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int] | None:
         self.orders[order.terminal_id] += 1
         return None
 
-    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
-        return TypedLine("quiet")
+    async def type_line(
+        self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]
+    ) -> TypedLineOutcome:
+        return TypedLineOutcome("quiet")
 
-    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+    async def await_line(self, terminal_id: str, line: TypedLineOutcome) -> TypedLineOutcome | None:
         return None
 
     async def terminate(self, terminal_id: str) -> Sequence[int]:
@@ -96,7 +98,7 @@ class RacePlace:
     def look_up(self, terminal_id: str) -> TerminalState:
         return "unknown"
 
-    def open_terminal(self, request: ApprovalRequest) -> Sink:
+    def open_terminal(self, request: ApprovalRequest) -> OutputSink:
         return Quiet()
 
     def forget_terminal(self, request: ApprovalRequest) -> None: ...
@@ -108,7 +110,7 @@ class RacePlace:
 
     def take_start(self, request: ApprovalRequest) -> None: ...
 
-    def take_line(self, request: ApprovalRequest, line: TypedLine) -> None: ...
+    def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None: ...
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)

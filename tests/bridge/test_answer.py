@@ -23,7 +23,7 @@ from wsh.approval.request import ApprovalRequest
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.endpoint import Endpoint
 from wsh.bridge.fault import PeerError
-from wsh.bridge.frame import Card, Decision, PageAnswer, Request
+from wsh.bridge.frame import CardFrame, Decision, PageAnswer, RequestFrame
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 
 ON = ListenerOptions(port=0, page_answers=True)
@@ -31,8 +31,8 @@ ON = ListenerOptions(port=0, page_answers=True)
 
 @dataclass
 class Asked:
-    request: Request
-    card: Card
+    request: RequestFrame
+    card: CardFrame
     decision: asyncio.Future[Decision]
 
     def answer(self, **changes: Any) -> PageAnswer:
@@ -47,8 +47,8 @@ class Asked:
         return PageAnswer(**given | changes)
 
 
-async def show(client: BridgeClient, request: Request) -> Asked:
-    cards: list[Card] = []
+async def show(client: BridgeClient, request: RequestFrame) -> Asked:
+    cards: list[CardFrame] = []
     decision = client.submit(request, None, cards.append)
     await until(lambda: cards, "the card")
     return Asked(request, cards[0], decision)

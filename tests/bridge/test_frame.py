@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from wsh.bridge.fault import FrameTooLarge, Malformed
-from wsh.bridge.frame import FRAME_TYPES, Heartbeat, Output, carry, decode, encode
+from wsh.bridge.frame import FRAME_TYPES, Heartbeat, OutputFrame, carry, decode, encode
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 
@@ -66,6 +66,6 @@ def test_a_frame_over_the_limit_is_not_sent() -> None:
 @pytest.mark.parametrize("data", [b"plain", "schön €".encode(), b"\xff\x00broken", b"", bytes(range(256))])
 def test_output_of_any_bytes_survives(data: bytes) -> None:
     text, encoding = carry(data)
-    frame = Output(terminal_id="t", trace_id="x", offset=0, data=text, encoding=encoding)
+    frame = OutputFrame(terminal_id="t", trace_id="x", offset=0, data=text, encoding=encoding)
     back = decode(encode(frame))
-    assert isinstance(back, Output) and back.payload() == data
+    assert isinstance(back, OutputFrame) and back.payload() == data

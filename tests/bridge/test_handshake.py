@@ -14,7 +14,7 @@ from tests.support.waiting import stays, until
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint, find_endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.fault import Dropped, HandshakeRefused, HandshakeTimeout, Unreachable
-from wsh.bridge.frame import Policy
+from wsh.bridge.frame import PolicyFrame
 from wsh.bridge.listener import ListenerOptions
 
 
@@ -222,7 +222,7 @@ async def test_more_clients_than_the_limit_are_told() -> None:
 
 async def test_the_windows_policy_arrives_after_ready_and_again_when_it_changes() -> None:
     desktop = ScriptedDesktop(policy_text="a = 1\n")
-    heard: list[Policy] = []
+    heard: list[PolicyFrame] = []
     async with listening(desktop) as (listener, endpoint), connected(endpoint, on_policy=heard.append):
         await until(lambda: len(heard) == 1, "the first policy")
         desktop.policy_text = "a = 2\n"

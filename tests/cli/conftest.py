@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.pane import Pane
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.mcp.host import StdioHost, structured
 from tests.support.mcp.live import live_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def test_a_server_does_not_start_with_a_stage_that_is_none(places: Places) -> None:

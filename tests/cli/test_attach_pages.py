@@ -17,7 +17,7 @@ import pytest
 from tests.support.pane import WSH, Pane, make, read_until
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def attach(server: RunningServer, pane: Callable[..., Pane], name: str, rows: int = 12, cols: int = 80) -> Pane:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wsh.cli.declare import Argument, Command, HelpWanted, Option, WrongUse, command, group
+from wsh.cli.declare import Argument, CliCommand, HelpWanted, Option, WrongUse, command, group
 from wsh.cli.main import NAMES, load_command
 
 
@@ -84,7 +84,7 @@ def test_a_group_finds_its_command_and_suggests_one() -> None:
         things.parse([])
 
 
-def _leaves(found: Command) -> list[Command]:
+def _leaves(found: CliCommand) -> list[CliCommand]:
     return [found, *found.commands.values()]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
 PATIENT = ("--server-s", "60")

@@ -17,9 +17,9 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.cli.declare import Command, json_option
+from wsh.cli.declare import CliCommand, json_option
 from wsh.cli.main import NAMES, load_command
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 # `wsh mcp` speaks JSON-RPC and nothing else, `wsh hook` what hosts understand; the window prints nothing and takes its own arguments.
@@ -106,7 +106,7 @@ TYPED = {"policy allow": "allow\n", "policy revoke": "revoke\n", "record": "", "
 STATUS = {("record", 3), ("status", 6)}
 
 
-def _leaves() -> Iterator[Command]:
+def _leaves() -> Iterator[CliCommand]:
     for name in NAMES:
         command = load_command(name)
         yield from command.commands.values()

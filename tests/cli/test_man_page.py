@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 
-from wsh.cli.declare import Command
+from wsh.cli.declare import CliCommand
 from wsh.cli.example import EXAMPLES
 from wsh.cli.main import NAMES, load_command
 from wsh.cli.man_page import render_man_pages
@@ -33,7 +33,7 @@ def test_every_command_has_a_page_with_all_its_options() -> None:
     pages = render_man_pages()
     assert set(pages) == {"wsh.1"} | {f"wsh-{name}.1" for name in NAMES}
     for name in NAMES:
-        commands: list[Command] = [load_command(name), *load_command(name).commands.values()]
+        commands: list[CliCommand] = [load_command(name), *load_command(name).commands.values()]
         for command in commands:
             for option in command.options:
                 spelled = max(option.names, key=len).replace("-", "\\-")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
 BROWSER = """#!/bin/sh

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import find_processes
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from wsh.policy import Effect, Mode, Request, decide
+from wsh.policy import Effect, Mode, PolicyRequest, decide
 from wsh.policy.audit import Audit
-from wsh.policy.store import PolicyStore
-from wsh.wire.owner import MARK_BASE
-from wsh.wire.place import Places
+from wsh.policy.file.store import PolicyStore
+from wsh.wire.system.owner import MARK_BASE
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main", "policy"]
 
@@ -127,13 +127,13 @@ def test_a_person_at_a_terminal_allows_and_revokes(places: Places) -> None:
     assert 'command = "make test *"' in seen and 'comment = "builds"' in seen
     store = PolicyStore(places.policy_file)
     for mode in Mode:
-        assert decide(Request(command="make test -j2", mode=mode), store.current()).allowed
-    assert decide(Request(command="git status"), store.current()).allowed, "the shipped defaults still hold"
+        assert decide(PolicyRequest(command="make test -j2", mode=mode), store.current()).allowed
+    assert decide(PolicyRequest(command="git status"), store.current()).allowed, "the shipped defaults still hold"
     status, seen = type_into(["revoke", "make", "test", "*"], "revoke")
     assert status == 0, seen
-    assert decide(Request(command="make test -j2"), store.current()).effect is Effect.DENY
+    assert decide(PolicyRequest(command="make test -j2"), store.current()).effect is Effect.DENY
     status, _ = type_into(["revoke", "git", "status"], "revoke")
-    assert status == 0 and not decide(Request(command="git status"), store.current()).allowed
+    assert status == 0 and not decide(PolicyRequest(command="git status"), store.current()).allowed
     kinds = [entry["kind"] for entry in Audit(places.audit_log).read()]
     assert kinds == ["policy_allow", "policy_revoke", "policy_revoke"]
 

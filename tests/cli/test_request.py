@@ -10,7 +10,7 @@ import pytest
 
 from wsh.cli.request import call
 from wsh.wire.error import ServerGone
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
 

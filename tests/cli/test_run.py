@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.support.serving import running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.workspace.tools import FILES, write_tree
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 

@@ -9,7 +9,7 @@ import sys
 
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def test_bytes_piped_into_send_arrive_whole_even_when_one_body_cannot_hold_them(places: Places) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 HARDENING = ("NoNewPrivileges", "Protect", "Private", "Restrict")

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 # Each takes as long as a quarter of the interpreter's own start, or longer.
 HEAVY = {
     "json", "re", "enum", "typing", "dataclasses", "inspect", "pathlib", "tempfile", "shutil", "functools", "contextlib",
     "asyncio", "socket", "subprocess", "threading", "logging", "secrets", "random", "hashlib", "tomllib", "datetime",
-    "http", "urllib", "ssl", "click", "rich", "pydantic", "wsh.policy", "wsh.wire.place",
+    "http", "urllib", "ssl", "click", "rich", "pydantic", "wsh.policy", "wsh.wire.system.place",
 }  # fmt: skip
 COMMANDS = [
     "list", "list --json", "status", "screen x", "scrollback x", "send x y", "keys x enter", "run x true", "resize x 24 80",

@@ -12,9 +12,9 @@ from websockets.asyncio.client import unix_connect
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import until
-from wsh.client.client import Server, Session, connect
+from wsh.client.client import RemoteSession, Server, connect
 from wsh.wire.error import InvalidRequest, ServerGone, SessionNameTaken, SessionNotFound, WaitTimeout
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 PROMPT = {"PS1": "$ ", "HISTFILE": "/dev/null"}
 
@@ -38,7 +38,7 @@ async def server(running: RunningServer) -> AsyncIterator[Server]:
             await server.session(info.name).kill()
 
 
-async def open_shell(server: Server, **more: Any) -> Session:
+async def open_shell(server: Server, **more: Any) -> RemoteSession:
     session = await server.open("bash --norc --noprofile", env=PROMPT, **more)
     await session.wait(text="$", generation=0, max_wait_ms=60_000)
     return session

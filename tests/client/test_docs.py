@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support.serving import running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 DOC = Path(__file__).parents[2] / "docs" / "client.md"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_adapter import gone
+from tests.contract.adapters.test_adapter import gone
 from tests.support.bridge.scripted import ScriptedDesktop, approve, decline, ignore, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE
 from tests.support.mcp.host import StdioHost

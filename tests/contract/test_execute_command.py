@@ -21,9 +21,9 @@ from wsh.app.headless import HeadlessRunner
 from wsh.contract.execute_command import ENOENT_HINT, ExecuteCommand
 from wsh.mcp.tool.execute import DESCRIPTION, declare_execute
 from wsh.policy.audit import Audit
-from wsh.process import Run
+from wsh.process import HeadlessRun
 from wsh.wire.caller import Caller
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
 T = TypeVar("T")
@@ -432,7 +432,7 @@ def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: 
 
 def test_a_program_that_is_replaced_before_it_starts_is_not_run(places: Places, tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        from wsh.policy import launch
+        from wsh.policy.execute import launch
 
         held = launch.find_program("npm", f"{tmp_path}/programs", str(world.folder))
         (tmp_path / "programs/other").write_text("#!/bin/sh\ntouch replaced\n")
@@ -516,7 +516,7 @@ def test_what_a_program_printed_is_held_once(places: Places, tmp_path: Path) -> 
         started = await world.service.runner.start(
             ["seq", "1", "20000"], cwd=str(tmp_path), env={}, on_output=lambda stream, data: heard.extend(data)
         )
-        assert isinstance(started, Run)
+        assert isinstance(started, HeadlessRun)
         try:
             assert await started.wait(60_000)
             assert heard.endswith(b"\n20000\n")

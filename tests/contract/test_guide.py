@@ -7,7 +7,7 @@ import json
 from tests.support.contract.guide import BLOCK, DOCS, PAGES, fill, make_blocks
 from wsh.bridge.frame import FRAME_TYPES
 from wsh.contract.adapters import inputs, mode
-from wsh.contract.taxonomy import TAXONOMY
+from wsh.contract.reply.taxonomy import TAXONOMY
 
 BRIDGE = (DOCS / "bridge.md").read_text()
 

@@ -15,7 +15,7 @@ from tests.support.waiting import until
 from wsh.contract.headless import HeadlessOptions
 from wsh.policy import Policy
 from wsh.wire.caller import Caller
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def play(

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from wsh.contract.fault import ContractFault
 from wsh.contract.identity import Identity, IdentityRegistry
-from wsh.contract.model import Request, Target
-from wsh.contract.output import OutputLog
+from wsh.contract.output.log import OutputLog
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.model import ContractRequest, RequestTarget
 from wsh.wire.caller import Caller
 
-READ = Request(action="read_output", target=Target(session_id="s"))
+READ = ContractRequest(action="read_output", target=RequestTarget(session_id="s"))
 
 
 class Clock:
@@ -29,7 +29,7 @@ def add(registry: IdentityRegistry, name: str, size: int = 0, ended: float | Non
 
 
 def known(registry: IdentityRegistry) -> list[str]:
-    registry.list_active(Caller("agent", "c", "token", connection="c"), Request(action="list"))
+    registry.list_active(Caller("agent", "c", "token", connection="c"), ContractRequest(action="list"))
     return [identity.session_id for identity in registry.list_all()]
 
 
@@ -68,9 +68,13 @@ def test_session_and_terminal_must_name_the_same_thing() -> None:
     identity = add(registry, "s")
     identity.terminal_id = "t"
     caller = Caller("agent", "c", "token", connection="c")
-    assert registry.get(Target(session_id="s", terminal_id="t"), caller, READ) is identity
-    assert registry.get(Target(terminal_id="t"), caller, READ) is identity
-    for target in (Target(session_id="s", terminal_id="u"), Target(session_id="x"), Target(terminal_id="s")):
+    assert registry.get(RequestTarget(session_id="s", terminal_id="t"), caller, READ) is identity
+    assert registry.get(RequestTarget(terminal_id="t"), caller, READ) is identity
+    for target in (
+        RequestTarget(session_id="s", terminal_id="u"),
+        RequestTarget(session_id="x"),
+        RequestTarget(terminal_id="s"),
+    ):
         with pytest.raises(ContractFault) as caught:
             registry.get(target, caller, READ)
         assert caught.value.code == "PM_TERM_NOT_FOUND"

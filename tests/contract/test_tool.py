@@ -10,20 +10,20 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.contract.test_alias import LEGACY
-from tests.contract.test_validate import ACCEPTED
+from tests.contract.request.test_alias import LEGACY
+from tests.contract.request.test_validate import ACCEPTED
 from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, with_keeper
 from tests.support.operation.rooms import make_rooms
 from wsh.bridge.endpoint import write_endpoint
-from wsh.contract.alias import STAGES, Stage
-from wsh.http.contract_status import STATUS, show_contract
-from wsh.mcp.call import CallDesk
+from wsh.contract.request.alias import STAGES, Stage
+from wsh.http.route.contract_status import STATUS, show_contract
+from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import McpClient
 from wsh.mcp.registry import Registry
 from wsh.mcp.tool.contract import SCHEMA_VERSION, list_contract_tools
 from wsh.wire.caller import Caller
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 from wsh.wire.tool import ToolOutcome, ToolSpec
 
 
@@ -43,7 +43,7 @@ async def call(world: World, name: str, arguments: dict[str, Any], request_id: o
     async def emit(*_: object) -> None:
         return None
 
-    desk = CallDesk(queue_size=64, progress_per_second=4)
+    desk = CallRunner(queue_size=64, progress_per_second=4)
     return await desk.serve(tool, arguments, McpClient(caller), request_id, {}, emit)
 
 

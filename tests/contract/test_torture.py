@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_adapter import desktop_program, ended_afterwards, gone
+from tests.contract.adapters.test_adapter import desktop_program, ended_afterwards, gone
 from tests.support.contract.world import INTERACTIVE, opened
 from wsh.bridge.endpoint import find_endpoint
 from wsh.contract.interactive import InteractiveOptions
-from wsh.contract.taxonomy import BY_CODE
+from wsh.contract.reply.taxonomy import BY_CODE
 from wsh.wire.caller import Caller
 
 ANSWERS = {

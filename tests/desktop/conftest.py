@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.desktop.window import QUEUE, Desk, desk, virtual_screen
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 
 @pytest.fixture(scope="package")

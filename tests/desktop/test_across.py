@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.contract.test_adapter import REPOSITORY
+from tests.contract.adapters.test_adapter import REPOSITORY
 
 
 def test_what_a_server_in_another_network_asks_is_answered_in_the_window_and_runs_on_the_desktop(

@@ -10,7 +10,7 @@ from tests.support.desktop.window import QUEUE, Asking, Desk, audit, execute
 from tests.support.mcp.host import StdioHost
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def test_an_edited_command_runs_instead_and_the_caller_is_told(

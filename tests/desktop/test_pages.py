@@ -12,7 +12,7 @@ from tests.support.desktop.window import Asking, Desk, audit, desk, execute, vir
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.look import load
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 RED = {bytes.fromhex(load()[theme]["danger"].removeprefix("#")) for theme in ("dark", "light")}
 CYAN = {bytes.fromhex(load()[theme]["captured"].removeprefix("#")) for theme in ("dark", "light")}

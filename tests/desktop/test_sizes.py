@@ -9,7 +9,7 @@ import pytest
 from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 PRESSES = ("runOnce", "runSession", "runAlways", "edit", "decline", "declineWhy")
 

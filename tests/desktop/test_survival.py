@@ -15,7 +15,7 @@ import pytest
 from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def _drawing(window: Desk) -> list[psutil.Process]:
@@ -23,7 +23,7 @@ def _drawing(window: Desk) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(window.process.pid).children():
         with suppress(psutil.NoSuchProcess):  # a zombie has ended, too
-            if "wsh.desktop.program" in child.cmdline():
+            if "wsh.desktop.window.main" in child.cmdline():
                 found.append(child)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 _numbers = itertools.count(1)
 

@@ -15,7 +15,7 @@ import pytest
 from tests.http.test_secret import call_mcp
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 from wsh.wire.token import TokenFile
 
 SECRET = "tr0ub4dor-and-3"

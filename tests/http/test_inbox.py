@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from tests.http.test_server_approval import ask, shown
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 ASK = "sh -c 'printf \"go on? [y/N] \"; read answer'"
 SHELL = "bash --norc --noprofile"

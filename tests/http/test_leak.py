@@ -10,7 +10,7 @@ import pytest
 from tests.support.process.descriptor import count_descriptors
 from tests.support.serving import RunningServer, find_processes, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def live_once(server: RunningServer, number: int) -> None:

@@ -15,8 +15,8 @@ import pytest
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.weak import weakly
-from wsh.wire.owner import find_own_fault
-from wsh.wire.place import Places
+from wsh.wire.system.owner import find_own_fault
+from wsh.wire.system.place import Places
 
 # Asks for what only the owner may have. Waits first until its parent is gone, if told to.
 ASK = """
@@ -72,7 +72,7 @@ def _serve(folder: Path, prefix: list[str]) -> Iterator[RunningServer]:
         (folder / name).mkdir(mode=0o700)
         patch.setenv(variable, str(folder / name))
     try:
-        from wsh.wire.place import find_places
+        from wsh.wire.system.place import find_places
 
         with running_server(find_places(), prefix=prefix) as server:
             server.extra["ask"] = folder / "ask.py"

@@ -11,8 +11,8 @@ import pytest
 from tests.support.serving import RunningServer, running_server
 from wsh.wire.error import InvalidSessionName
 from wsh.wire.name import check_session_name
-from wsh.wire.place import Places
-from wsh.workspace.transcript import Transcript, TranscriptStore
+from wsh.wire.system.place import Places
+from wsh.workspace.transcript.transcript import Transcript, TranscriptStore
 
 
 @pytest.mark.parametrize("name", ["-rf", "-", "--help", ".", "..", "", "a/b", "a b", "é", "a" * 65, "a\n", "\0"])
@@ -58,7 +58,7 @@ def test_folders_of_sessions_are_their_owners_alone_and_what_was_half_written_is
 
 def test_the_log_beside_the_transcripts_does_not_outgrow_them(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 256 * 1024
-    monkeypatch.setattr("wsh.workspace.transcript._LOG_BYTES", limit, raising=False)
+    monkeypatch.setattr("wsh.workspace.transcript.transcript._LOG_BYTES", limit, raising=False)
     store = TranscriptStore(places.index / "transcripts.db", 30)
     log = places.index / "transcripts.db-wal"
     now = time.time()

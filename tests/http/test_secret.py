@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.http.talk import talk
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 SECRET = "correct-horse-41"
 ASK = "python3 -c \"import getpass; print('length', len(getpass.getpass('[sudo] password for me: ')))\""

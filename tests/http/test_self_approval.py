@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.test_approval_route import asking
+from tests.http.route.test_approval import asking
 from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.weak import weakly
-from wsh.wire.owner import find_own_fault
-from wsh.wire.place import find_places
+from wsh.wire.system.owner import find_own_fault
+from wsh.wire.system.place import find_places
 
 # Runs inside. Says for each attempt which status the answer had.
 CLIMB = r"""

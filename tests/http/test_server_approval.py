@@ -17,7 +17,7 @@ import pytest
 from tests.support.mcp.host import StdioHost
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 TOOL = "memory_terminal_interactive"
 

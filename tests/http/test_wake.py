@@ -15,7 +15,7 @@ from tests.http.test_inbox import SHELL, make, run, wsh
 from tests.http.test_inbox import places as places
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 READER = """python3 -c '
 import os, sys, termios, tty

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, StdioHost
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 KINDS = ("stdio", "http", "http-modern")
 

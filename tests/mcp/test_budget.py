@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mcp.tokens import count_exactly
-from wsh.mcp.budget import Row, clip, collapse, count_tokens, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, collapse, count_tokens, fit_rows, number_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,7 +94,7 @@ def test_what_is_chosen_keeps_within_the_budget(name: str, budget: int) -> None:
 
 
 def test_one_endless_line_is_cut_in_its_middle() -> None:
-    shown = fit_rows([Row(1, "ab cd " * 100_000)], 200, _explain)
+    shown = fit_rows([NumberedLine(1, "ab cd " * 100_000)], 200, _explain)
     assert count_tokens("\n".join(shown)) <= 200
     assert "characters" in shown[0] and shown[0].startswith("ab cd") and shown[0].rstrip().endswith("cd")
     assert clip("short", 10) == "short"

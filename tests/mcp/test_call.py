@@ -14,7 +14,7 @@ from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, StdioHost, envelope, failure, structured
 from tests.support.waiting import wait_until
 from wsh.mcp.server import to_result
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 from wsh.wire.tool import ToolOutcome
 
 Host = HttpHost | StdioHost

@@ -7,7 +7,7 @@ SERVER = """
 import sys
 from wsh.mcp.sdk import prepare
 prepare()
-import wsh.mcp.endpoint
+import wsh.mcp.transport.endpoint
 heavy = {"mcp.client", "mcp.server.mcpserver", "httpx2", "jsonschema", "wsh.policy.engine", "wsh.workspace.service"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 from pydantic import BaseModel

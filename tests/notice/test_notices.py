@@ -17,7 +17,7 @@ from tests.http.test_wake import kill, make_reader, screen, type_keys
 from tests.support.notice.receiver import Receiver
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def environ(receiver: Receiver, **more: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.http.talk import talk
 from tests.support.serving import running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
 
@@ -18,11 +18,12 @@ def test_one_declaration_and_one_line_per_door_are_a_capability(places: Places, 
     route, method = [line for line in lines.splitlines() if not line.startswith("#")]
     startup = [
         declaration,
-        "from wsh.http import method, operation_route",
-        "from wsh.http.method import call_by_name",
-        "from wsh.http.offer import offer",
+        "from wsh.http.route import operation_route",
+        "from wsh.http.ws import methods",
+        "from wsh.http.ws.methods import call_by_name",
+        "from wsh.http.route.offer import offer",
         f"operation_route.ROUTES += ({route},)",
-        f"method.METHODS['count_lines'] = {method}",
+        f"methods.METHODS['count_lines'] = {method}",
     ]
     (tmp_path / "sitecustomize.py").write_text("\n".join(startup))
     with running_server(places, environ={"PYTHONPATH": str(tmp_path)}) as server:

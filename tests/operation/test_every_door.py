@@ -15,11 +15,11 @@ from tests.support.mcp.host import HttpHost
 from tests.support.operation.door import Door, HttpDoor, Json, McpDoor, Refusal, WebSocketDoor
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.http.method import METHODS
+from wsh.http.ws.methods import METHODS
 from wsh.mcp.tool.all import list_tools
 from wsh.operation.catalog import list_operations
-from wsh.wire.place import find_places
 from wsh.wire.setting import load
+from wsh.wire.system.place import find_places
 
 OPERATIONS = list_operations()
 _numbers = itertools.count(1)

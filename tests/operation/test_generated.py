@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from wsh.client.client import Session
+from wsh.client.client import RemoteSession
 from wsh.operation.catalog import list_operations
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +23,10 @@ def test_the_clients_methods_take_every_parameter_of_their_operation() -> None:
     operations = list_operations()
     spelled = {"timeout_ms": "quiet_ms", "last_generation": "generation"}
     for method, name, same in (
-        (Session.run, "run_command", {"input": "command"}),
-        (Session.wait, "await_idle", spelled),
-        (Session.screen, "get_screen", {}),
-        (Session.scrollback, "get_scrollback", {}),
+        (RemoteSession.run, "run_command", {"input": "command"}),
+        (RemoteSession.wait, "await_idle", spelled),
+        (RemoteSession.screen, "get_screen", {}),
+        (RemoteSession.scrollback, "get_scrollback", {}),
     ):
         taken = set(inspect.signature(method).parameters) - {"self"}
         assert taken == {same.get(field, field) for field in operations[name].params.model_fields}, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.http.talk import talk
 from tests.support.serving import running_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def test_a_text_printed_since_the_callers_last_input_ends_the_wait_at_once(places: Places) -> None:

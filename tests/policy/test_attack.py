@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from wsh.policy import Effect, Mode, Reason, Request, decide
-from wsh.policy.document import parse_policy
+from wsh.policy import Effect, Mode, PolicyRequest, Reason, decide
+from wsh.policy.file.document import parse_policy
 
 POLICY = parse_policy(
     '[headless]\nallow = ["ls", "git status", "find"]\n[interactive]\nallow = ["ls", "git status", "find"]\n'
@@ -88,24 +88,24 @@ FINE = (
 
 @pytest.mark.parametrize("command", [*JOINING, *EXPANDING, *NAMING, *WRAPPING, *FINDING, *ASKING_GIT])
 def test_the_attempt_is_not_run(command: str) -> None:
-    headless = decide(Request(command=command), POLICY)
+    headless = decide(PolicyRequest(command=command), POLICY)
     assert headless.effect is Effect.DENY, headless
-    interactive = decide(Request(command=command, mode=Mode.INTERACTIVE), POLICY)
+    interactive = decide(PolicyRequest(command=command, mode=Mode.INTERACTIVE), POLICY)
     assert interactive.effect is not Effect.ALLOW or all(
-        decide(Request(argv=words), POLICY).allowed for words in interactive.argv
+        decide(PolicyRequest(argv=words), POLICY).allowed for words in interactive.argv
     ), interactive
 
 
 @pytest.mark.parametrize("command", LISTING)
 def test_an_option_that_is_not_known_is_not_run(command: str) -> None:
-    verdict = decide(Request(command=command), POLICY)
+    verdict = decide(PolicyRequest(command=command), POLICY)
     assert verdict.effect is Effect.DENY or command == "ls -la --", verdict
 
 
 @pytest.mark.parametrize("command", FINE)
 def test_the_honest_use_goes_on(command: str) -> None:
-    assert decide(Request(command=command), POLICY).allowed
-    assert decide(Request(command=command, mode=Mode.INTERACTIVE), POLICY).allowed
+    assert decide(PolicyRequest(command=command), POLICY).allowed
+    assert decide(PolicyRequest(command=command, mode=Mode.INTERACTIVE), POLICY).allowed
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_the_honest_use_goes_on(command: str) -> None:
 )  # fmt: skip
 def test_an_argv_is_not_a_way_around(argv: tuple[str, ...]) -> None:
     for mode in Mode:
-        assert not decide(Request(argv=argv, mode=mode), POLICY).allowed
+        assert not decide(PolicyRequest(argv=argv, mode=mode), POLICY).allowed
 
 
 def test_an_argv_may_hold_what_a_shell_would_read_as_syntax() -> None:
     for argument in ("a;b", "$(id)", "`id`", "*", "a b", "'", '"', "a\nb", "> f", "&& id"):
-        verdict = decide(Request(argv=("ls", argument)), POLICY)
+        verdict = decide(PolicyRequest(argv=("ls", argument)), POLICY)
         assert verdict.allowed and verdict.argv == (("ls", argument),)
 
 
@@ -134,20 +134,20 @@ def test_an_argv_may_hold_what_a_shell_would_read_as_syntax() -> None:
     "PAGER LESSOPEN EDITOR HOME TMPDIR PYTHONPATH PERL5OPT NODE_OPTIONS RIPGREP_CONFIG_PATH GCONV_PATH LOCPATH LS_COLORS FIND_BLOCK_SIZE".split(),
 )
 def test_the_environment_is_not_a_way_around(name: str) -> None:
-    verdict = decide(Request(argv=("ls",), env={name: "x"}), POLICY)
+    verdict = decide(PolicyRequest(argv=("ls",), env={name: "x"}), POLICY)
     assert verdict.effect is Effect.DENY and verdict.reason is Reason.ENV_NOT_ALLOWED
-    assert decide(Request(argv=("ls",), env={name: "x"}, mode=Mode.INTERACTIVE), POLICY).effect is Effect.ASK
+    assert decide(PolicyRequest(argv=("ls",), env={name: "x"}, mode=Mode.INTERACTIVE), POLICY).effect is Effect.ASK
 
 
 def test_wrong_names_of_variables_are_refused_in_every_mode() -> None:
     for env in ({"": "x"}, {"A=B": "x"}, {"A\0": "x"}, {"LANG": "a\0b"}):
         for mode in Mode:
-            assert decide(Request(argv=("ls",), env=env, mode=mode), POLICY).effect is Effect.DENY
+            assert decide(PolicyRequest(argv=("ls",), env=env, mode=mode), POLICY).effect is Effect.DENY
 
 
 def test_both_or_neither_of_command_and_argv_is_no_way_around() -> None:
-    assert not decide(Request(), POLICY).allowed
-    both = decide(Request(command="rm -rf /", argv=("ls",)), POLICY)
+    assert not decide(PolicyRequest(), POLICY).allowed
+    both = decide(PolicyRequest(command="rm -rf /", argv=("ls",)), POLICY)
     assert both.argv in ((), (("ls",),)), "what is decided on is what is handed back to be run"
 
 
@@ -158,7 +158,7 @@ def test_both_or_neither_of_command_and_argv_is_no_way_around() -> None:
 def test_a_variable_does_not_lead_to_a_file(name: str, value: str) -> None:
     policy = parse_policy('[headless]\nallow = ["ls"]\n')
     for mode in Mode:
-        verdict = decide(Request(argv=("ls",), env={name: value}, mode=mode), policy)
+        verdict = decide(PolicyRequest(argv=("ls",), env={name: value}, mode=mode), policy)
         assert verdict.effect is Effect.DENY and verdict.reason is Reason.ENV_NOT_ALLOWED
 
 
@@ -171,4 +171,4 @@ def test_languages_and_time_zones_are_names() -> None:
         "TZ": ":Europe/Berlin",
         "TERM": "xterm-256color",
     }
-    assert decide(Request(argv=("ls",), env=fine), policy).allowed
+    assert decide(PolicyRequest(argv=("ls",), env=fine), policy).allowed

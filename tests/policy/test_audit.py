@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsh.policy import Policy, Request, decide
+from wsh.policy import Policy, PolicyRequest, decide
 from wsh.policy.audit import Audit, describe_decision, describe_result, hide_values
 
 
@@ -145,12 +145,12 @@ def test_no_value_of_a_variable_reaches_the_log(tmp_path: Path) -> None:
     audit = Audit(tmp_path / "audit.jsonl")
     secret = "hunter2secret"
     for request in (
-        Request(argv=("ls",), env={"TOKEN": secret}),
-        Request(argv=("env", f"TOKEN={secret}", "ls")),
-        Request(command=f"TOKEN={secret} ls"),
-        Request(command=f"A=1 TOKEN='{secret}' ls; B=\"{secret}\" cat"),
-        Request(command=f"export TOKEN={secret}"),
-        Request(command=f"ls && env TOKEN={secret} x"),
+        PolicyRequest(argv=("ls",), env={"TOKEN": secret}),
+        PolicyRequest(argv=("env", f"TOKEN={secret}", "ls")),
+        PolicyRequest(command=f"TOKEN={secret} ls"),
+        PolicyRequest(command=f"A=1 TOKEN='{secret}' ls; B=\"{secret}\" cat"),
+        PolicyRequest(command=f"export TOKEN={secret}"),
+        PolicyRequest(command=f"ls && env TOKEN={secret} x"),
     ):
         audit.append(describe_decision(request, decide(request, Policy()), trace_id="t", tool="x"))
     text = (tmp_path / "audit.jsonl").read_text()
@@ -160,7 +160,7 @@ def test_no_value_of_a_variable_reaches_the_log(tmp_path: Path) -> None:
 
 def test_an_entry_says_who_asked_what_and_how_it_ended(tmp_path: Path) -> None:
     audit = Audit(tmp_path / "audit.jsonl")
-    request = Request(actor="agent:x", command="ls -la", cwd="/tmp", workspace="w", caller_surface="chat")
+    request = PolicyRequest(actor="agent:x", command="ls -la", cwd="/tmp", workspace="w", caller_surface="chat")
     audit.append(describe_decision(request, decide(request, Policy()), trace_id="tr-1", tool="execute_command"))
     audit.append(
         describe_result(trace_id="tr-1", tool="execute_command", argv=("ls",), cwd="/tmp", exit_code=0, duration_ms=3)
@@ -179,7 +179,7 @@ def test_an_entry_says_who_asked_what_and_how_it_ended(tmp_path: Path) -> None:
 def test_a_huge_argv_is_cut_and_still_told_apart(tmp_path: Path) -> None:
     audit = Audit(tmp_path / "audit.jsonl")
     for last in "ab":
-        request = Request(argv=("echo", *(["x" * 100] * 600), last))
+        request = PolicyRequest(argv=("echo", *(["x" * 100] * 600), last))
         audit.append(describe_decision(request, decide(request, Policy()), trace_id=None, tool="x"))
     first, second = audit.read()
     assert len(json.dumps(first)) < 40_000 and first["argv"][-1] != second["argv"][-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from wsh.policy import Mode, Policy, Request, decide
+from wsh.policy import Mode, Policy, PolicyRequest, decide
 from wsh.policy.policy import allow_rules
 
 CORPUS = [json.loads(line) for line in (Path(__file__).parent / "corpus.jsonl").read_text().splitlines()]
@@ -16,7 +16,7 @@ POLICY = Policy(rules=allow_rules(ALLOW, Mode.HEADLESS))
 def test_every_verdict_of_the_corpus_is_right() -> None:
     wrong = []
     for entry in CORPUS:
-        verdict = decide(Request(command=entry["command"]), POLICY)
+        verdict = decide(PolicyRequest(command=entry["command"]), POLICY)
         if "expect" in entry and ("allow" if verdict.allowed else "deny") != entry["expect"]:
             wrong.append((entry["command"], entry["expect"], verdict))
     assert not wrong
@@ -25,7 +25,7 @@ def test_every_verdict_of_the_corpus_is_right() -> None:
 def test_every_risk_class_of_the_corpus_is_right() -> None:
     wrong = []
     for entry in CORPUS:
-        risk = decide(Request(command=entry["command"]), POLICY).risk
+        risk = decide(PolicyRequest(command=entry["command"]), POLICY).risk
         if "expect_class" in entry and risk != entry["expect_class"]:
             wrong.append((entry["command"], entry["expect_class"], risk))
     assert not wrong
@@ -34,7 +34,7 @@ def test_every_risk_class_of_the_corpus_is_right() -> None:
 def test_what_runs_is_what_was_given_as_argv() -> None:
     for entry in CORPUS:
         if entry.get("expect") == "allow":
-            parsed = decide(Request(command=entry["command"]), POLICY)
+            parsed = decide(PolicyRequest(command=entry["command"]), POLICY)
             (argv,) = parsed.argv
-            again = decide(Request(argv=argv), POLICY)
+            again = decide(PolicyRequest(argv=argv), POLICY)
             assert again.allowed and again.argv == (argv,), entry

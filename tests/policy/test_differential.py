@@ -16,8 +16,8 @@ from tests.support.policy.arguments import argument_lists, programs
 from tests.support.policy.hostile import Traps, build, settings, template
 from tests.support.policy.traced import NOBODY, Case, Deed, can_trace, named, trace
 from wsh.git.guard import Unguarded, guard, index_query, query
+from wsh.policy.execute.launch import minimal_environment
 from wsh.policy.harmless import PROGRAMS
-from wsh.policy.launch import minimal_environment
 
 SAMPLE, CAMPAIGN = 12, 1400
 """Argument lists for each program; git gets ten times as many."""

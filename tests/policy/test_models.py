@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from wsh.policy import Mode, Policy, Request, decide
-from wsh.policy.default import HEADLESS_ALLOW
+from wsh.policy import Mode, Policy, PolicyRequest, decide
 from wsh.policy.policy import allow_rules
+from wsh.policy.rule.default import HEADLESS_ALLOW
 
 POLICY = Policy(rules=allow_rules(HEADLESS_ALLOW, Mode.HEADLESS))
 
@@ -350,23 +350,23 @@ def _argv(line: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("line", _lines(REFUSED))
 def test_what_could_write_or_run_is_refused(line: str) -> None:
-    verdict = decide(Request(argv=_argv(line)), POLICY)
+    verdict = decide(PolicyRequest(argv=_argv(line)), POLICY)
     assert not verdict.allowed, verdict.message
 
 
 @pytest.mark.parametrize("line", _lines(FINE))
 def test_what_only_reads_is_allowed(line: str) -> None:
-    verdict = decide(Request(argv=_argv(line)), POLICY)
+    verdict = decide(PolicyRequest(argv=_argv(line)), POLICY)
     assert verdict.allowed, verdict.message
 
 
 @pytest.mark.parametrize("reference", ["stash@{0}", "@{u}..", "main@{upstream}", "@{-1}", "HEAD@{2}:f"])
 def test_a_reference_of_git_with_braces_is_a_literal_word(reference: str) -> None:
-    verdict = decide(Request(command=f"git show {reference}"), POLICY)
+    verdict = decide(PolicyRequest(command=f"git show {reference}"), POLICY)
     assert verdict.allowed and verdict.argv == (("git", "show", reference),)
 
 
 def test_no_attempt_of_the_list_is_run() -> None:
     """`attempts.txt`: ways to write, run or fetch with the programs of the shipped list and their neighbours."""
     attempts = (Path(__file__).parent / "attempts.txt").read_text().splitlines()
-    assert [line for line in attempts if decide(Request(command=line), POLICY).allowed] == []
+    assert [line for line in attempts if decide(PolicyRequest(command=line), POLICY).allowed] == []

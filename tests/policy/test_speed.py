@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from wsh.policy import Mode, Policy, Request, decide
-from wsh.policy.hygiene import MAX_COMMAND_BYTES
+from wsh.policy import Mode, Policy, PolicyRequest, decide
+from wsh.policy.parse.hygiene import MAX_COMMAND_BYTES
 from wsh.policy.policy import allow_rules
 
 NOTHING_MS = 10.0
@@ -29,7 +29,7 @@ def cpu_ms(command: str, times: int) -> float:
     best = float("inf")
     for _ in range(times):
         began = time.thread_time()
-        decide(Request(command=command), EVERYTHING)
+        decide(PolicyRequest(command=command), EVERYTHING)
         best = min(best, (time.thread_time() - began) * 1000)
     return best
 
@@ -57,12 +57,16 @@ def test_the_time_for_anything_grows_with_its_length(piece: str) -> None:
 
 def test_a_long_literal_text_is_understood() -> None:
     code = "print([x for x in (1, 2, 3) if x > 1]); " * 1500
-    verdict = decide(Request(command=f"python3 -c '{code}'"), EVERYTHING)
+    verdict = decide(PolicyRequest(command=f"python3 -c '{code}'"), EVERYTHING)
     assert verdict.argv == (("python3", "-c", code),)
     assert_grows_with_length(lambda size: f"python3 -c '{code[: size - 20]}'")
-    written = decide(Request(command=f"cat > a.py <<'EOF'\n{code}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
+    written = decide(
+        PolicyRequest(command=f"cat > a.py <<'EOF'\n{code}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING
+    )
     assert written.risk == "destructive" and "overwrites" in written.message
-    run = decide(Request(command=f"bash <<'EOF'\n{'true; ' * 60}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING)
+    run = decide(
+        PolicyRequest(command=f"bash <<'EOF'\n{'true; ' * 60}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING
+    )
     assert run.risk == "irrecoverable"
 
 
@@ -120,10 +124,10 @@ def test_the_time_for_many_commands_grows_with_their_number(segment: str) -> Non
 
 def test_code_that_starts_too_many_commands_is_destructive_and_still_asked() -> None:
     code = "`ls`; " * 100
-    verdict = decide(Request(command=f"ruby -e '{code}'", mode=Mode.INTERACTIVE), EVERYTHING)
+    verdict = decide(PolicyRequest(command=f"ruby -e '{code}'", mode=Mode.INTERACTIVE), EVERYTHING)
     assert verdict.risk == "destructive" and "more commands than can be looked at" in verdict.message
 
 
 def test_beyond_64_kib_nothing_is_tried() -> None:
-    verdict = decide(Request(command="ls " + "x" * MAX_COMMAND_BYTES), EVERYTHING)
+    verdict = decide(PolicyRequest(command="ls " + "x" * MAX_COMMAND_BYTES), EVERYTHING)
     assert verdict.reason == "parse_error" and "longer" in verdict.message

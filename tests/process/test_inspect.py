@@ -13,14 +13,14 @@ import pytest
 
 from tests.support.process.keeper import said, shell
 from tests.support.waiting import until
-from wsh.process import Child, Keeper, ProcessState, SpawnSpec
+from wsh.process import ChildHandle, KeeperClient, ProcessState, SpawnSpec
 
-Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 ENV = {"PATH": os.environ["PATH"], "TERM": "xterm", "PS1": "ready> "}
 
 
 async def inspect_until(
-    keeper: Keeper, child: Child, wanted: Callable[[ProcessState], bool], *, jobs: bool = False
+    keeper: KeeperClient, child: ChildHandle, wanted: Callable[[ProcessState], bool], *, jobs: bool = False
 ) -> ProcessState:
     async def look() -> ProcessState | None:
         states.append(await keeper.inspect(child, jobs=jobs))
@@ -45,7 +45,7 @@ async def inspect_until(
     ids=["cat", "bash", "input", "select", "poll", "epoll", "read"],
 )
 def test_a_program_that_waits_for_a_key_is_known_to(run: Run, argv: list[str]) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(SpawnSpec(argv, "/", ENV))
         state = await inspect_until(keeper, child, lambda state: state.reading == "yes")
         assert state.reading == "yes"
@@ -65,7 +65,7 @@ def test_a_program_that_waits_for_a_key_is_known_to(run: Run, argv: list[str]) -
     ],
 )
 def test_a_program_that_does_something_else_is_not_said_to_wait(run: Run, script: str, reading: str) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell(script))
         state = await inspect_until(keeper, child, lambda state: state.reading == reading)
         assert state.reading == reading
@@ -74,7 +74,7 @@ def test_a_program_that_does_something_else_is_not_said_to_wait(run: Run, script
 
 
 def test_the_foreground_program_its_folder_and_the_jobs_behind_it_are_named(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", ENV))
         await said(child, b"ready>")
         await child.write_all(f"cd {tmp_path}; sleep 301 & sleep 302\n".encode())
@@ -94,7 +94,7 @@ def test_the_foreground_program_its_folder_and_the_jobs_behind_it_are_named(run:
 
 
 def test_a_hidden_prompt_is_told_from_a_line_editor(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         prompt = await keeper.spawn(shell("stty -echo; echo ready; read x; stty echo; exec sleep 300"))
         await said(prompt, b"ready")
         state = await inspect_until(keeper, prompt, lambda state: state.reading == "yes")
@@ -111,7 +111,7 @@ def test_a_hidden_prompt_is_told_from_a_line_editor(run: Run) -> None:
 
 
 def test_a_child_that_has_ended_is_not_running(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("exit 0"))
         await child.exited
         assert await keeper.inspect(child) == ProcessState(running=False)
@@ -120,7 +120,7 @@ def test_a_child_that_has_ended_is_not_running(run: Run) -> None:
 
 
 def test_asking_costs_little(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(SpawnSpec(["cat"], "/", ENV))
         await inspect_until(keeper, child, lambda state: state.reading == "yes")
         before = psutil.Process(keeper.pid).cpu_times()

@@ -14,11 +14,11 @@ import pytest
 
 from tests.support.process.keeper import journal_in, opened, read_journal, said, shell
 from tests.support.waiting import stays, until
-from wsh.process import Child, Keeper, launch
+from wsh.process import ChildHandle, KeeperClient, launch
 from wsh.process.keeper import layout
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
-Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 KIB = 1024
 
 
@@ -27,8 +27,8 @@ def read_records(folder: Path) -> list[tuple[int, int, int, int, int, int, int]]
     return list(struct.iter_unpack(layout.RECORD, data))
 
 
-def consume_all(keeper: Keeper) -> None:
-    def dirty(children: list[Child]) -> None:
+def consume_all(keeper: KeeperClient) -> None:
+    def dirty(children: list[ChildHandle]) -> None:
         for child in children:
             child.ring.consume(child.ring.readable())
 
@@ -36,7 +36,7 @@ def consume_all(keeper: Keeper) -> None:
 
 
 def test_the_journal_is_cut_into_segments_and_its_oldest_are_dropped(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         consume_all(keeper)
         journal = journal_in(tmp_path / "j", segment_bytes=64 * KIB, session_bytes=256 * KIB)
         child = await keeper.spawn(shell("seq 100000", journal=journal))
@@ -55,7 +55,7 @@ def test_the_journal_is_cut_into_segments_and_its_oldest_are_dropped(run: Run, t
 
 
 def test_the_sidecar_tells_sizes_times_and_the_exit(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         script = "echo one; read x; echo two; sleep 0.05; echo three; exit 7"
         child = await keeper.spawn(shell(script, rows=10, cols=20, journal=journal_in(tmp_path / "j")))
         await said(child, b"one")
@@ -76,7 +76,7 @@ def test_the_sidecar_tells_sizes_times_and_the_exit(run: Run, tmp_path: Path) ->
 
 
 def test_each_segment_begins_with_the_size_in_force_there(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         consume_all(keeper)
         journal = journal_in(tmp_path / "j", segment_bytes=64 * KIB)
         child = await keeper.spawn(shell("seq 20000; echo ready; read x; seq 20000", journal=journal, rows=5, cols=6))
@@ -128,7 +128,7 @@ def test_a_disk_that_refuses_stops_the_journal_and_not_the_terminal(places: Plac
 
 
 def test_a_journal_folder_that_vanishes_costs_bytes_of_the_journal_alone(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         consume_all(keeper)
         script = "echo one; read x; seq 50000; echo end"
         child = await keeper.spawn(shell(script, journal=journal_in(tmp_path / "j", segment_bytes=64 * KIB)))
@@ -143,7 +143,7 @@ def test_a_journal_folder_that_vanishes_costs_bytes_of_the_journal_alone(run: Ru
 
 
 def test_without_a_journal_its_state_is_off(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("echo hello"))
         await child.exited
         assert child.ring.journal_state == "off" and child.ring.journaled == 0

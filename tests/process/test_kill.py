@@ -16,12 +16,12 @@ import pytest
 from tests.support.process.keeper import opened, said, shell
 from tests.support.waiting import until
 from tests.support.weak import weakly
-from wsh.process import Child, Keeper, KeeperOptions, SpawnSpec
-from wsh.process.keeper import cgroup, taskkill
-from wsh.process.keeper.mark import ID_BITS, is_alive, read_mark
-from wsh.wire.place import Places
+from wsh.process import ChildHandle, KeeperClient, KeeperOptions, SpawnSpec
+from wsh.process.keeper.tree import cgroup, taskkill
+from wsh.process.keeper.tree.mark import ID_BITS, is_alive, read_mark
+from wsh.wire.system.place import Places
 
-Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 
 # each hides from a different way of finding a tree; {} is where it writes its pid once it is out of reach
 _HIDERS = {
@@ -54,7 +54,7 @@ def write_pids(note: Path, count: int) -> list[int]:
     return found if len(found) >= count else []
 
 
-async def spawn_hider(keeper: Keeper, kind: str, note: Path) -> tuple[Child, list[int]]:
+async def spawn_hider(keeper: KeeperClient, kind: str, note: Path) -> tuple[ChildHandle, list[int]]:
     child = await keeper.spawn(shell(_HIDERS[kind].format(note) + "\nwhile :; do sleep 1; done"))
     await until(lambda: write_pids(note, _COUNT.get(kind, 1)))
     return child, write_pids(note, 1)
@@ -62,7 +62,7 @@ async def spawn_hider(keeper: Keeper, kind: str, note: Path) -> tuple[Child, lis
 
 @pytest.mark.parametrize("kind", sorted(_HIDERS))
 def test_no_process_of_the_tree_survives(run: Run, tmp_path: Path, kind: str) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child, pids = await spawn_hider(keeper, kind, tmp_path / "pids")
         assert all(is_alive(pid) for pid in pids)
         report = await keeper.kill_tree(child, grace_ms=100)
@@ -104,7 +104,7 @@ async def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(
 
 
 def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         stubborn = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
         meek = await keeper.spawn(shell("echo ready; sleep 300"))
         await said(stubborn, b"ready")
@@ -119,7 +119,7 @@ def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
 
 
 def test_an_interactive_shell_dies_long_before_the_grace_ends(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         for _ in range(20):
             child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", {"PATH": os.environ["PATH"]}))
             await until(lambda child=child: child.ring.readable())  # type: ignore[misc]
@@ -132,7 +132,7 @@ def test_an_interactive_shell_dies_long_before_the_grace_ends(run: Run) -> None:
 
 
 def test_killing_what_has_ended_is_success(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("exit 3"))
         await child.exited
         report = await keeper.kill_tree(child)
@@ -143,7 +143,7 @@ def test_killing_what_has_ended_is_success(run: Run) -> None:
 
 
 def test_a_kill_with_no_grace_comes_at_once(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
         await said(child, b"ready")
         report = await keeper.kill_tree(child, grace_ms=0)
@@ -154,7 +154,7 @@ def test_a_kill_with_no_grace_comes_at_once(run: Run) -> None:
 
 
 def test_a_process_that_forks_on_and_on_is_caught(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         relay = "import os, signal\n" + "for s in (1, 15): signal.signal(s, signal.SIG_IGN)\n"
         relay += "os.setsid() if os.getpid() != os.getsid(0) else None\nprint('ready', flush=True)\n"
         relay += "while True:\n    if os.fork(): os._exit(0)\n    os.setsid()\n    __import__('time').sleep(0.002)\n"
@@ -171,7 +171,7 @@ def test_a_process_that_forks_on_and_on_is_caught(run: Run) -> None:
 
 
 def test_every_descendant_carries_the_mark_of_its_child_alone(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child, pids = await spawn_hider(keeper, "env -i", tmp_path / "pids")
         assert {read_mark(pid) for pid in [child.pid, *pids]} == {keeper.mark_base + child.id}
         assert keeper.mark_base >= 1 << 50
@@ -244,8 +244,8 @@ import asyncio, os, resource, sys
 from pathlib import Path
 from tests.process.test_kill import _HIDERS, spawn_hider
 from tests.support.process.keeper import opened
-from wsh.process.keeper.mark import is_alive
-from wsh.wire.place import find_places
+from wsh.process.keeper.tree.mark import is_alive
+from wsh.wire.system.place import find_places
 
 async def main() -> None:
     assert resource.getrlimit(15) == (200000, 200000)
@@ -269,7 +269,7 @@ def test_trees_die_whole_where_a_lower_limit_forbids_the_mark(places: Places, tm
 
 async def test_what_bears_no_trace_of_its_child_ends_with_the_keeper(places: Places, tmp_path: Path) -> None:
     note = tmp_path / "pids"
-    keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+    keeper = await KeeperClient.open(places, KeeperOptions(linger_s=1.0))
     script = f"ulimit -R 1000; ulimit -x 1000; setsid -f env -i sh -c 'echo $$ >> {note}; exec sleep 300'; read x"
     child = await keeper.spawn(SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}))
     await until(lambda: write_pids(note, 1))
@@ -283,7 +283,7 @@ STEAL = """
 import sys
 from wsh.process.launch import connect
 from wsh.process.spec import KeeperOptions
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 try:
     connect(find_places(), KeeperOptions())
     said = "taken"

@@ -11,14 +11,14 @@ from typing import Any
 
 from tests.support.process.keeper import journal_in, said, shell
 from tests.support.waiting import until
-from wsh.process import Child, Keeper, SpawnSpec
+from wsh.process import ChildHandle, KeeperClient, SpawnSpec
 
-Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 KIB = 1024
 
 
 def test_a_full_ring_pauses_its_child_and_no_other(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         flood = await keeper.spawn(shell("yes", ring_bytes=64 * KIB, journal=journal_in(tmp_path / "j")))
         await until(lambda: flood.ring.paused)
         head = flood.ring.head
@@ -35,10 +35,10 @@ def test_a_full_ring_pauses_its_child_and_no_other(run: Run, tmp_path: Path) -> 
 
 
 def test_every_byte_passes_whatever_the_portions(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
-        seen: dict[Child, list[bytes]] = {}
+    async def test(keeper: KeeperClient) -> None:
+        seen: dict[ChildHandle, list[bytes]] = {}
 
-        def dirty(children: list[Child]) -> None:
+        def dirty(children: list[ChildHandle]) -> None:
             for child in children:
                 data = child.ring.peek(random.choice((1, 17, 4096, 1 << 20)))
                 child.ring.consume(len(data))
@@ -59,11 +59,11 @@ def test_every_byte_passes_whatever_the_portions(run: Run) -> None:
 def test_no_news_is_missed_by_a_server_that_only_listens_to_the_bell(run: Run) -> None:
     """A thousand round trips, each of which hangs for good if one bell is lost."""
 
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(SpawnSpec(["cat"], "/", {"PATH": os.environ["PATH"]}))
         news = asyncio.Event()
 
-        def dirty(children: list[Child]) -> None:
+        def dirty(children: list[ChildHandle]) -> None:
             child.ring.consume(child.ring.readable())
             news.set()
 
@@ -83,8 +83,8 @@ def test_no_news_is_missed_by_a_server_that_only_listens_to_the_bell(run: Run) -
 
 
 def test_an_echo_is_quick_while_others_flood(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
-        def dirty(children: list[Child]) -> None:
+    async def test(keeper: KeeperClient) -> None:
+        def dirty(children: list[ChildHandle]) -> None:
             for child in children:
                 child.ring.consume(min(child.ring.readable(), 64 * KIB))
                 if child.ring.readable():
@@ -103,7 +103,7 @@ def test_an_echo_is_quick_while_others_flood(run: Run) -> None:
 
 
 def test_input_that_the_child_does_not_read_waits_and_does_not_block(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("stty raw -echo; echo ready; sleep 0.3; head -c 300000 | wc -c"))
         await said(child, b"ready")
         await asyncio.wait_for(child.write_all(b"y" * 300_000), 20)
@@ -114,8 +114,8 @@ def test_input_that_the_child_does_not_read_waits_and_does_not_block(run: Run) -
 
 
 def test_a_ring_that_was_read_gives_its_memory_back(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
-        def dirty(children: list[Child]) -> None:
+    async def test(keeper: KeeperClient) -> None:
+        def dirty(children: list[ChildHandle]) -> None:
             for child in children:
                 filled.append(blocks())  # while something is in it that nobody has read
                 child.ring.consume(child.ring.readable())

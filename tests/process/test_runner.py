@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import until
-from wsh.process import Keeper, RunResult, start
+from wsh.process import KeeperClient, RunResult, start
 from wsh.process import run as execute
-from wsh.process.keeper.mark import is_alive
+from wsh.process.keeper.tree.mark import is_alive
 from wsh.wire.error import ProgramNotFound, SessionCreateFailed
 
-RunTest = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+RunTest = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 ENV = {"PATH": os.environ["PATH"]}
 
 
-async def sh(keeper: Keeper, script: str, **more: Any) -> RunResult:
+async def sh(keeper: KeeperClient, script: str, **more: Any) -> RunResult:
     return await execute(keeper, ["sh", "-c", script], cwd="/", env=ENV, **more)
 
 
 def test_a_command_gives_its_streams_apart_and_its_exit_code(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         result = await sh(keeper, "echo out; echo err >&2; exit 4")
         assert (result.stdout, result.stderr, result.exit_code, result.signal) == (b"out\n", b"err\n", 4, None)
         assert not result.timed_out and result.stdout_dropped == 0
@@ -36,7 +36,7 @@ def test_a_command_gives_its_streams_apart_and_its_exit_code(run: RunTest) -> No
 
 
 def test_a_command_reads_what_it_is_given_and_otherwise_end_of_file(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         assert (await sh(keeper, "cat")).stdout == b""
         text = os.urandom(300_000).hex().encode()
         assert (await sh(keeper, "cat", stdin=text)).stdout == text
@@ -46,7 +46,7 @@ def test_a_command_reads_what_it_is_given_and_otherwise_end_of_file(run: RunTest
 
 
 def test_output_beyond_the_limit_is_dropped_from_its_front_and_counted(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         result = await sh(keeper, "seq 1000000; echo end", max_output_bytes=10_000)
         assert len(result.stdout) == 10_000 and result.stdout.endswith(b"1000000\nend\n")
         assert result.stdout_dropped == 6_888_896 + 4 - 10_000
@@ -55,7 +55,7 @@ def test_output_beyond_the_limit_is_dropped_from_its_front_and_counted(run: RunT
 
 
 def test_a_deadline_kills_the_whole_tree_before_the_result_comes(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         script = "trap '' TERM HUP; setsid sleep 300 & echo $!; (sleep 301 & echo $!); sleep 302"
         result = await sh(keeper, script, timeout_ms=300, grace_ms=100)
         assert result.timed_out and result.signal == "SIGKILL"
@@ -67,7 +67,7 @@ def test_a_deadline_kills_the_whole_tree_before_the_result_comes(run: RunTest) -
 
 
 def test_a_cancelled_caller_leaves_no_process(run: RunTest, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         note = tmp_path / "pid"
         task = asyncio.ensure_future(sh(keeper, f"setsid sleep 300 & echo $! > {note}.new; mv {note}.new {note}; wait"))
         await until(note.exists)
@@ -81,7 +81,7 @@ def test_a_cancelled_caller_leaves_no_process(run: RunTest, tmp_path: Path) -> N
 
 
 def test_a_caller_cancelled_while_the_command_is_being_started_leaves_nothing(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         task = asyncio.ensure_future(sh(keeper, "sleep 300"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ def test_a_caller_cancelled_while_the_command_is_being_started_leaves_nothing(ru
 
 
 def test_what_a_finished_command_left_in_the_background_lives_on(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         script = "(while sleep 0.01; do echo tick; done) & echo $!"
         result = await sh(keeper, script)
         pid = int(result.stdout.split()[0])
@@ -105,7 +105,7 @@ def test_what_a_finished_command_left_in_the_background_lives_on(run: RunTest) -
 
 
 def test_output_can_be_read_while_the_command_runs(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         heard: list[tuple[str, bytes]] = []
         started = await start(
             keeper,
@@ -129,7 +129,7 @@ def test_output_can_be_read_while_the_command_runs(run: RunTest) -> None:
 
 
 def test_only_the_file_that_was_decided_on_is_executed(run: RunTest, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         for content in ("#!/bin/sh\necho script\n", None):
             program = tmp_path / "program"
             if content is None:
@@ -147,14 +147,14 @@ def test_only_the_file_that_was_decided_on_is_executed(run: RunTest, tmp_path: P
             with pytest.raises(SessionCreateFailed, match="cannot be started"):
                 await sh_identity(keeper, str(program), (found.st_dev, found.st_ino))
 
-    async def sh_identity(keeper: Keeper, path: str, identity: tuple[int, int]) -> RunResult:
+    async def sh_identity(keeper: KeeperClient, path: str, identity: tuple[int, int]) -> RunResult:
         return await execute(keeper, [path, "x"], cwd="/", env=ENV, path=path, identity=identity)
 
     run(test)
 
 
 def test_a_folder_given_as_a_descriptor_is_entered_even_if_its_name_moved(run: RunTest, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         folder = tmp_path / "folder"
         folder.mkdir()
         fd = os.open(folder, os.O_RDONLY)
@@ -169,7 +169,7 @@ def test_a_folder_given_as_a_descriptor_is_entered_even_if_its_name_moved(run: R
 
 
 def test_a_program_that_is_not_there_is_an_error_of_its_own(run: RunTest) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         with pytest.raises(ProgramNotFound):
             await execute(keeper, ["nope-nope"], cwd="/", env=ENV)
 

@@ -12,14 +12,14 @@ import pytest
 from tests.support.process.descriptor import count_descriptors
 from tests.support.process.keeper import journal_in, read_journal, said, shell
 from tests.support.waiting import until
-from wsh.process import Keeper, SpawnSpec
+from wsh.process import KeeperClient, SpawnSpec
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound
 
-Run = Callable[[Callable[[Keeper], Coroutine[Any, Any, None]]], None]
+Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 
 
 def test_a_child_runs_on_a_terminal_of_the_asked_size_and_its_exit_code_comes_after_its_output(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("tty; stty size; echo end; exit 3", rows=33, cols=77))
         status = await child.exited
         assert (status.code, status.signal, status.shell_code) == (3, None, 3)
@@ -32,7 +32,7 @@ def test_a_child_runs_on_a_terminal_of_the_asked_size_and_its_exit_code_comes_af
 
 
 def test_a_signalled_child_reports_the_signal(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("kill -USR1 $$"))
         status = await child.exited
         assert (status.code, status.signal_name) == (None, "SIGUSR1")
@@ -41,7 +41,7 @@ def test_a_signalled_child_reports_the_signal(run: Run) -> None:
 
 
 def test_everything_printed_is_in_the_journal(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("seq 20000", journal=journal_in(tmp_path / "j")))
         await child.exited
         expected = b"".join(b"%d\r\n" % n for n in range(1, 20001))
@@ -65,7 +65,7 @@ def test_everything_printed_is_in_the_journal(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_a_spawn_that_fails_says_why_and_leaves_nothing(run: Run, spec: SpawnSpec, error: type[Exception]) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         before = count_descriptors(keeper.pid)
         with pytest.raises(error):
             await keeper.spawn(spec)
@@ -76,7 +76,7 @@ def test_a_spawn_that_fails_says_why_and_leaves_nothing(run: Run, spec: SpawnSpe
 
 
 def test_input_reaches_the_child_and_a_resize_is_seen(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("stty -echo; echo ready; read line; echo got $line; stty size"))
         await said(child, b"ready")
         child.resize(40, 100)
@@ -88,7 +88,7 @@ def test_input_reaches_the_child_and_a_resize_is_seen(run: Run) -> None:
 
 
 def test_killing_a_tree_ends_the_shell_and_what_it_started(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("setsid sleep 300 & echo started; wait"))
         await said(child, b"started")
         report = await keeper.kill_tree(child)
@@ -99,7 +99,7 @@ def test_killing_a_tree_ends_the_shell_and_what_it_started(run: Run) -> None:
 
 
 def test_a_child_inherits_nothing_of_the_keeper(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(
             shell("ls -1 /proc/self/fd; grep Sig /proc/self/status; ulimit -n; ps -o pgid=,sid= $$")
         )
@@ -116,7 +116,7 @@ def test_a_child_inherits_nothing_of_the_keeper(run: Run) -> None:
 
 
 def test_bytes_given_on_a_descriptor_are_read_there_once_and_are_nowhere_else(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         script = "cat <&63; cat <&63; echo; cat <&5; env | grep -c secret"
         child = await keeper.spawn(
             SpawnSpec(["bash", "-c", script], "/", {"PATH": os.environ["PATH"]}, extra_fds={63: "secret", 5: "five\n"})
@@ -128,7 +128,7 @@ def test_bytes_given_on_a_descriptor_are_read_there_once_and_are_nowhere_else(ru
 
 
 def test_environment_and_arguments_pass_unchanged_even_if_they_are_not_utf8(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         odd = os.fsdecode(b"a\xff\xfe\n\x01b ")
         child = await keeper.spawn(
             SpawnSpec(
@@ -142,7 +142,7 @@ def test_environment_and_arguments_pass_unchanged_even_if_they_are_not_utf8(run:
 
 
 def test_a_program_may_let_go_of_the_terminal_and_take_it_again(run: Run) -> None:
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         child = await keeper.spawn(shell("exec 3>&1 <&- >&- 2>&- 3>&-; sleep 0.2; echo back > /dev/tty; exit 2"))
         assert (await child.exited).code == 2
         assert child.ring.peek() == b"back\r\n"
@@ -158,7 +158,7 @@ def test_idle_children_cost_the_keeper_next_to_nothing(run: Run, tmp_path: Path,
         with open(f"/proc/{pid}/status") as status:
             return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
 
-    async def test(keeper: Keeper) -> None:
+    async def test(keeper: KeeperClient) -> None:
         before = resident_kb(keeper.pid)
         assert before <= 13 * 1024
         children = []

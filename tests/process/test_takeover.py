@@ -15,14 +15,14 @@ import pytest
 
 from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell
 from tests.support.waiting import stays, until
-from wsh.process import Child, Keeper, KeeperOptions
+from wsh.process import ChildHandle, KeeperClient, KeeperOptions
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import Door
 from wsh.process.keeper.loop import Loop
-from wsh.process.keeper.mark import is_alive
+from wsh.process.keeper.tree.mark import is_alive
 from wsh.process.launch import _MAIN
 from wsh.wire.error import InvalidRequest, KeeperGone, KeeperIncompatible
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 # programs that print for as long as servers are being killed
 _BEGIN = "import random, sys, time, tty\nwrite, lines, pause = sys.stdout.buffer.write, %d, %f\n"
@@ -78,7 +78,7 @@ async def test_no_byte_is_lost_or_doubled_when_the_server_is_killed_at_random(
         children = {child.meta["name"]: child for child in keeper.children.values()}
         assert set(children) == set(command)
 
-        def dirty(some: list[Child]) -> None:
+        def dirty(some: list[ChildHandle]) -> None:
             for child in some:
                 child.ring.consume(child.ring.readable())
 
@@ -111,7 +111,7 @@ async def test_a_successor_finds_children_with_meta_output_and_exit(places: Plac
         with pytest.raises(KeeperGone):
             await first.inspect(child)
 
-        second = await Keeper.open(places, OPTIONS)
+        second = await KeeperClient.open(places, OPTIONS)
         assert second.pid == first.pid
         again = second.children[child.id]
         assert again.meta == {"name": "b", "text": "ü" * 100}
@@ -140,7 +140,7 @@ async def test_a_journaled_child_runs_on_without_a_server_and_one_without_a_jour
         await until((tmp_path / "free").exists)
         assert not (tmp_path / "bound").exists()
 
-        second = await Keeper.open(places, OPTIONS)
+        second = await KeeperClient.open(places, OPTIONS)
         free, bound = second.children[free.id], second.children[bound.id]
         assert free.ring.tail == 0 and free.ring.oldest > 0
         assert not free.ring.seek(0), "those bytes are only in the journal"
@@ -167,7 +167,7 @@ async def test_the_newest_server_displaces_the_one_before(places: Places) -> Non
         child = await first.spawn(shell("read x; echo got $x"))
         lost: list[KeeperGone] = []
         first.on_lost = lost.append
-        second = await Keeper.open(places, OPTIONS)
+        second = await KeeperClient.open(places, OPTIONS)
         await until(lambda: lost)
         assert "another server" in lost[0].message
         with pytest.raises(KeeperGone, match="another server"):
@@ -182,9 +182,9 @@ async def test_the_newest_server_displaces_the_one_before(places: Places) -> Non
 
 
 async def test_servers_that_race_share_one_keeper(places: Places) -> None:
-    keepers = await asyncio.gather(*(Keeper.open(places, OPTIONS) for _ in range(6)), return_exceptions=True)
-    alive = [keeper for keeper in keepers if isinstance(keeper, Keeper)]
-    assert all(isinstance(keeper, Keeper | KeeperGone) for keeper in keepers)
+    keepers = await asyncio.gather(*(KeeperClient.open(places, OPTIONS) for _ in range(6)), return_exceptions=True)
+    alive = [keeper for keeper in keepers if isinstance(keeper, KeeperClient)]
+    assert all(isinstance(keeper, KeeperClient | KeeperGone) for keeper in keepers)
     assert len({keeper.pid for keeper in alive}) == 1
     for keeper in alive:
         await keeper.aclose()
@@ -193,7 +193,7 @@ async def test_servers_that_race_share_one_keeper(places: Places) -> None:
 
 
 async def test_a_dead_keeper_is_loud_and_the_next_one_starts_clean(places: Places) -> None:
-    keeper = await Keeper.open(places, OPTIONS)
+    keeper = await KeeperClient.open(places, OPTIONS)
     child = await keeper.spawn(shell("sleep 300"))
     lost: list[KeeperGone] = []
     keeper.on_lost = lost.append
@@ -210,22 +210,22 @@ async def test_a_dead_keeper_is_loud_and_the_next_one_starts_clean(places: Place
 
 
 async def test_a_keeper_with_nothing_to_keep_ends_by_itself(places: Places) -> None:
-    keeper = await Keeper.open(places, KeeperOptions(linger_s=0.1))
+    keeper = await KeeperClient.open(places, KeeperOptions(linger_s=0.1))
     child = await keeper.spawn(shell("exit 1"))
     await child.exited
     await keeper.aclose()
     await stays(lambda: is_alive(keeper.pid), "a keeper that remembers an exit", 0.3)
-    keeper = await Keeper.open(places, OPTIONS)
+    keeper = await KeeperClient.open(places, OPTIONS)
     await keeper.forget(keeper.children[child.id])
     await keeper.aclose()
     await until(lambda: not is_alive(keeper.pid))
     assert not places.keeper_socket.exists()
     with pytest.raises(KeeperGone, match="nobody listens"):
-        await Keeper.open(places, KeeperOptions(start=False))
+        await KeeperClient.open(places, KeeperOptions(start=False))
 
 
 async def test_stopping_ends_every_tree_even_of_forgotten_children(places: Places, tmp_path: Path) -> None:
-    keeper = await Keeper.open(places, OPTIONS)
+    keeper = await KeeperClient.open(places, OPTIONS)
     note = tmp_path / "pid"
     script = f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & until [ -s {note} ]; do sleep 0.01; done"
     child = await keeper.spawn(shell(script))
@@ -249,7 +249,7 @@ async def test_a_keeper_of_another_version_is_refused_in_clear_words(places: Pla
 
     server = await asyncio.start_unix_server(old_keeper, places.keeper_socket)
     with pytest.raises(KeeperIncompatible, match=r"speaks protocol \[0\], this server speaks 1"):
-        await Keeper.open(places, OPTIONS)
+        await KeeperClient.open(places, OPTIONS)
     server.close()
     places.keeper_socket.unlink()
 
@@ -296,7 +296,7 @@ def test_the_keeper_imports_the_standard_library_alone() -> None:
 
 
 async def test_sigterm_ends_the_keeper_with_everything_in_it(places: Places) -> None:
-    keeper = await Keeper.open(places, OPTIONS)
+    keeper = await KeeperClient.open(places, OPTIONS)
     child = await keeper.spawn(shell("setsid sleep 300 & echo $!; wait"))
     await said(child, b"\r\n")
     pid = int(child.ring.peek())
@@ -327,11 +327,11 @@ async def test_a_message_that_makes_no_sense_costs_the_connection_and_not_the_ke
     async with opened(places) as keeper:
         child = await keeper.spawn(shell("read x; exit 3"))
         for nonsense in ({"do": "spawn"}, {"do": "kill", "child": child.id}, {"do": "spawn", "terminal": 1}):
-            broken = await Keeper.open(places, OPTIONS)
+            broken = await KeeperClient.open(places, OPTIONS)
             with pytest.raises(KeeperGone):
                 await broken._link.ask(nonsense)
             await broken.aclose()
-        last = await Keeper.open(places, OPTIONS)
+        last = await KeeperClient.open(places, OPTIONS)
         with pytest.raises(InvalidRequest, match="unknown request"):
             await last._ask({"do": "dance"})
         with pytest.raises(InvalidRequest, match="no such child"):
@@ -363,11 +363,11 @@ async def test_whoever_meets_a_keeper_that_is_ending_gets_the_next_one(places: P
     """The socket of one that ends may still take a connection; its secret is gone by then."""
 
     for delay_ms in range(0, 24, 2):
-        first = await Keeper.open(places, KeeperOptions(linger_s=0.01))
+        first = await KeeperClient.open(places, KeeperOptions(linger_s=0.01))
         await first.aclose()
         await asyncio.sleep(delay_ms / 1000)
-        await (await Keeper.open(places, KeeperOptions(linger_s=0.01))).aclose()
-    last = await Keeper.open(places, OPTIONS)
+        await (await KeeperClient.open(places, KeeperOptions(linger_s=0.01))).aclose()
+    last = await KeeperClient.open(places, OPTIONS)
     await last.stop(grace_ms=0)
 
 
@@ -408,9 +408,9 @@ async def test_a_keeper_that_is_killed_while_we_come_in_is_followed_by_the_next(
     """Unlike one that ends, it leaves its socket and its secret behind."""
 
     for _ in range(8):
-        first = await Keeper.open(places, OPTIONS)
+        first = await KeeperClient.open(places, OPTIONS)
         await first.aclose()
-        coming = asyncio.ensure_future(Keeper.open(places, OPTIONS))
+        coming = asyncio.ensure_future(KeeperClient.open(places, OPTIONS))
         await asyncio.sleep(random.random() * 0.01)
         os.kill(first.pid, 9)
         try:

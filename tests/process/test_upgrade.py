@@ -16,10 +16,10 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.process import Confinement, Keeper, SpawnSpec
+from wsh.process import ConfinementSpec, KeeperClient, SpawnSpec
 from wsh.process.launch import why_outdated
 from wsh.wire.error import SandboxUnavailable
-from wsh.wire.place import Places, ensure_private
+from wsh.wire.system.place import Places, ensure_private
 
 FIXTURE = Path(__file__).parent / "fixtures" / "keeper-0.1.0.zip"
 SESSIONS = 20
@@ -90,10 +90,10 @@ def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
     monkeypatch.setattr("wsh.process.launch.why_outdated", lambda pid: None)  # as if it kept something
 
     async def main() -> None:
-        keeper = await Keeper.open(places)
+        keeper = await KeeperClient.open(places)
         spec = SpawnSpec(["touch", str(tmp_path / "ran")], "/", {"PATH": os.environ["PATH"]})
         with pytest.raises(SandboxUnavailable, match="version without sandboxes"):
-            await keeper.spawn(replace(spec, confinement=Confinement()))
+            await keeper.spawn(replace(spec, confinement=ConfinementSpec()))
         assert not keeper.children
         await keeper.stop(grace_ms=0)
 

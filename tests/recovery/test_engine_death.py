@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 # In 40 x 82, libghostty-vt of pyghostty 0.1.3 dies of this.
 KILLER = base64.b64decode(

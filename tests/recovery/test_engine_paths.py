@@ -26,7 +26,7 @@ from tests.recovery.test_engine_death import (
 )
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 STORED = sorted((Path(__file__).parent.parent / "terminal" / "killers").glob("*.json"))
 

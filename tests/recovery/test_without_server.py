@@ -10,7 +10,7 @@ import sys
 import psutil
 
 from tests.support.serving import running_server, start_server
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def wsh(*args: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from tests.support.sandbox.held import BackendName, each_backend, make_project, 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, run, text_of
 from tests.support.waiting import until
-from wsh.process.keeper.mark import is_alive
+from wsh.process.keeper.tree.mark import is_alive
 from wsh.sandbox import bubblewrap, landlock
 from wsh.sandbox.hold import Sandboxes
 from wsh.sandbox.profile import READ_ONLY, WORKSPACE, Profile
@@ -21,7 +21,7 @@ from wsh.sandbox.section import SandboxPolicy
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import SandboxRefused, SandboxUnavailable
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 @each_backend
@@ -233,7 +233,7 @@ def test_many_sessions_leave_nothing(places: Places, tmp_path: Path, backend: Ba
 
 
 def _list_marked(registry: SessionRegistry) -> list[int]:
-    from wsh.process.keeper.mark import read_mark
+    from wsh.process.keeper.tree.mark import read_mark
 
     base = registry.keeper.mark_base
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]

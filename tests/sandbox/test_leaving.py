@@ -17,7 +17,7 @@ from tests.support.mcp.live import set_folders
 from tests.support.sandbox.held import BACKENDS, find_missing, make_project
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import HANG_S, wait_until
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 from wsh.wire.token import TokenFile
 
 USABLE = [backend for backend in BACKENDS if find_missing(backend) is None]

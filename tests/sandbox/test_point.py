@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsh.sandbox.point import Ledger
+from wsh.sandbox.point import SandboxLedger
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def mode_of(path: Path) -> int:
 def test_a_temporary_folder_that_is_gone_or_stays_changes_nothing_around_it(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(tmp_path / "records", "default")
+    ledger = SandboxLedger(tmp_path / "records", "default")
     gone = Path(ledger.make_temporary("gone"))
     gone.rmdir()
     ledger.remove("gone")
@@ -49,7 +49,7 @@ def test_a_temporary_folder_that_is_gone_or_stays_changes_nothing_around_it(
 
 
 def test_folders_that_a_program_closed_to_itself_are_removed(tmp_path: Path, shared: Path) -> None:
-    ledger = Ledger(tmp_path / "records", "default")
+    ledger = SandboxLedger(tmp_path / "records", "default")
     own = Path(ledger.make_temporary("closed"))
     assert mode_of(own) == 0o700
     (own / "deep" / "er").mkdir(parents=True)
@@ -66,7 +66,7 @@ def test_what_stands_where_the_temporary_folder_should_be_is_left_alone(
     monkeypatch.setattr(secrets, "token_hex", lambda n: "taken")
     (shared / "wsh-taken").mkdir()
     (shared / "wsh-taken" / "of others").write_text("kept")
-    ledger = Ledger(tmp_path / "records", "default")
+    ledger = SandboxLedger(tmp_path / "records", "default")
     with pytest.raises(FileExistsError):
         ledger.make_temporary("late")
     assert (shared / "wsh-taken" / "of others").read_text() == "kept"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wsh.policy.document import PolicyError, parse_policy
-from wsh.policy.store import PolicyStore
+from wsh.policy.file.document import PolicyError, parse_policy
+from wsh.policy.file.store import PolicyStore
 from wsh.sandbox.profile import READ_ONLY, WORKSPACE, WORKSPACE_NETWORK, Profile, is_within
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 def test_without_a_section_agents_get_no_sandbox() -> None:

@@ -13,7 +13,7 @@ from tests.support.session.randoms import compare
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import each_shell, make_home, run
 from wsh.session.registry import SessionRegistry
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 EXTRA = {"LC_CTYPE": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 

@@ -14,7 +14,7 @@ from tests.support.sandbox.held import BACKENDS, find_missing, make_project
 from wsh.bridge import client
 from wsh.sandbox.profile import WORKSPACE
 from wsh.sandbox.section import SandboxPolicy
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 USABLE = [backend for backend in BACKENDS if find_missing(backend) is None]
 pytestmark = pytest.mark.skipif(not USABLE, reason="no backend holds on this machine")

@@ -14,12 +14,12 @@ from tests.support.session.running import run_with_registry
 from tests.support.waiting import wait_until
 from tests.terminal.test_peer import COLS, ROWS, Tmux, visible
 from wsh.session.event import Actor
-from wsh.session.journal import Journal
+from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.terminal import Line, Screen
-from wsh.wire.place import Places
+from wsh.terminal import Line, TerminalScreen
+from wsh.wire.system.place import Places
 
 AGENT = Actor("agent", "driver")
 WAIT_MS = 20_000
@@ -89,7 +89,7 @@ def test_a_program_driven_through_a_session_looks_as_in_tmux(
     work = tmp_path / "work"
     prepare(work)
 
-    async def show(registry: SessionRegistry) -> tuple[Screen, Screen, list[Line], bytes]:
+    async def show(registry: SessionRegistry) -> tuple[TerminalScreen, TerminalScreen, list[Line], bytes]:
         session = await registry.open_session(SessionSpec(command=command, cwd=str(work), rows=ROWS, cols=COLS))
         await drive(session, steps)
         plain, styled, end = session.terminal.screen(False), session.terminal.screen(True), session.generation

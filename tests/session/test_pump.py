@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from wsh.session.pump import Pump
+from wsh.session.pump import OutputPump
 from wsh.terminal import Terminal
 
 
@@ -35,7 +35,7 @@ class Printer:
 
 async def _until_done(printer: Printer) -> None:
     loop = asyncio.get_running_loop()
-    pump = Pump(loop)
+    pump = OutputPump(loop)
     pump.wake([printer])
     deadline = loop.time() + 60
     while printer.backlog():

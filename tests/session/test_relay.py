@@ -14,7 +14,7 @@ from tests.support.session.shells import AGENT, run, with_shell
 from tests.support.waiting import until
 from wsh.session.session import Session
 from wsh.wire.error import LineInUse
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 RELAYS = {
     "script": "script -q -c 'bash --norc' /dev/null",

@@ -14,8 +14,8 @@ from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import SessionNotFound
-from wsh.wire.moment import Moment, read_moment
-from wsh.wire.place import Places
+from wsh.wire.system.moment import Moment, read_moment
+from wsh.wire.system.place import Places
 
 
 @asynccontextmanager

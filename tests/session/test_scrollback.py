@@ -6,7 +6,7 @@ from tests.support.session.running import open_quiet, run_with_registry
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 AGENT = Actor("agent", "test")
 CAP = 40 * 1024 * 1024

@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from wsh.session.event import Actor, Exited, Output, Resized, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRegistry, SessionRenamed
 from wsh.session.spec import SessionSpec
-from wsh.session.wait import WaitSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import (
     CwdNotFound,
     InvalidEnvironment,
@@ -29,7 +29,7 @@ from wsh.wire.error import (
     SessionTaken,
     WaitTimeout,
 )
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 AGENT = Actor("agent", "test")
 PERSON = Actor("person", "me")
@@ -286,7 +286,7 @@ def test_a_flood_keeps_every_line_in_journal_and_the_newest_in_scrollback(places
         page = session.terminal.scrollback(limit=6, styled=False)
         assert [str(line) for line in page.lines] == [*(str(n) for n in range(299_996, 300_001)), ""]
         expected = "".join(f"{n}\r\n" for n in range(1, 300_001)).encode()
-        from wsh.session.journal import Journal
+        from wsh.session.record.journal import Journal
 
         journal = Journal(session.folder.path)
         await until(lambda: journal.end >= len(expected), "the whole flood on disk", seen=lambda: journal.end)

@@ -15,8 +15,8 @@ from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.state import is_hidden_now, shell_name
-from wsh.session.wait import WaitSpec
-from wsh.wire.place import Places
+from wsh.session.wait.wait import WaitSpec
+from wsh.wire.system.place import Places
 
 SECRET = "tr0ub4dor-and-3"
 ASK = "import getpass; p = getpass.getpass('[sudo] password for me: '); print('length', len(p))"

@@ -11,7 +11,7 @@ from tests.support.waiting import until
 from wsh.process import ProcessInfo
 from wsh.session.session import Session
 from wsh.session.state_word import is_interactive, name_state, program_name
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 
 async def reach(session: Session, word: str, program: str = "") -> None:

@@ -16,7 +16,7 @@ from wsh.host.fleet.credential import NodeCredential, NodeRole
 from wsh.host.fleet.deploy import FleetDeployment, find_program, set_up, start_nats
 from wsh.host.fleet.node import FleetNode, FleetOptions, NodeServer
 from wsh.host.registry import HostRegistry
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 OWNER = ForwardedCaller("owner", "ann", "whatever")
 DEBIAN_PROGRAM = "/usr/sbin/nats-server"

@@ -20,7 +20,7 @@ from tests.support.bridge.program import running_desktop
 from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import chromium, open_page
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 OUT = Path(__file__).parents[2] / "docs" / "pictures"
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 _HOLDER = """
 import json, os, subprocess, sys

@@ -228,7 +228,7 @@ def warm_up() -> None:
     import wsh.cli.main
     import wsh.cli.mcp
     import wsh.cli.server
-    import wsh.client.pump  # noqa: F401
+    import wsh.client.stdio_proxy  # noqa: F401
 
     late._import_mcp()
     late._import_rooms()

@@ -7,14 +7,14 @@ import os
 import pytest
 
 from wsh.terminal import (
-    Bell,
     ClipboardWrite,
-    CwdChanged,
-    Notification,
-    Progress,
     Terminal,
+    TerminalBell,
+    TerminalCwdChanged,
     TerminalLimits,
-    TitleChanged,
+    TerminalNotification,
+    TerminalProgress,
+    TerminalTitleChanged,
 )
 
 QUESTIONS = [
@@ -67,13 +67,13 @@ def test_events_come_in_order_and_once() -> None:
             b"\x1b]9;note\x07\x1b]777;notify;Title;Body\x07\x1b]9;4;1;50\x07"
         )
         assert terminal.take_events() == [
-            Bell(2),
-            TitleChanged("hello"),
-            CwdChanged("/tmp/a b"),
+            TerminalBell(2),
+            TerminalTitleChanged("hello"),
+            TerminalCwdChanged("/tmp/a b"),
             ClipboardWrite("clipboard", b"hi"),
-            Notification("", "note"),
-            Notification("Title", "Body"),
-            Progress("set", 50),
+            TerminalNotification("", "note"),
+            TerminalNotification("Title", "Body"),
+            TerminalProgress("set", 50),
         ]
         assert terminal.take_events() == []
         assert (terminal.title, terminal.cwd) == ("hello", "/tmp/a b")
@@ -125,10 +125,10 @@ def test_a_storm_of_bells_is_one_event_and_bells_are_heard_again_after_it() -> N
         for _ in range(50):
             terminal.feed(b"\x07" * 20_000)
         (storm,) = terminal.take_events()
-        assert isinstance(storm, Bell)
+        assert isinstance(storm, TerminalBell)
         assert storm.count > 100
         terminal.feed(b"\x07")
-        assert terminal.take_events() == [Bell(1)]
+        assert terminal.take_events() == [TerminalBell(1)]
 
 
 def test_modes_can_be_told() -> None:

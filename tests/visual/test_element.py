@@ -10,19 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from wsh.visual.element import ElementChanged, ElementLimits
-from wsh.visual.layout import lay_out
+from wsh.visual.picture.layout import lay_out
 from wsh.visual.stage import Stage, StageResized
-from wsh.wire.element import (
-    Overlay,
-    OverlayCreate,
-    OverlayPatch,
-    OverlayReplace,
-    Panel,
-    PanelCreate,
-    PanelPatch,
-    RegionWrite,
-    Span,
-)
 from wsh.wire.error import (
     AlreadyInAltScreen,
     ElementNotFound,
@@ -33,6 +22,17 @@ from wsh.wire.error import (
     NotInAltScreen,
     OverlayNotFound,
     PanelNotFound,
+)
+from wsh.wire.model.element import (
+    Overlay,
+    OverlayCreate,
+    OverlayPatch,
+    OverlayReplace,
+    Panel,
+    PanelCreate,
+    PanelPatch,
+    RegionWrite,
+    Span,
 )
 
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from tests.support.http.talk import Mirror
 from tests.support.waiting import until
-from wsh.http.channel import encode_event
-from wsh.http.outlet import make_frame
-from wsh.http.subscription import Subscribe, Subscription
+from wsh.http.ws.json import encode_event
+from wsh.http.ws.sender import make_frame
+from wsh.http.ws.subscription import Subscribe, Subscription
 from wsh.session.event import Exited, Listeners, Output, Resized, ScreenModeChanged, SessionEvent
 from wsh.session.session import Session
 from wsh.terminal.terminal import Terminal
 from wsh.visual.feed import LINES_PER_TICK, Feed, Feeds
-from wsh.visual.stages import Stages
+from wsh.visual.stage_registry import StageRegistry
 from wsh.visual.viewer import PUT_OFF_S
-from wsh.wire.model import Format
+from wsh.wire.model.base import Format
 from wsh.wire.setting import Settings
 
 CLOCK_STEP_S = 0.002
@@ -89,8 +89,8 @@ def decode(frames: bytes) -> list[dict[str, Any]]:
     return found
 
 
-def set_up(program: Program) -> tuple[Stages, Session]:
-    return Stages(Settings()), cast(Session, program)
+def set_up(program: Program) -> tuple[StageRegistry, Session]:
+    return StageRegistry(Settings()), cast(Session, program)
 
 
 printed = st.lists(

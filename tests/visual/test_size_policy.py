@@ -12,10 +12,10 @@ from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.terminal import Terminal
-from wsh.visual.keyboard import is_typed
-from wsh.visual.stages import Stages
-from wsh.wire.place import Places
+from wsh.visual.input.keyboard import is_typed
+from wsh.visual.stage_registry import StageRegistry
 from wsh.wire.setting import Settings
+from wsh.wire.system.place import Places
 
 PERSON, AGENT = Actor("person", "page"), Actor("agent", "builder")
 
@@ -72,7 +72,7 @@ def test_an_agents_session_changes_only_when_somebody_asks_to_fit_it(places: Pla
 def test_typed_is_how_it_is_shipped_and_is_said_in_the_status_line(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_by(registry, PERSON)
-        viewers = Stages(Settings()).viewers_of(session)
+        viewers = StageRegistry(Settings()).viewers_of(session)
         assert viewers.policy == "typed"
         _, seen = look(viewers, 10, 79, status=True)
         assert "of 80×24 (until you type)" in seen.lines[-1]

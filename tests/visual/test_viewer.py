@@ -13,9 +13,9 @@ from wsh.session.spec import SessionSpec
 from wsh.terminal import Terminal
 from wsh.visual.stage import Stage
 from wsh.visual.viewer import PUT_OFF_S, SizePolicy, Viewer, Viewers
-from wsh.wire.element import PanelCreate
 from wsh.wire.error import SessionTaken
-from wsh.wire.place import Places
+from wsh.wire.model.element import PanelCreate
+from wsh.wire.system.place import Places
 
 
 class Emulator:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import chromium
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 
 @pytest.fixture(scope="package")

@@ -14,7 +14,7 @@ from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_access import AXE, grave
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from tests.http.test_server_approval import ask, read_end, shown
 from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import open_page
 from tests.web.test_access import AXE, grave
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 
 @pytest.fixture(scope="module")

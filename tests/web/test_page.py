@@ -15,7 +15,7 @@ from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_for_text
 from tests.support.web.browser import Watched, open_page
 from wsh.look import css
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "wsh" / "http" / "static" / "ui"

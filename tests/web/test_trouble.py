@@ -11,7 +11,7 @@ from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_page import focus_terminal, link, make, until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 from wsh.wire.token import TokenFile
 
 PASTE = """text => {

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
-from wsh.wire.place import Places
 from wsh.wire.setting import load
+from wsh.wire.system.place import Places
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import Surroundings, TranscriptSource
 

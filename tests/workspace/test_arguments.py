@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace.schema import TOOLS
-from wsh.workspace.transcript import Transcript
+from wsh.workspace.transcript.transcript import Transcript
 
 PROVEN: dict[str, set[str]] = {}
 

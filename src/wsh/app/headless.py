@@ -15,10 +15,10 @@ from pathlib import Path
 from wsh import process
 from wsh.contract.runner import OnOutput
 from wsh.git.guard import index_query, query
-from wsh.policy.launch import Launch, is_git, minimal_environment, prepare
-from wsh.policy.own_file import refuse_own_files
-from wsh.process import Keeper, Run
-from wsh.sandbox.hold import Plan, Sandboxes
+from wsh.policy.execute.launch import Launch, is_git, minimal_environment, prepare
+from wsh.policy.execute.own_file import refuse_own_files
+from wsh.process import HeadlessRun, KeeperClient
+from wsh.sandbox.hold import Sandboxes, SandboxPlan
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.confine import confine, hold
 from wsh.wire.error import Refused
@@ -33,7 +33,7 @@ class HeadlessRunner:
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: KeeperClient,
         environ: Mapping[str, str],
         *,
         own_folders: Sequence[Path] = (),
@@ -47,7 +47,7 @@ class HeadlessRunner:
         self.environ = dict(environ)
         self.own_folders = tuple(own_folders)
 
-    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Run:
+    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> HeadlessRun:
         await asyncio.to_thread(refuse_own_files, argv, cwd, self.own_folders)
         whole = minimal_environment(self.environ, env)
         settings, index = await self._ask_git(argv, cwd, whole) if is_git(argv) else (b"", None)
@@ -70,7 +70,7 @@ class HeadlessRunner:
                 return started
 
     @asynccontextmanager
-    async def _hold(self, launch: Launch, given: Mapping[str, str]) -> AsyncIterator[Plan | None]:
+    async def _hold(self, launch: Launch, given: Mapping[str, str]) -> AsyncIterator[SandboxPlan | None]:
         """The plan of the sandbox that agents get; None where they get none. Raises WshError where it cannot be held."""
         policy = SandboxPolicy() if self.sandbox is None else await self.sandbox()
         if policy.agents is None:
@@ -99,7 +99,7 @@ class HeadlessRunner:
         finally:
             plan.close()
 
-    def _release_after(self, started: Run, id: str) -> None:
+    def _release_after(self, started: HeadlessRun, id: str) -> None:
         def ended(_: object) -> None:
             assert self.sandboxes is not None
             asyncio.get_running_loop().run_in_executor(None, self.sandboxes.release, id)

@@ -12,18 +12,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wsh.wire.error import InternalError, WshError
-from wsh.wire.shortage import find_shortage
+from wsh.wire.system.shortage import find_shortage
 
 if TYPE_CHECKING:
     from wsh.app.server import App
     from wsh.contract.dispatch import Contract
     from wsh.contract.execute_command import ExecuteCommand
-    from wsh.mcp.call import CallDesk
-    from wsh.mcp.endpoint import McpEndpoint
+    from wsh.mcp.call import CallRunner
+    from wsh.mcp.transport.endpoint import McpEndpoint
     from wsh.operation.late import Late
-    from wsh.policy.store import PolicyStore
-    from wsh.workspace.feed import SessionTranscripts
+    from wsh.policy.file.store import PolicyStore
     from wsh.workspace.service import WorkspaceService
+    from wsh.workspace.transcript.feed import SessionTranscripts
 
 log = logging.getLogger("wsh.app")
 
@@ -44,7 +44,7 @@ class LateRooms:
         self.workspace: Late[WorkspaceService] = Late()
         self.execute: Late[ExecuteCommand] = Late()
         self.mcp: Late[McpEndpoint] = Late()
-        self.desk: CallDesk | None = None
+        self.desk: CallRunner | None = None
         self._app = app
         self._imports: asyncio.Future[None] | None = None
         self._switch_s = sys.getswitchinterval()
@@ -113,7 +113,7 @@ class LateRooms:
         try:
             imports, self._imports = self._imports, None
             await (imports or asyncio.to_thread(_import_mcp))
-            from wsh.mcp.endpoint import open_door
+            from wsh.mcp.transport.endpoint import open_door
 
             endpoint = open_door(self._app.rooms)
             self.desk = endpoint.door.desk
@@ -165,10 +165,10 @@ class LateRooms:
         from wsh.contract.assemble import make_contract
         from wsh.contract.execute_command import ExecuteCommand
         from wsh.policy.audit import Audit
-        from wsh.policy.store import PolicyStore
-        from wsh.session.output import render_printed
-        from wsh.workspace.feed import SessionTranscripts
+        from wsh.policy.file.store import PolicyStore
+        from wsh.session.command.output import render_printed
         from wsh.workspace.service import WorkspaceService
+        from wsh.workspace.transcript.feed import SessionTranscripts
 
         app, settings, places = self._app, self._app.settings, self._app.places
         async with contextlib.AsyncExitStack() as closing:
@@ -227,15 +227,15 @@ def _import_mcp() -> None:
     from wsh.mcp.sdk import prepare
 
     prepare()
-    import wsh.mcp.endpoint  # noqa: F401
+    import wsh.mcp.transport.endpoint  # noqa: F401
 
 
 def _import_rooms() -> None:
     import wsh.app.headless
     import wsh.contract.assemble
     import wsh.contract.execute_command
-    import wsh.workspace.feed
-    import wsh.workspace.tool  # noqa: F401
+    import wsh.workspace.tool
+    import wsh.workspace.transcript.feed  # noqa: F401
 
 
 def _bound_memory() -> None:
@@ -273,7 +273,7 @@ class _Around:
         return state | {"sandbox": await asyncio.to_thread(self._app.registry.sandboxes.describe, sandbox)}
 
     def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
-        from wsh.contract.alias import find_bad_stage
+        from wsh.contract.request.alias import find_bad_stage
 
         problem = find_bad_stage(environ)
         return [] if problem is None else [{"code": "ALIAS_STAGE", "message": f"{problem}; strict is used."}]

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
-from wsh.http.serve import Presence
+from wsh.http.server.serve import Presence
 
 Holding = Literal["kept", "agents", "none"]
 

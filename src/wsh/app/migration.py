@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wsh.wire.lock import drop_lock, take_lock
-from wsh.wire.place import Places, ensure_private, write_private
 from wsh.wire.setting import SettingError
+from wsh.wire.system.lock import drop_lock, take_lock
+from wsh.wire.system.place import Places, ensure_private, write_private
 from wsh.wire.token import TokenFile
 from wsh.wire.version import VERSION
 

@@ -20,23 +20,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wsh.app.migration import bring_up_to_date
-from wsh.http.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
-from wsh.wire.crash import leave_traces
-from wsh.wire.owner import hide_memory
-from wsh.wire.package import open_package
-from wsh.wire.place import Places, ensure_private
+from wsh.http.server.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
 from wsh.wire.setting import SettingError, Settings
+from wsh.wire.system.crash import leave_traces
+from wsh.wire.system.owner import hide_memory
+from wsh.wire.system.package import open_package
+from wsh.wire.system.place import Places, ensure_private
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
     from wsh.app.lifetime import Holding, Lifetime
-    from wsh.http.gateway import Access, Gateway
-    from wsh.mcp.endpoint import McpEndpoint
+    from wsh.http.server.gateway import Access, Gateway
+    from wsh.mcp.transport.endpoint import McpEndpoint
     from wsh.operation.context import Rooms
     from wsh.operation.late import Late
     from wsh.session.event import SessionEvent
     from wsh.session.registry import LifecycleEvent, SessionRegistry
-    from wsh.visual.stages import Stages
+    from wsh.visual.stage_registry import StageRegistry
 
 log = logging.getLogger("wsh.app")
 
@@ -104,7 +104,7 @@ def _open_doors(places: Places, settings: Settings, options: ServerOptions, tls:
     except ServerRuns:
         if options.ephemeral or options.stand_in:
             raise
-        from wsh.http.takeover import take_over
+        from wsh.http.server.takeover import take_over
 
         return take_over(places, open_now)
 
@@ -125,7 +125,7 @@ def _record(doors: Doors, options: ServerOptions, *, persistent: bool) -> None:
 async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
     open_package("uvicorn")
     from wsh.app.lifetime import Lifetime
-    from wsh.http.serve import Limits, Listener, Presence
+    from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 
     presence = Presence()
     lifetime = Lifetime(
@@ -138,7 +138,7 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lambda: lifetime.stop(keep_sessions=True))
     app = App(doors, settings, options, lifetime)
-    limits = Limits(
+    limits = ConnectionLimits(
         frame_bytes=settings.get_int("server.max_frame_bytes"),
         header_s=settings.get_float("server.header_timeout_s"),
     )
@@ -165,10 +165,10 @@ class App:
 
     def __init__(self, doors: Doors, settings: Settings, options: ServerOptions, lifetime: Lifetime) -> None:
         from wsh.app.late import LateRooms
-        from wsh.http import server_route
         from wsh.http.auth import Authority
-        from wsh.http.gateway import Gateway, Mount
-        from wsh.http.route import Table
+        from wsh.http.route import server_route
+        from wsh.http.route.table import Table
+        from wsh.http.server.gateway import Gateway, Mount
         from wsh.wire.token import TokenFile
 
         ensure_private(doors.places.state)
@@ -207,16 +207,16 @@ class App:
 
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
-        from wsh.desktop.notification import find_sender
-        from wsh.http import operation_route, page_route, socket_route
-        from wsh.http.channel import encode_event
+        from wsh.desktop.window.notification import find_sender
+        from wsh.http.route import operation_route, page_route, socket_route
+        from wsh.http.ws.json import encode_event
         from wsh.notice.notices import Notices
         from wsh.operation.context import Rooms
-        from wsh.operation.tally import Tally
+        from wsh.operation.tally import LimitTally
         from wsh.session.presence import Clients
         from wsh.session.registry import SessionRegistry
         from wsh.visual.feed import Feeds
-        from wsh.visual.stages import Stages
+        from wsh.visual.stage_registry import StageRegistry
 
         for module in (operation_route, socket_route, page_route):
             for route in module.ROUTES:
@@ -226,7 +226,7 @@ class App:
         notices = Notices(self.places, self.settings)
         await notices.load()
         registry = self._registry = await SessionRegistry.open(self.places, self.settings, notices.outbox.heard)
-        self.stages: Stages = Stages(self.settings)
+        self.stages: StageRegistry = StageRegistry(self.settings)
         self.rooms: Rooms = Rooms(
             self.settings,
             self.places,
@@ -238,7 +238,7 @@ class App:
             self.late.contract,
             self.late.workspace,
             self.late.execute,
-            Tally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
+            LimitTally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
             notices,
         )
         self.gateway.rooms = self.rooms
@@ -321,13 +321,13 @@ class App:
 
 
 def _notify_desktop(title: str, text: str, urgent: bool) -> bool:
-    from wsh.desktop.notification import notify
+    from wsh.desktop.window.notification import notify
 
     return notify(title, text, urgent=urgent)
 
 
 def _check_stage() -> None:
-    from wsh.contract.alias import find_bad_stage
+    from wsh.contract.request.alias import find_bad_stage
 
     problem = find_bad_stage(os.environ)
     if problem is not None:
@@ -353,7 +353,7 @@ class _Opening:
 
 def make_access(doors: Doors, settings: Settings, prefix: str) -> Access:
     """Exactly the Host and Origin values that mean this server."""
-    from wsh.http.gateway import Access
+    from wsh.http.server.gateway import Access
 
     names = {doors.host, *doors.addresses} - {"", "0.0.0.0", "::"}
     if doors.host in {"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"}:

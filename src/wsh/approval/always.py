@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wsh.approval.request import ApprovalValue
-from wsh.policy import Policy, Request, Rule, RuleEffect, RuleError, decide, parse_pattern
+from wsh.policy import Policy, PolicyRequest, Rule, RuleEffect, RuleError, decide, parse_pattern
 from wsh.policy.request import Mode
-from wsh.policy.rule import BOTH, fits
+from wsh.policy.rule.rule import BOTH, fits
 
 _SHOWN = 4
 _LONGEST = 60
@@ -80,7 +80,7 @@ def describe_also(pattern: str, argv: Sequence[str], past: Iterable[Sequence[str
     return [shlex.join(words)[:_LONGEST] for words in dict.fromkeys(map(tuple, others))][:_SHOWN]
 
 
-def would_allow(question: Request, policy: Policy, choice: RuleChoice) -> bool:
+def would_allow(question: PolicyRequest, policy: Policy, choice: RuleChoice) -> bool:
     """Whether the policy would allow `question` if this rule were in it: an "always" that changes nothing is not offered."""
     tokens, any_arguments = parse_pattern(choice.pattern)
     rule = Rule(RuleEffect.ALLOW, tokens, any_arguments, choice.modes, exact=choice.exact)

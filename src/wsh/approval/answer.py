@@ -21,7 +21,7 @@ from wsh.approval.ledger import State
 from wsh.approval.request import AnswerScope, ApprovalRequest, Scope, Where
 
 if TYPE_CHECKING:
-    from wsh.approval.end import ApprovalEnd
+    from wsh.approval.approver import Approver
 
 
 class AnswerRefused(Exception):
@@ -106,7 +106,7 @@ def list_scopes(pending: Pending) -> list[AnswerScope]:
     return ["once", "session", "always"]
 
 
-def take_answer(pending: Pending, answer: Answer, end: ApprovalEnd) -> None:
+def take_answer(pending: Pending, answer: Answer, end: Approver) -> None:
     """Let it count. Raises AnswerRefused with why it does not."""
     if not hmac.compare_digest(answer.digest.encode(), pending.evidence.binding.encode()):
         raise AnswerRefused("other_evidence", "The answer is for other evidence than what is shown.")
@@ -130,7 +130,7 @@ def _give(pending: Pending, decided: Decided) -> None:
         raise too_late(pending.request.id, pending.state())
 
 
-def _choose_rule(pending: Pending, answer: Answer, end: ApprovalEnd) -> RuleChoice:
+def _choose_rule(pending: Pending, answer: Answer, end: Approver) -> RuleChoice:
     if answer.rule is not None:
         end.check_rule(answer.rule)
         proposal = end.propose_rule(pending)
@@ -142,7 +142,7 @@ def _choose_rule(pending: Pending, answer: Answer, end: ApprovalEnd) -> RuleChoi
     return RuleChoice(proposal.rule, headless=answer.headless)
 
 
-def _check_meant(pending: Pending, answer: Answer, end: ApprovalEnd) -> None:
+def _check_meant(pending: Pending, answer: Answer, end: Approver) -> None:
     """What cannot be undone must have been held; edited words are judged anew, before they can use the answer up."""
     judgement = pending.judgement
     if answer.argv is not None:
@@ -166,7 +166,7 @@ def _check_meant(pending: Pending, answer: Answer, end: ApprovalEnd) -> None:
         raise AnswerRefused("not_held", message, risk=judgement.risk, reasons=told)
 
 
-def judge_words(end: ApprovalEnd, pending: Pending, argv: Sequence[str]) -> Judgement:
+def judge_words(end: Approver, pending: Pending, argv: Sequence[str]) -> Judgement:
     """What the policy of the place says of other words for the same request."""
     changed = pending.request.model_copy(update={"argv": list(argv)})
     return end.judge(changed, dataclasses.replace(pending.evidence, argv=tuple(argv)))

@@ -14,7 +14,7 @@ from wsh.approval.escape import escape_argument, escape_text
 from wsh.approval.request import AnswerScope, ApprovalRequest, ApprovalValue, Badge, Id, Place, RequestKind, RiskName
 
 if TYPE_CHECKING:
-    from wsh.approval.end import ApprovalEnd
+    from wsh.approval.approver import Approver
 
 PressName: TypeAlias = Literal["once", "session", "always", "edit", "decline"]
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish", "ash"})
@@ -87,7 +87,7 @@ class Card(ApprovalValue):
     left_ms: int = Field(ge=0)
 
 
-def make_card(pending: Pending, end: ApprovalEnd) -> Card:
+def make_card(pending: Pending, end: Approver) -> Card:
     request, evidence, judgement = pending.request, pending.evidence, pending.judgement
     proposal = end.propose_rule(pending) if "always" in list_scopes(pending) else None
     scopes = [scope for scope in list_scopes(pending) if scope != "always" or proposal is not None]

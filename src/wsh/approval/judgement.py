@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wsh.approval.escape import escape_text
 from wsh.approval.evidence import Evidence
 from wsh.approval.request import ApprovalRequest, Badge, EffectName, RiskName
-from wsh.policy import Effect, Label, Mode, Policy, Request, Risk, Verdict, decide
+from wsh.policy import Effect, Label, Mode, Policy, PolicyRequest, Risk, Verdict, decide
 
 LEAVES = "leaves_sandbox"
 """The badge of a command that asks to run without its sandbox."""
@@ -68,10 +68,10 @@ def worse(one: RiskName, other: RiskName) -> RiskName:
     return max(one, other, key=_RISKS.index)
 
 
-def make_question(request: ApprovalRequest, evidence: Evidence, home: str) -> Request:
+def make_question(request: ApprovalRequest, evidence: Evidence, home: str) -> PolicyRequest:
     """What the policy is asked of the words that would run."""
     runs = request.kind == "run"
-    return Request(
+    return PolicyRequest(
         actor=request.asker.client or request.asker.caller,
         argv=evidence.argv if runs else None,
         command=None if runs else evidence.argv[0],

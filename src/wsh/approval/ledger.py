@@ -34,7 +34,7 @@ class DuplicateId(Exception):
 
 
 @dataclass
-class Entry:
+class LedgerEntry:
     owner: object
     deadline: float
     state: State = "pending"
@@ -47,7 +47,7 @@ class Ledger:
         self.max_pending = max_pending
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._entries: OrderedDict[str, LedgerEntry] = OrderedDict()
         self._pending = 0
         self._grants: dict[str, float] = {}
 
@@ -66,7 +66,7 @@ class Ledger:
                 raise DuplicateId(key)
             if self._pending >= self.max_pending:
                 raise QueueFull(key)
-            self._entries[key] = Entry(owner, self._clock() + life_s)
+            self._entries[key] = LedgerEntry(owner, self._clock() + life_s)
             self._pending += 1
             self._forget_oldest()
 
@@ -126,7 +126,7 @@ class Ledger:
             self._move(entry, to)
             return True
 
-    def _move(self, entry: Entry, to: State) -> None:
+    def _move(self, entry: LedgerEntry, to: State) -> None:
         if entry.state == "pending":
             self._pending -= 1
         entry.state = to

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wsh.approval.answer import Decided, Pending
+from wsh.approval.approver import Approver, Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.card import Card, make_card
-from wsh.approval.end import ApprovalEnd, Order, Sink, StartFailed, TypedLine
 from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hidden, resolve_hook, resolve_typing
 from wsh.approval.judgement import Judgement, take_stricter
 from wsh.approval.ledger import DuplicateId, Ledger, QueueFull, State
@@ -61,7 +61,7 @@ class AskingSide(Protocol):
 
     def look_up(self, terminal_id: str) -> TerminalState: ...
 
-    def open_terminal(self, request: ApprovalRequest) -> Sink:
+    def open_terminal(self, request: ApprovalRequest) -> OutputSink:
         """Where the output of a command that is about to start goes."""
 
     def forget_terminal(self, request: ApprovalRequest) -> None:
@@ -74,7 +74,7 @@ class AskingSide(Protocol):
     def take_start(self, request: ApprovalRequest) -> None:
         """Pass its output on from now: that it was approved has been told."""
 
-    def take_line(self, request: ApprovalRequest, line: TypedLine) -> None: ...
+    def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None: ...
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run it for as long as the asking side is there. One named `approval-start` is always finished."""
@@ -105,7 +105,7 @@ class ApprovalQueue:
     """What one side has asked for. Answers may come from any thread; everything else is on the loop."""
 
     def __init__(
-        self, end: ApprovalEnd, ledger: Ledger, asking: AskingSide, *, grant_life_s: float = GRANT_LIFE_S
+        self, end: Approver, ledger: Ledger, asking: AskingSide, *, grant_life_s: float = GRANT_LIFE_S
     ) -> None:
         self.end = end
         self.ledger = ledger

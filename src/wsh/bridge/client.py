@@ -30,20 +30,20 @@ from wsh.bridge.frame import (
     VERSIONS,
     Answered,
     AnyFrame,
-    Card,
+    CardFrame,
     Decision,
     Error,
     Exit,
     Frame,
     Heartbeat,
-    Hello,
-    Line,
-    Output,
+    HelloFrame,
+    LineFrame,
+    OutputFrame,
     PageAnswer,
-    Policy,
+    PolicyFrame,
     Read,
     Ready,
-    Request,
+    RequestFrame,
     Terminate,
     Withdraw,
 )
@@ -65,7 +65,7 @@ CAPABILITIES = [
     "sandbox",
     "hidden",
 ]
-Reply: TypeAlias = Output | Exit | Answered
+Reply: TypeAlias = OutputFrame | Exit | Answered
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Greeting:
     versions: tuple[int, ...] = VERSIONS
 
 
-class Ear(Protocol):
+class TerminalObserver(Protocol):
     """Hears of one terminal: its output as it comes, its end, or that the connection is gone."""
 
-    def take_output(self, frame: Output) -> None: ...
+    def take_output(self, frame: OutputFrame) -> None: ...
 
-    def take_line(self, frame: Line) -> None: ...
+    def take_line(self, frame: LineFrame) -> None: ...
 
     def take_exit(self, frame: Exit) -> None: ...
 
@@ -97,7 +97,7 @@ class BridgeClient:
     """Connected from `connect` on. `on_policy` hears every policy frame."""
 
     def __init__(
-        self, stream: FrameStream, ready: Ready, on_policy: Callable[[Policy], None] | None, host: str, port: int
+        self, stream: FrameStream, ready: Ready, on_policy: Callable[[PolicyFrame], None] | None, host: str, port: int
     ) -> None:
         self.stream = stream
         self._peer = (host, port)
@@ -106,8 +106,8 @@ class BridgeClient:
         self._on_policy = on_policy
         self._decisions: dict[str, asyncio.Future[Decision]] = {}
         self._replies: dict[str, asyncio.Future[Reply]] = {}
-        self._ears: dict[str, Ear] = {}
-        self._cards: dict[str, Callable[[Card], None]] = {}
+        self._ears: dict[str, TerminalObserver] = {}
+        self._cards: dict[str, Callable[[CardFrame], None]] = {}
         self._reader = asyncio.create_task(self._read_all(), name="bridge-client")
 
     @classmethod
@@ -121,7 +121,7 @@ class BridgeClient:
         handshake_timeout_s: float = 3.0,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         trace: bool = False,
-        on_policy: Callable[[Policy], None] | None = None,
+        on_policy: Callable[[PolicyFrame], None] | None = None,
     ) -> BridgeClient:
         """Raises Unreachable, HandshakeTimeout or HandshakeRefused; nothing stays open then."""
         label = f"{host}:{port}"
@@ -179,7 +179,10 @@ class BridgeClient:
         return self._peer
 
     def submit(
-        self, request: Request, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+        self,
+        request: RequestFrame,
+        ear: TerminalObserver | None = None,
+        on_card: Callable[[CardFrame], None] | None = None,
     ) -> asyncio.Future[Decision]:
         """Send a request. The future gets its one decision, PeerError or Dropped. Output goes to `ear`.
 
@@ -209,10 +212,10 @@ class BridgeClient:
 
     async def read(
         self, terminal_id: str, cursor: int | None, trace_id: str, max_bytes: int = CHUNK_BYTES, timeout_s: float = 10.0
-    ) -> Output:
+    ) -> OutputFrame:
         frame = Read(id=_fresh_id(), trace_id=trace_id, terminal_id=terminal_id, cursor=cursor, max_bytes=max_bytes)
         reply = await self._ask(frame.id, frame, timeout_s)
-        if not isinstance(reply, Output):
+        if not isinstance(reply, OutputFrame):
             raise Malformed("The desktop answered a read with something else.")
         return reply
 
@@ -297,19 +300,19 @@ class BridgeClient:
                 self._cards.pop(frame.id, None)
                 if decided is not None and not decided.done():
                     decided.set_result(frame)
-            case Card():
+            case CardFrame():
                 if (hear := self._cards.get(frame.id)) is not None:
                     hear(frame)
             case Answered():
                 reply = self._replies.pop(frame.reply_to, None)
                 if reply is not None and not reply.done():
                     reply.set_result(frame)
-            case Output() | Exit():
+            case OutputFrame() | Exit():
                 self._take_terminal(frame)
-            case Line():
+            case LineFrame():
                 if (ear := self._ears.get(frame.terminal_id)) is not None:
                     ear.take_line(frame)
-            case Policy():
+            case PolicyFrame():
                 if self._on_policy is not None:
                     self._on_policy(frame)
             case Heartbeat():
@@ -320,7 +323,7 @@ class BridgeClient:
                 message = f"A {frame.type} frame is not expected here."
                 self.stream.send(Error(code="unexpected_frame", message=message))
 
-    def _take_terminal(self, frame: Output | Exit) -> None:
+    def _take_terminal(self, frame: OutputFrame | Exit) -> None:
         ear = self._ears.get(frame.terminal_id)
         if frame.reply_to is not None:
             reply = self._replies.pop(frame.reply_to, None)
@@ -349,7 +352,7 @@ class BridgeClient:
 
 
 async def _shake_hands(stream: FrameStream, greeting: Greeting, timeout_s: float, where: dict[str, object]) -> Ready:
-    hello = Hello(
+    hello = HelloFrame(
         versions=list(greeting.versions),
         capabilities=[*CAPABILITIES, f"trail:{greeting.trail}"] if greeting.trail else CAPABILITIES,
         token=greeting.token,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from wsh.approval.end import ApprovalEnd
-from wsh.bridge.frame import Policy
+from wsh.approval.approver import Approver
+from wsh.bridge.frame import PolicyFrame
 
 
-class DesktopEnd(ApprovalEnd, Protocol):
+class DesktopApprover(Approver, Protocol):
     """The program at the desktop."""
 
-    def policy(self) -> Policy | None:
+    def policy(self) -> PolicyFrame | None:
         """What the server is told, so that headless commands over there obey this window."""

@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from wsh.approval import card, request
 from wsh.approval.request import AnswerScope, Id, Outcome, Scope, Where, WithdrawReason
 from wsh.bridge.fault import FrameTooLarge, Malformed
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 VERSIONS: tuple[int, ...] = (1,)
 """Protocol versions that this build speaks."""
@@ -30,7 +30,7 @@ class Frame(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
-class Hello(Frame):
+class HelloFrame(Frame):
     """Client's first frame."""
 
     type: Literal["hello"] = "hello"
@@ -55,7 +55,7 @@ class Ready(Frame):
     max_frame_bytes: int = Field(ge=1024)
 
 
-class Policy(Frame):
+class PolicyFrame(Frame):
     """The window's policy, sent after ready and whenever it changes."""
 
     type: Literal["policy"] = "policy"
@@ -63,7 +63,7 @@ class Policy(Frame):
     text: str
 
 
-class Request(request.ApprovalRequest, Frame):
+class RequestFrame(request.ApprovalRequest, Frame):
     """Something that may need a person: run a command, open a terminal, type into one."""
 
     type: Literal["request"] = "request"
@@ -113,7 +113,7 @@ class Decision(Frame):
     """Where the answer was given. Only to servers with the capability `badges`."""
 
 
-class Card(card.Card, Frame):
+class CardFrame(card.Card, Frame):
     """What the person at the desktop is shown of a request; an answer to it must name its `binding`."""
 
     type: Literal["card"] = "card"
@@ -147,7 +147,7 @@ class Answered(Frame):
     trace_id: Id
 
 
-class Output(Frame):
+class OutputFrame(Frame):
     """What a terminal printed: streamed while it runs, and (with `reply_to`) the answer to a read."""
 
     type: Literal["output"] = "output"
@@ -165,7 +165,7 @@ class Output(Frame):
         return self.data.encode() if self.encoding == "utf-8" else base64.b64decode(self.data, validate=True)
 
 
-class Line(Frame):
+class LineFrame(Frame):
     """What came of a line that was typed: how its wait ended (None: it was over), and the truth where a shell told it.
 
     Sent once per `send`, and again when the end of a line that went on is seen later. Only to servers with the capability
@@ -232,17 +232,17 @@ class Error(Frame):
 
 
 AnyFrame: TypeAlias = Annotated[
-    Hello
+    HelloFrame
     | Ready
-    | Policy
-    | Request
-    | Card
+    | PolicyFrame
+    | RequestFrame
+    | CardFrame
     | PageAnswer
     | Answered
     | Withdraw
     | Decision
-    | Output
-    | Line
+    | OutputFrame
+    | LineFrame
     | Exit
     | Read
     | Terminate
@@ -251,17 +251,17 @@ AnyFrame: TypeAlias = Annotated[
     Field(discriminator="type"),
 ]
 FRAME_TYPES: tuple[type[Frame], ...] = (
-    Hello,
+    HelloFrame,
     Ready,
-    Policy,
-    Request,
-    Card,
+    PolicyFrame,
+    RequestFrame,
+    CardFrame,
     PageAnswer,
     Answered,
     Withdraw,
     Decision,
-    Output,
-    Line,
+    OutputFrame,
+    LineFrame,
     Exit,
     Read,
     Terminate,
@@ -276,7 +276,7 @@ def encode(frame: Frame, max_bytes: int = MAX_FRAME_BYTES) -> bytes:
     line = frame.model_dump_json(exclude_none=True).encode() + b"\n"
     if len(line) > max_bytes:
         raise FrameTooLarge(
-            f"A {frame.__class__.__name__.lower()} frame of {len(line)} bytes exceeds the limit of {max_bytes}.",
+            f"A {getattr(frame, 'type', 'part')} frame of {len(line)} bytes exceeds the limit of {max_bytes}.",
             frame_bytes=len(line),
             max_frame_bytes=max_bytes,
         )
@@ -287,7 +287,7 @@ def decode(line: bytes) -> AnyFrame:
     """The frame in `line`. Raises Malformed with where it went wrong, and `reply_to` if the line named an id."""
     try:
         frame = _ADAPTER.validate_json(line)
-        if isinstance(frame, Output):
+        if isinstance(frame, OutputFrame):
             frame.payload()
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False, include_context=False)[0]

@@ -2,7 +2,7 @@
 
 Whatever the desktop program is, these hold: a token is checked in constant time; a request is answered exactly once;
 one that was withdrawn, has expired or whose caller is gone never runs; what runs is what was shown, checked again right
-before; output streams while the command runs. The program plugs in as a `DesktopEnd`; a connection is a `Peer`.
+before; output streams while the command runs. The program plugs in as a `DesktopApprover`; a connection is a `ConnectedServer`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import secrets
 from dataclasses import dataclass
 
 from wsh.approval.ledger import Ledger
-from wsh.bridge.desktop import DesktopEnd
+from wsh.bridge.connected_server import ConnectedServer
+from wsh.bridge.desktop import DesktopApprover
 from wsh.bridge.endpoint import Endpoint
 from wsh.bridge.frame import DEFAULT_PORT, MAX_FRAME_BYTES
-from wsh.bridge.peer import Peer
 from wsh.bridge.stream import FrameStream
 from wsh.bridge.terminal import TerminalShelf
 
@@ -45,14 +45,14 @@ class ListenerOptions:
 class BridgeListener:
     """Listens from `start` to `aclose`. `token` is what a client must show; a fresh one is made if none is given."""
 
-    def __init__(self, end: DesktopEnd, options: ListenerOptions | None = None, token: str | None = None) -> None:
+    def __init__(self, end: DesktopApprover, options: ListenerOptions | None = None, token: str | None = None) -> None:
         self.end = end
         self.options = options or ListenerOptions()
         self.token = token or secrets.token_urlsafe(32)
         self.ledger = Ledger(self.options.max_pending)
         self.terminals = TerminalShelf(self.options.buffer_bytes)
         self._server: asyncio.Server | None = None
-        self._peers: dict[Peer, asyncio.Task[None]] = {}
+        self._peers: dict[ConnectedServer, asyncio.Task[None]] = {}
 
     async def start(self) -> Endpoint:
         """Bind and listen; where, and with which token. Raises OSError when the port is taken."""
@@ -88,11 +88,11 @@ class BridgeListener:
         options = self.options
         label = str(writer.get_extra_info("peername"))
         stream = FrameStream(reader, writer, max_frame_bytes=options.max_frame_bytes, trace=options.trace, label=label)
-        peer = Peer(self, stream)
+        peer = ConnectedServer(self, stream)
         # a task of our own: the one that asyncio would make reports its cancellation as an error
         self._peers[peer] = asyncio.create_task(self._serve(peer), name=f"bridge-peer {label}")
 
-    async def _serve(self, peer: Peer) -> None:
+    async def _serve(self, peer: ConnectedServer) -> None:
         limit = self.options.max_clients
         try:
             if len(self._peers) > limit:

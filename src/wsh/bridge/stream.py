@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 
 from wsh.bridge.fault import Dropped, FrameTooLarge
-from wsh.bridge.frame import MAX_FRAME_BYTES, AnyFrame, Error, Frame, Heartbeat, Hello, decode, encode
+from wsh.bridge.frame import MAX_FRAME_BYTES, AnyFrame, Error, Frame, Heartbeat, HelloFrame, decode, encode
 
 log = logging.getLogger("wsh.bridge")
 trace_log = logging.getLogger("wsh.bridge.trace")
@@ -140,7 +140,7 @@ class FrameStream:
             await asyncio.sleep(0)  # the transport lets go of its socket on the next turn
 
     def _trace(self, arrow: str, frame: Frame) -> None:
-        if isinstance(frame, Hello):
+        if isinstance(frame, HelloFrame):
             frame = frame.model_copy(update={"token": "…"})
         text = frame.model_dump_json(exclude_none=True)
         trace_log.info("%s %s %s", self.label, arrow, text if len(text) <= 2000 else text[:2000] + "…")

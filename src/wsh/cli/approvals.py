@@ -253,10 +253,10 @@ def off(as_json: bool) -> None:
 def _switch(wanted: bool, as_json: bool) -> None:
     import os
 
-    from wsh.wire.config_file import SettingFixed, write_setting
     from wsh.wire.error import Refused
-    from wsh.wire.owner import find_own_fault
-    from wsh.wire.place import find_places
+    from wsh.wire.system.config_file import SettingFixed, write_setting
+    from wsh.wire.system.owner import find_own_fault
+    from wsh.wire.system.place import find_places
 
     places = find_places()
     fault = find_own_fault(places.socket)

@@ -12,7 +12,7 @@ def find_last() -> str:
     """The session that was attached last, or else the one that was used last. Raises where there is none."""
     from wsh.cli.request import call, is_server_there
     from wsh.wire.error import InvalidRequest
-    from wsh.wire.place import find_places
+    from wsh.wire.system.place import find_places
 
     found = call("GET", "/sessions", doing="") if is_server_there() else []
     running = [session for session in found if session["running"]] or found
@@ -49,10 +49,10 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
             "Attaching needs a terminal on both sides.",
             hint="Read the screen with: wsh screen NAME, type with: wsh send NAME",
         )
+    from wsh.client.attach.attach import ViewOptions, view
     from wsh.client.attach.prefix import Bindings
-    from wsh.client.view import ViewOptions, view
-    from wsh.wire.place import find_places
     from wsh.wire.setting import load
+    from wsh.wire.system.place import find_places
 
     settings = load(find_places().config_file)
     bindings = Bindings(settings.get_str("attach.prefix"), settings.get_list("attach.keys"))

@@ -9,8 +9,8 @@ def config(file: str | None, as_json: bool) -> None:
     """Show every setting with its value and where that came from."""
     import os
 
-    from wsh.wire.runtime_path import config_folder
     from wsh.wire.setting import SETTINGS, load
+    from wsh.wire.system.runtime_path import config_folder
 
     settings = load(file or os.path.join(config_folder(os.environ), "config.toml"))
     if as_json:

@@ -14,13 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 class WrongUse(Exception):
     """The words do not fit the command; the text says which and what would."""
 
-    def __init__(self, message: str, command: Command | None = None) -> None:
+    def __init__(self, message: str, command: CliCommand | None = None) -> None:
         super().__init__(message)
         self.command = command
 
@@ -32,7 +32,7 @@ class Failure(Exception):
 class HelpWanted(Exception):
     """Somebody asked for a command's help."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: CliCommand) -> None:
         self.command = command
 
 
@@ -68,7 +68,7 @@ class Option:
     def takes_value(self) -> bool:
         return self.kind is not bool and self.constant is None
 
-    def read(self, text: str, command: Command) -> object:
+    def read(self, text: str, command: CliCommand) -> object:
         label = max(self.names, key=len)
         if self.choices and text not in self.choices:
             allowed = ", ".join(self.choices)
@@ -104,14 +104,14 @@ class Argument:
         name = f"{self.metavar}..." if self.many else self.metavar
         return name if self.required else f"[{name}]"
 
-    def read(self, text: str, command: Command) -> object:
+    def read(self, text: str, command: CliCommand) -> object:
         if self.choices and text not in self.choices:
             allowed = ", ".join(self.choices)
             raise WrongUse(f"{self.metavar} is one of {allowed}, not {text!r}.{near(text, self.choices)}", command)
         return _convert(text, self.kind, self.metavar, command)
 
 
-class Command:
+class CliCommand:
     def __init__(self, name: str, run: Callable[..., object], parts: Sequence[Option | Argument]) -> None:
         self.name = name
         self.path = f"wsh {name}"
@@ -119,15 +119,15 @@ class Command:
         self.help = run.__doc__ or ""
         self.options = [part for part in parts if isinstance(part, Option)]
         self.arguments = [part for part in parts if isinstance(part, Argument)]
-        self.commands: dict[str, Command] = {}
+        self.commands: dict[str, CliCommand] = {}
         self.runs_alone = True
         """False for a group that does nothing by itself."""
 
-    def command(self, name: str, *parts: Option | Argument) -> Callable[[Callable[..., object]], Command]:
+    def command(self, name: str, *parts: Option | Argument) -> Callable[[Callable[..., object]], CliCommand]:
         """Declares a command of this group."""
 
-        def declare(run: Callable[..., object]) -> Command:
-            made = Command(name, run, parts)
+        def declare(run: Callable[..., object]) -> CliCommand:
+            made = CliCommand(name, run, parts)
             made.path = f"{self.path} {name}"
             self.commands[name] = made
             return made
@@ -140,7 +140,7 @@ class Command:
         tail = " COMMAND [ARGS]..." if self.commands else f" {words}" if words else ""
         return f"Usage: {self.path} [OPTIONS]{tail}"
 
-    def parse(self, words: Sequence[str]) -> tuple[Command, JsonObject]:
+    def parse(self, words: Sequence[str]) -> tuple[CliCommand, JsonObject]:
         """The command that is meant (this one or one of its group) and the values for its function. Raises WrongUse."""
         values: JsonObject = {}
         placed: list[str] = []
@@ -174,7 +174,7 @@ class Command:
         self._fill_arguments(placed, values)
         return self, values
 
-    def _find(self, word: str) -> Command:
+    def _find(self, word: str) -> CliCommand:
         if word not in self.commands:
             raise WrongUse(f"There is no command {word!r}.{near(word, self.commands)}", self)
         return self.commands[word]
@@ -245,16 +245,16 @@ class Command:
             raise WrongUse(f"{left[0]!r} is one word too many.", self)
 
 
-def command(name: str, *parts: Option | Argument) -> Callable[[Callable[..., object]], Command]:
+def command(name: str, *parts: Option | Argument) -> Callable[[Callable[..., object]], CliCommand]:
     """Declares the function below it as the command `wsh NAME`."""
-    return lambda run: Command(name, run, parts)
+    return lambda run: CliCommand(name, run, parts)
 
 
-def group(name: str, *parts: Option, runs_alone: bool = False) -> Callable[[Callable[..., object]], Command]:
+def group(name: str, *parts: Option, runs_alone: bool = False) -> Callable[[Callable[..., object]], CliCommand]:
     """Declares a command that has commands of its own."""
 
-    def declare(run: Callable[..., object]) -> Command:
-        made = Command(name, run, parts)
+    def declare(run: Callable[..., object]) -> CliCommand:
+        made = CliCommand(name, run, parts)
         made.runs_alone = runs_alone
         return made
 
@@ -282,7 +282,7 @@ def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
         raise
 
 
-def _convert(text: str, kind: type, label: str, command: Command) -> object:
+def _convert(text: str, kind: type, label: str, command: CliCommand) -> object:
     if kind is str or kind is bool:
         return text
     try:

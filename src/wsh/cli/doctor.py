@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import print_json
-from wsh.wire.crash import LOOP_DEATHS, LOOP_S, SET_ASIDE, left_trace, read_deaths
-from wsh.wire.place import Places, find_places
 from wsh.wire.setting import SettingError, load
+from wsh.wire.system.crash import LOOP_DEATHS, LOOP_S, SET_ASIDE, left_trace, read_deaths
+from wsh.wire.system.place import Places, find_places
 from wsh.wire.version import install_hint
 
 State: TypeAlias = Literal["ok", "note", "wrong"]
@@ -178,7 +178,7 @@ def _sandbox(places: Places) -> Iterator[Finding]:
 
     policy = SandboxPolicy()
     if places.policy_file.exists():  # the policy's room takes long to import
-        from wsh.policy.store import PolicyStore
+        from wsh.policy.file.store import PolicyStore
 
         policy = PolicyStore(places.policy_file).current().sandbox
     told = Sandboxes(places).describe(policy)

@@ -17,7 +17,7 @@ _WAIT_MS = 24 * 3600 * 1000
 """More than a server grants to one request; it cuts this to its own limit."""
 
 
-class Stream:
+class LineFollower:
     """Prints whole lines of the next command `text` of `session` while it runs, from a thread of its own."""
 
     def __init__(self, session: str, text: str) -> None:

@@ -10,7 +10,7 @@ import sys
 
 from wsh.cli.declare import Argument, Failure, Option, echo, group, json_option
 from wsh.cli.request import call
-from wsh.wire.json_text import read_json, write_json
+from wsh.wire.json.text import read_json, write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def install(client: str, scope: str, write: bool, as_json: bool) -> None:
     from wsh.cli.output import print_json
     from wsh.client.hook_install import plan_hooks
     from wsh.client.install import InstallError
-    from wsh.wire.place import find_places
     from wsh.wire.setting import load
+    from wsh.wire.system.place import find_places
 
     wait_s = max(1, load(find_places().config_file).get_int("hook.wait_ms") // 1000)
     try:

@@ -12,7 +12,7 @@ from wsh.cli.request import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 workspace_argument = Argument("workspace", default=".")
 file_argument = Argument("file")

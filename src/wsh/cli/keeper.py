@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from wsh.process import Keeper, KeeperOptions
+from wsh.process import KeeperClient, KeeperOptions
 from wsh.wire.error import KeeperGone, SessionNotFound
-from wsh.wire.place import Places, find_places
+from wsh.wire.system.place import Places, find_places
 
 _GRACE_MS = 2000
 
@@ -78,11 +78,11 @@ def kill_session(name: str) -> None:
     raise SessionNotFound(name)
 
 
-async def _reach(places: Places) -> Keeper | None:
+async def _reach(places: Places) -> KeeperClient | None:
     if not places.keeper_socket.exists():
         return None
     try:
-        return await Keeper.open(places, KeeperOptions(start=False))
+        return await KeeperClient.open(places, KeeperOptions(start=False))
     except KeeperGone:
         return None
 

@@ -13,7 +13,7 @@ from wsh.wire.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wsh.cli.declare import Command
+    from wsh.cli.declare import CliCommand
 
 # The summaries stand here too, so that the list of commands needs no imports.
 COMMANDS: dict[str, dict[str, str]] = {
@@ -70,11 +70,11 @@ COMMANDS: dict[str, dict[str, str]] = {
 NAMES = [name for group in COMMANDS.values() for name in group]
 
 
-def load_command(name: str) -> Command:
+def load_command(name: str) -> CliCommand:
     """The declaration in the file of that name: its function is called as the file, or with a `_` behind it."""
     name = name.replace("-", "_")
     module = __import__(f"wsh.cli.{name}", fromlist=[name])
-    command: Command = getattr(module, f"{name}_", None) or getattr(module, name)
+    command: CliCommand = getattr(module, f"{name}_", None) or getattr(module, name)
     return command
 
 

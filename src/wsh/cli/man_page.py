@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wsh.cli.declare import Command, Option
+from wsh.cli.declare import CliCommand, Option
 from wsh.cli.example import EXAMPLES
 from wsh.cli.main import COMMANDS, NAMES, load_command
 from wsh.wire.version import VERSION
@@ -28,7 +28,7 @@ def _render_overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _render_command(command: Command) -> str:
+def _render_command(command: CliCommand) -> str:
     name = command.path.split()[1]
     summary, *more = _paragraphs(command.help)
     lines = [*_head(f"wsh-{name}", summary.rstrip(".")), _bold(command.usage.removeprefix("Usage: "))]
@@ -51,7 +51,7 @@ def _head(name: str, summary: str) -> list[str]:
     return [title, ".SH NAME", f"{_text(name)} \\- {_text(summary)}", ".SH SYNOPSIS"]
 
 
-def _options(command: Command, heading: bool = True) -> list[str]:
+def _options(command: CliCommand, heading: bool = True) -> list[str]:
     lines = [".SH OPTIONS"] if heading and command.options else []
     for option in command.options:
         lines += [".TP", _bold(_spell(option)), _text(option.help or "See above.")]

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import click
 from click.shell_completion import CompletionItem
 
-from wsh.cli.declare import Argument, Command, Option
+from wsh.cli.declare import Argument, CliCommand, Option
 from wsh.cli.example import EXAMPLES
 from wsh.cli.output import style
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 
-def show_help(command: Command) -> None:
+def show_help(command: CliCommand) -> None:
     made = to_click(command)
     parent = click.Context(click.Command("wsh"), info_name="wsh")
     for name in command.path.split()[1:-1]:
@@ -33,7 +33,7 @@ def show_help(command: Command) -> None:
     )
 
 
-def to_click(command: Command) -> click.Command:
+def to_click(command: CliCommand) -> click.Command:
     """The command with the same options, arguments and help."""
     parts: list[click.Parameter] = [*map(_to_option, command.options), *map(_to_argument, command.arguments)]
     facts: JsonObject = {
@@ -49,7 +49,7 @@ def to_click(command: Command) -> click.Command:
     return click.Command(**facts)
 
 
-def _callback(command: Command) -> Callable[..., object]:
+def _callback(command: CliCommand) -> Callable[..., object]:
     def run(**values: object) -> object:
         return command.run(**values)
 

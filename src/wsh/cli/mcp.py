@@ -23,10 +23,10 @@ def mcp(toolsets: str | None) -> int:
     Starts an ephemeral server when none runs. The working directory and the variables ALLOWED_*, PM_* and WSH_* of this
     process govern the connection.
     """
-    from wsh.client.pump import run_pump
-    from wsh.wire.place import find_places
+    from wsh.client.stdio_proxy import run_stdio_proxy
+    from wsh.wire.system.place import find_places
 
-    return run_pump(find_places(), _split_toolsets(toolsets))
+    return run_stdio_proxy(find_places(), _split_toolsets(toolsets))
 
 
 @mcp.command(

@@ -9,7 +9,7 @@ import os
 import sys
 
 from wsh.cli.declare import Failure, WrongUse, echo
-from wsh.wire.json_text import write_json
+from wsh.wire.json.text import write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def report(problem: Exception) -> int:
 
     if isinstance(problem, WshError):
         return report_error(problem)
-    from wsh.wire.place import FolderUnusable
     from wsh.wire.setting import SettingError
+    from wsh.wire.system.place import FolderUnusable
 
     if isinstance(problem, SettingError | FolderUnusable):
         return report_error(InvalidRequest(str(problem)))

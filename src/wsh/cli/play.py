@@ -8,7 +8,7 @@ from wsh.cli.declare import Argument, Failure, Option, WrongUse, command, json_o
 from wsh.cli.export import fetch
 from wsh.cli.output import print_json
 from wsh.client import tty
-from wsh.wire.json_text import read_json
+from wsh.wire.json.text import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

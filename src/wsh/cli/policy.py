@@ -16,21 +16,21 @@ from pathlib import Path
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json, style
-from wsh.policy import Mode, Policy, Reason, Request, Risk, RuleEffect, RuleError, Verdict, parse_pattern
+from wsh.policy import Mode, Policy, PolicyRequest, Reason, Risk, RuleEffect, RuleError, Verdict, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.describe import describe_moment, describe_policy
-from wsh.policy.document import PolicyError, parse_policy
-from wsh.policy.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
+from wsh.policy.execute.place import canonical_cwd
 from wsh.policy.explain import explain_request
-from wsh.policy.place import canonical_cwd
-from wsh.policy.rule import BOTH
-from wsh.policy.store import PolicyStore
+from wsh.policy.file.document import PolicyError, parse_policy
+from wsh.policy.file.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
+from wsh.policy.file.store import PolicyStore
+from wsh.policy.rule.rule import BOTH
 from wsh.policy.verdict import Effect
 from wsh.wire.error import CwdNotFound, Refused
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.owner import find_own_fault
-from wsh.wire.place import find_places
+from wsh.wire.json.object import JsonObject
 from wsh.wire.setting import load
+from wsh.wire.system.owner import find_own_fault
+from wsh.wire.system.place import find_places
 
 policy_option = Option(
     "--policy", key="file", kind=Path, metavar="FILE", help="Another policy file than the configured one."
@@ -162,7 +162,7 @@ def _explain(given: JsonObject, held: Policy, mode: str, cwd: str | None) -> Ver
         place = canonical_cwd(where, os.getcwd())
     except (CwdNotFound, OSError) as problem:
         return Verdict(Effect.DENY, Risk.NONE, Reason.CWD_OUTSIDE_ROOTS, str(problem))
-    request = Request(
+    request = PolicyRequest(
         actor="explain",
         command=text,
         argv=tuple(argv) if argv is not None else None,
@@ -329,7 +329,7 @@ def init(
     agents everywhere, and is written with --sandbox only.
     """
     from wsh.cli.policy_sandbox import offer_sandbox, say_sandbox
-    from wsh.policy.preset import find_presets, find_project_name, propose_rules
+    from wsh.policy.rule.preset import find_presets, find_project_name, propose_rules
 
     place = Path(canonical_cwd(str(folder) if folder else None, os.getcwd()))
     chosen = list(presets) or find_presets(place)

@@ -7,8 +7,8 @@ from wsh.policy import Policy
 from wsh.sandbox.hold import Sandboxes
 from wsh.sandbox.profile import OFF, WORKSPACE
 from wsh.wire.error import SandboxUnavailable
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.place import Places
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.place import Places
 
 
 def offer_sandbox(places: Places, policy: Policy, wanted: str | None) -> JsonObject:

@@ -11,8 +11,8 @@ import sys
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket
 
-from wsh.wire.json_text import read_json, write_json
-from wsh.wire.runtime_path import server_socket
+from wsh.wire.json.text import read_json, write_json
+from wsh.wire.system.runtime_path import server_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -72,9 +72,9 @@ def run(
         return _run_outside(session, request | {"sandbox": sandbox, "reason": reason}, max_wait_ms is None, as_json)
     stream = None
     if sys.stdout.isatty() and not as_json and "\n" not in text:
-        from wsh.cli.following import Stream
+        from wsh.cli.following import LineFollower
 
-        stream = Stream(session, text)
+        stream = LineFollower(session, text)
     # What the shell did not tell is told as null.
     done: dict[str, Any] = {"exit_code": None, "output": None, "duration_ms": None}
     try:

@@ -11,7 +11,7 @@ from wsh.cli.request import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 @command(

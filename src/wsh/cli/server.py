@@ -46,8 +46,8 @@ def server(
 
     from wsh.app.server import ServerOptions, run_server
     from wsh.wire.name import check_session_name
-    from wsh.wire.place import find_places
     from wsh.wire.setting import SettingError, load
+    from wsh.wire.system.place import find_places
 
     if name is not None:
         check_session_name(name)

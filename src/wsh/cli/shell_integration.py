@@ -11,7 +11,7 @@ def shell_integration(as_json: bool, shell: str) -> None:
     Shells that wsh starts need nothing. In a nested one: `source <(wsh shell-integration bash)`, in fish `wsh shell-integration
     fish | source`. Where wsh is not installed, as behind ssh, copy the printed text there and source it; it serves one shell.
     """
-    from wsh.session.shell import write_by_hand
+    from wsh.session.shell.injection import write_by_hand
 
     script = write_by_hand(shell)  # type: ignore[arg-type]  # one of the choices
     if as_json:

@@ -6,8 +6,8 @@ import sys
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import NO_SERVER, print_json
 from wsh.cli.request import call
-from wsh.wire.json_text import read_json
-from wsh.wire.runtime_path import server_name, server_socket
+from wsh.wire.json.text import read_json
+from wsh.wire.system.runtime_path import server_name, server_socket
 
 
 @command("status", json_option)

@@ -6,8 +6,8 @@ import time
 from wsh.cli.declare import Option, WrongUse, command, echo, json_option
 from wsh.cli.output import print_json, print_table
 from wsh.wire.error import Refused
-from wsh.wire.owner import find_own_fault
-from wsh.wire.runtime_path import config_folder, server_socket
+from wsh.wire.system.owner import find_own_fault
+from wsh.wire.system.runtime_path import config_folder, server_socket
 from wsh.wire.token import PASSING_S, TokenFile
 
 

@@ -21,7 +21,7 @@ def uninstall(purge: bool, yes: bool, as_json: bool) -> None:
     The program itself is removed by whatever installed it, such as pip, pipx or uv.
     """
     from wsh.cli.service import unit_folder
-    from wsh.wire.runtime_path import config_folder, runtime_folder, server_name, state_folder
+    from wsh.wire.system.runtime_path import config_folder, runtime_folder, server_name, state_folder
 
     runtime = runtime_folder(os.environ, server_name(os.environ))
     units = unit_folder()

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
-from wsh.client.link import Link, Target
-from wsh.client.model import RunOutcome, Screen, Scrollback, SessionInfo, WaitOutcome, from_wire
+from wsh.client.http_client import HttpClient, ServerTarget
+from wsh.client.model import RunReply, ScreenReply, ScrollbackReply, SessionReply, WaitReply, from_wire
 from wsh.wire.error import InternalError
 from wsh.wire.error import from_wire as error_from_wire
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 Format: TypeAlias = Literal["styled", "plain"]
 _INPUT_PIECE_BYTES = 512 * 1024
@@ -42,7 +42,7 @@ async def connect(
             from wsh.client.launch import ensure_server
 
             await ensure_server()
-    link = Link(Target(socket=socket if url is None else None, url=url, token=token))
+    link = HttpClient(ServerTarget(socket=socket if url is None else None, url=url, token=token))
     try:
         yield Server(link)
     finally:
@@ -50,7 +50,7 @@ async def connect(
 
 
 class Server:
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: HttpClient) -> None:
         self._link = link
 
     async def call(
@@ -91,9 +91,9 @@ class Server:
         """Hostname, version and id of the server."""
         return dict(await self.call("GET", "/server/info"))
 
-    async def list(self, tags: Sequence[str] = ()) -> list[SessionInfo]:
+    async def list(self, tags: Sequence[str] = ()) -> list[SessionReply]:
         found = await self.call("GET", "/sessions", query={"tag": ",".join(tags) or None})
-        return [from_wire(SessionInfo, item) for item in found]
+        return [from_wire(SessionReply, item) for item in found]
 
     async def open(
         self,
@@ -105,7 +105,7 @@ class Server:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         tags: Sequence[str] = (),
-    ) -> Session:
+    ) -> RemoteSession:
         """Create a session and return its handle."""
         asked = {"name": name, "command": command, "rows": rows, "cols": cols, "cwd": cwd}
         request: dict[str, object] = {k: v for k, v in asked.items() if v is not None}
@@ -114,14 +114,14 @@ class Server:
         if tags:
             request["tags"] = [*tags]
         made = await self.call("POST", "/sessions", json_body=request)
-        return Session(self, str(made["name"]))
+        return RemoteSession(self, str(made["name"]))
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> RemoteSession:
         """A handle on a session by name; whether it exists shows with the first call."""
-        return Session(self, name)
+        return RemoteSession(self, name)
 
 
-class Session:
+class RemoteSession:
     def __init__(self, server: Server, name: str) -> None:
         self._server = server
         self.name = name
@@ -129,8 +129,8 @@ class Session:
     def path(self, rest: str = "") -> str:
         return f"/sessions/{quote(self.name, safe='')}{rest}"
 
-    async def info(self) -> SessionInfo:
-        return from_wire(SessionInfo, await self._server.call("GET", self.path()))
+    async def info(self) -> SessionReply:
+        return from_wire(SessionReply, await self._server.call("GET", self.path()))
 
     async def send(self, data: str | bytes) -> None:
         """Type `data` as it is; nothing is added. What is longer than a body may be goes in pieces, one after the other."""
@@ -142,14 +142,14 @@ class Session:
         """Press keys by name: "ctrl+c", "enter", "f5"."""
         await self._server.call("POST", self.path("/keys"), json_body={"keys": [*keys]})
 
-    async def screen(self, format: Format = "plain") -> Screen:
-        return from_wire(Screen, await self._server.call("GET", self.path("/screen"), query={"format": format}))
+    async def screen(self, format: Format = "plain") -> ScreenReply:
+        return from_wire(ScreenReply, await self._server.call("GET", self.path("/screen"), query={"format": format}))
 
     async def scrollback(
         self, *, offset: int = 0, limit: int = 100, since_line: int | None = None, format: Format = "plain"
-    ) -> Scrollback:
+    ) -> ScrollbackReply:
         query = {"offset": offset, "limit": limit, "since_line": since_line, "format": format}
-        return from_wire(Scrollback, await self._server.call("GET", self.path("/scrollback"), query=query))
+        return from_wire(ScrollbackReply, await self._server.call("GET", self.path("/scrollback"), query=query))
 
     async def run(
         self,
@@ -163,7 +163,7 @@ class Session:
         clear_line: bool = False,
         sandbox: Literal["off"] | None = None,
         reason: str | None = None,
-    ) -> RunOutcome:
+    ) -> RunReply:
         """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on.
 
         Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given. With `sandbox` and a
@@ -184,8 +184,8 @@ class Session:
         if reason is not None:
             request["reason"] = reason
         done = dict(await self._server.call("POST", self.path("/run"), json_body=request))
-        done["screen"] = from_wire(Screen, done["screen"])
-        return from_wire(RunOutcome, done)
+        done["screen"] = from_wire(ScreenReply, done["screen"])
+        return from_wire(RunReply, done)
 
     async def wait(
         self,
@@ -201,7 +201,7 @@ class Session:
         fresh: bool = False,
         max_wait_ms: int = 30_000,
         format: Format = "plain",
-    ) -> WaitOutcome:
+    ) -> WaitReply:
         """Wait for the first of the named conditions; `ended_by` says which it was."""
         query: dict[str, object] = {
             "timeout_ms": quiet_ms,
@@ -214,22 +214,22 @@ class Session:
         flags = {"command": command, "prompt": prompt, "input_wanted": input_wanted, "exit": exit, "fresh": fresh}
         query |= {name: True for name, wanted in flags.items() if wanted}
         done = dict(await self._server.call("GET", self.path("/idle"), query=query))
-        done["screen"] = from_wire(Screen, done["screen"])
-        return from_wire(WaitOutcome, done)
+        done["screen"] = from_wire(ScreenReply, done["screen"])
+        return from_wire(WaitReply, done)
 
-    async def resize(self, rows: int, cols: int) -> SessionInfo:
+    async def resize(self, rows: int, cols: int) -> SessionReply:
         return from_wire(
-            SessionInfo, await self._server.call("POST", self.path("/resize"), json_body={"rows": rows, "cols": cols})
+            SessionReply, await self._server.call("POST", self.path("/resize"), json_body={"rows": rows, "cols": cols})
         )
 
-    async def rename(self, name: str) -> SessionInfo:
-        renamed = from_wire(SessionInfo, await self._server.call("PATCH", self.path(), json_body={"name": name}))
+    async def rename(self, name: str) -> SessionReply:
+        renamed = from_wire(SessionReply, await self._server.call("PATCH", self.path(), json_body={"name": name}))
         self.name = renamed.name
         return renamed
 
-    async def tag(self, add: Sequence[str] = (), remove: Sequence[str] = ()) -> SessionInfo:
+    async def tag(self, add: Sequence[str] = (), remove: Sequence[str] = ()) -> SessionReply:
         change = {"add_tags": [*add], "remove_tags": [*remove]}
-        return from_wire(SessionInfo, await self._server.call("PATCH", self.path(), json_body=change))
+        return from_wire(SessionReply, await self._server.call("PATCH", self.path(), json_body=change))
 
     async def kill(self) -> None:
         """End its whole process tree and forget it."""

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wsh.wire.error import ServerGone
-from wsh.wire.lock import drop_lock, take_lock
-from wsh.wire.place import Places, ensure_private, find_places, read_boot_id
 from wsh.wire.setting import load
+from wsh.wire.system.lock import drop_lock, take_lock
+from wsh.wire.system.place import Places, ensure_private, find_places, read_boot_id
 
 START_TIMEOUT_S = 15.0
 ALREADY_RUNS = 3

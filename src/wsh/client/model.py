@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TypeAlias, TypeVar
 
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 Answer = TypeVar("Answer")
 Line: TypeAlias = str | list[JsonObject]
@@ -20,7 +20,7 @@ def from_wire(model: type[Answer], wire: Mapping[str, object]) -> Answer:
 
 
 @dataclass(frozen=True)
-class SessionInfo:
+class SessionReply:
     name: str
     server: str = ""
     pid: int | None = None
@@ -41,7 +41,7 @@ class SessionInfo:
 
 
 @dataclass(frozen=True)
-class Screen:
+class ScreenReply:
     cursor: JsonObject
     epoch: int = 0
     first_line_index: int = 0
@@ -59,7 +59,7 @@ class Screen:
 
 
 @dataclass(frozen=True)
-class Scrollback:
+class ScrollbackReply:
     epoch: int = 0
     lines: list[Line] = field(default_factory=list)
     total: int = 0
@@ -74,8 +74,8 @@ class Scrollback:
 
 
 @dataclass(frozen=True)
-class WaitOutcome:
-    screen: Screen
+class WaitReply:
+    screen: ScreenReply
     scrollback_lines: int = 0
     generation: int = 0
     last_activity_ms: int = 0
@@ -86,8 +86,8 @@ class WaitOutcome:
 
 
 @dataclass(frozen=True)
-class RunOutcome:
-    screen: Screen
+class RunReply:
+    screen: ScreenReply
     generation: int = 0
     finished_by: str = ""
     exit_code: int | None = None

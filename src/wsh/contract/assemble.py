@@ -9,19 +9,19 @@ from pathlib import Path
 from wsh.contract.adapters.discover import PROGRAM
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
 from wsh.contract.adapters.server import ServerAdapter
-from wsh.contract.correlation import make_id
+from wsh.contract.adapters.server_approver import ApprovedRuns, RuleFile, ServerApprover
 from wsh.contract.dispatch import Contract
 from wsh.contract.gate import Gate, Trail
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
-from wsh.contract.policy_book import PolicyBook
-from wsh.contract.runner import Runner
-from wsh.contract.server_end import ApprovedRuns, RuleFile, ServerEnd
-from wsh.contract.text import RenderText
+from wsh.contract.output.text import RenderText
+from wsh.contract.policy_source import PolicySource
+from wsh.contract.request.correlation import make_id
+from wsh.contract.runner import CommandRunner
 from wsh.policy.audit import name_trail
-from wsh.wire.place import Places
 from wsh.wire.setting import Settings
+from wsh.wire.system.place import Places
 from wsh.wire.version import VERSION
 
 
@@ -29,7 +29,7 @@ def make_contract(
     settings: Settings,
     places: Places,
     *,
-    runner: Runner,
+    runner: CommandRunner,
     policy: RuleFile,
     trail: Trail,
     environ: Mapping[str, str],
@@ -40,7 +40,7 @@ def make_contract(
 
     `approved` runs what is approved here; without it there is no queue in this server. The caller owns the result and calls its `aclose`.
     """
-    book = PolicyBook(policy)
+    book = PolicySource(policy)
     gate = Gate(book, trail, home=environ.get("HOME"), lifetime_ms=settings.get_int("exec.lifetime_ms"))
     registry = IdentityRegistry(
         retention_s=settings.get_int("session.retention_s"), max_active=settings.get_int("contract.max_active")
@@ -69,7 +69,7 @@ def make_contract(
         InteractiveOptions(max_approval_ms=settings.get_int("approvals.timeout_ms")),
     )
     if approved is not None:
-        end = ServerEnd(approved, policy, trail, environ.get("HOME", "/"))
+        end = ServerApprover(approved, policy, trail, environ.get("HOME", "/"))
         most = settings.get_int("approvals.max_pending")
         interactive.server = ServerAdapter(end, make_id("srv"), most, approved.find_name)
         interactive.server_enabled = settings.get_bool("approvals.server")

@@ -6,25 +6,25 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wsh.contract.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
-from wsh.contract.correlation import correlate, make_id
-from wsh.contract.fault import ContractFault, bad_field, short_of
 from wsh.contract.headless import HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveRoute
-from wsh.contract.model import MODES, Mode, Request
-from wsh.contract.response import Envelope, Outcome
-from wsh.contract.route import Route, find_route
-from wsh.contract.taxonomy import Code
-from wsh.contract.validate import validate
+from wsh.contract.reply.fault import ContractFault, bad_field, short_of
+from wsh.contract.reply.response import Envelope, Outcome
+from wsh.contract.reply.taxonomy import Code
+from wsh.contract.request.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
+from wsh.contract.request.correlation import correlate, make_id
+from wsh.contract.request.model import MODES, ContractRequest, Mode
+from wsh.contract.request.validate import validate
+from wsh.contract.route import ContractRoute, find_route
 from wsh.wire.caller import Caller
-from wsh.wire.shortage import find_shortage
+from wsh.wire.system.shortage import find_shortage
 
 log = logging.getLogger("wsh.contract")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ContractAnswer:
     """The payload, and the code of the failure if it is one."""
 
     payload: dict[str, object]
@@ -50,7 +50,7 @@ class Contract:
         self.interactive = interactive
         self.new_id = new_id
 
-    async def handle(self, raw: object, caller: Caller, tool: Tool = CANONICAL_TOOL) -> Answer:
+    async def handle(self, raw: object, caller: Caller, tool: Tool = CANONICAL_TOOL) -> ContractAnswer:
         document: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
         correlated = correlate(document, self.new_id)
         resolution, fault = resolve(document, tool, parse_stage(caller.environ))
@@ -62,21 +62,21 @@ class Contract:
                 raise fault
             request = validate(to_canonical(document, resolution), resolution)
             outcome = await self._dispatch(request, caller, envelope)
-            return Answer(envelope.succeed(outcome), None)
+            return ContractAnswer(envelope.succeed(outcome), None)
         except ContractFault as failed:
             log.info("%s %s, trace %s", tool, failed.code, correlated.trace_id)
             if failed.code == "PM_TERM_INTERNAL":
                 log.error("the contract failed: %s, trace %s", failed.message, correlated.trace_id)
-            return Answer(envelope.fail(failed), failed.code)
+            return ContractAnswer(envelope.fail(failed), failed.code)
         except Exception as problem:
             shortage = find_shortage(problem)
             if shortage is not None:
                 log.warning("the contract could not serve, trace %s: %s", correlated.trace_id, shortage.message)
-                return Answer(envelope.fail(short_of(shortage)), "PM_TERM_BLOCKED_DESTRUCTIVE")
+                return ContractAnswer(envelope.fail(short_of(shortage)), "PM_TERM_BLOCKED_DESTRUCTIVE")
             log.exception("the contract failed, trace %s, request %s", correlated.trace_id, correlated.request_id)
-            return Answer(envelope.fail_internally(), "PM_TERM_INTERNAL")
+            return ContractAnswer(envelope.fail_internally(), "PM_TERM_INTERNAL")
 
-    async def _dispatch(self, request: Request, caller: Caller, envelope: Envelope) -> Outcome:
+    async def _dispatch(self, request: ContractRequest, caller: Caller, envelope: Envelope) -> Outcome:
         envelope.mode = request.invocation.mode  # aliases have theirs settled by now
         ids = envelope.correlated
         if request.action in {"read_output", "terminate"}:
@@ -86,21 +86,21 @@ class Contract:
         route = find_route(request.action, envelope.mode)
         log.debug("%s -> %s (gate: %s), trace %s", request.action, route.path, route.gate, ids.trace_id)
         match route:
-            case Route.LIST:
+            case ContractRoute.LIST:
                 await self.interactive.refresh(self.registry.list_active(caller, request), request, ids)
                 items = [identity.to_item() for identity in self.registry.list_active(caller, request)]
                 return Outcome("completed", {"items": items})
-            case Route.HEADLESS_EXECUTE:
+            case ContractRoute.HEADLESS_EXECUTE:
                 return await self.headless.execute(request, caller, ids)
-            case Route.HEADLESS_READ:
+            case ContractRoute.HEADLESS_READ:
                 return await self.headless.read_output(identity, request)
-            case Route.HEADLESS_TERMINATE:
+            case ContractRoute.HEADLESS_TERMINATE:
                 return await self.headless.terminate(identity, request)
-            case Route.INTERACTIVE_EXECUTE:
+            case ContractRoute.INTERACTIVE_EXECUTE:
                 return await self.interactive.execute(request, caller, ids)
-            case Route.INTERACTIVE_READ:
+            case ContractRoute.INTERACTIVE_READ:
                 return await self.interactive.read_output(identity, request, ids)
-            case Route.INTERACTIVE_TERMINATE:
+            case ContractRoute.INTERACTIVE_TERMINATE:
                 return await self.interactive.terminate(identity, request, ids)
 
     async def aclose(self) -> None:

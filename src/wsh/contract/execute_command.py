@@ -1,6 +1,6 @@
 """`execute_command`: one program, no shell, behind a gate of names and folders.
 
-The gate's variables come from the caller's connection. Stands on a `Runner` that the composition root plugs in, so
+The gate's variables come from the caller's connection. Stands on a `CommandRunner` that the composition root plugs in, so
 that this room starts no process itself.
 """
 
@@ -16,16 +16,16 @@ import time
 from typing import Literal
 
 from wsh.contract.gate import Trail
-from wsh.contract.kept_output import KeptOutput, KeptOutputs, OutputStream, read_lines
-from wsh.contract.runner import OnOutput, Runner, Started
+from wsh.contract.output.kept_output import KeptOutput, KeptOutputs, OutputStream, read_lines
+from wsh.contract.runner import CommandRunner, OnOutput, StartedCommand
 from wsh.contract.shield import finish
-from wsh.policy import Effect, Reason, Request, Risk, RiskReason, Verdict
+from wsh.policy import Effect, PolicyRequest, Reason, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
 from wsh.wire.buffer import OutputBuffer
 from wsh.wire.caller import Caller
 from wsh.wire.error import CwdNotFound, ProgramNotFound, Refused
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.tool import (
     CAPABILITY_MISSING,
     FORBIDDEN,
@@ -68,7 +68,7 @@ class ExecuteCommand:
 
     def __init__(
         self,
-        runner: Runner,
+        runner: CommandRunner,
         trail: Trail,
         *,
         timeout_ms: int = 120_000,
@@ -107,7 +107,7 @@ class ExecuteCommand:
             progress(data[-400:].decode("utf-8", "replace"), stream=stream)
 
         ended = "failed"
-        started: Started | None = None
+        started: StartedCommand | None = None
         try:
             started = await self._start(argv, folder, take)
             left_ms = max(1.0, (deadline - asyncio.get_running_loop().time()) * 1000)
@@ -195,7 +195,7 @@ class ExecuteCommand:
             argv=(argv,) if argv else (),
             risk_reasons=found,
         )
-        request = Request(actor=caller.id, argv=argv, command=None if argv else command, cwd=folder or cwd)
+        request = PolicyRequest(actor=caller.id, argv=argv, command=None if argv else command, cwd=folder or cwd)
         # A decision that leaves no trail is no decision: if this fails, nothing runs.
         entry = describe_decision(
             request, verdict, trace_id=trace_id, tool=NAME, role=caller.role, client=caller.client
@@ -206,7 +206,7 @@ class ExecuteCommand:
         assert argv is not None and folder is not None
         return argv, folder
 
-    async def _start(self, argv: tuple[str, ...], cwd: str, take: OnOutput) -> Started:
+    async def _start(self, argv: tuple[str, ...], cwd: str, take: OnOutput) -> StartedCommand:
         starting = asyncio.ensure_future(self.runner.start(argv, cwd=cwd, env={}, on_output=take))
         try:
             return await asyncio.shield(starting)
@@ -223,7 +223,13 @@ class ExecuteCommand:
             raise ToolFailure(FORBIDDEN, problem.message, hint=problem.hint, reason="refused") from None
 
     def _record_end(
-        self, trace_id: str, argv: tuple[str, ...], cwd: str, started: Started | None, duration_ms: int, ended: str
+        self,
+        trace_id: str,
+        argv: tuple[str, ...],
+        cwd: str,
+        started: StartedCommand | None,
+        duration_ms: int,
+        ended: str,
     ) -> None:
         code = started.result.exit_code if started is not None else None
         signal = started.result.signal if started is not None else None
@@ -262,7 +268,7 @@ class _Opening:
             self.wants_terminal.set()
 
 
-async def _wait_or_notice(started: Started, left_ms: float, noticed: asyncio.Event) -> bool | None:
+async def _wait_or_notice(started: StartedCommand, left_ms: float, noticed: asyncio.Event) -> bool | None:
     """Whether it ended in time; None if it wants a terminal and does not end by itself."""
     ending = asyncio.ensure_future(started.wait(left_ms))
     hearing = asyncio.ensure_future(noticed.wait())
@@ -296,7 +302,7 @@ def _tail(kept: OutputBuffer) -> str | None:
     return kept.read(max(kept.start, kept.end - _FAILURE_OUTPUT_BYTES)).data.decode("utf-8", "replace") or None
 
 
-def _describe(started: Started, stdout: OutputBuffer, stderr: OutputBuffer, most: int) -> JsonObject:
+def _describe(started: StartedCommand, stdout: OutputBuffer, stderr: OutputBuffer, most: int) -> JsonObject:
     said, said_from = _newest(stderr, most // 4)
     printed, printed_from = _newest(stdout, most - len(said.encode("utf-8", "replace")))
     fields: JsonObject = {"exit_code": started.result.exit_code, "stdout": printed, "stderr": said}
@@ -324,7 +330,7 @@ def _reason(refusal: GateRefusal) -> Reason:
         return Reason.CWD_OUTSIDE_ROOTS
 
 
-async def _abandon(starting: asyncio.Future[Started]) -> None:
+async def _abandon(starting: asyncio.Future[StartedCommand]) -> None:
     """The caller is gone while its program was being started."""
     try:
         started = await starting

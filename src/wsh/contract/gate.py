@@ -6,17 +6,17 @@ import logging
 from collections.abc import Mapping
 from typing import Protocol
 
-from wsh.contract.correlation import Correlated
-from wsh.contract.fault import ContractFault
-from wsh.policy import Policy, Request, Risk, Verdict, decide
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.correlation import Correlated
+from wsh.policy import Policy, PolicyRequest, Risk, Verdict, decide
 from wsh.policy.audit import describe_decision
 from wsh.wire.caller import Caller
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
 
-class PolicySource(Protocol):
+class PolicyReader(Protocol):
     """Where the policy comes from; asked anew for each decision, on behalf of a connection."""
 
     def current(self, environ: Mapping[str, str]) -> Policy: ...
@@ -31,17 +31,17 @@ class Trail(Protocol):
 class Gate:
     """Decides and records. `lifetime_ms` is the setting that holds where the policy has none; 0 means no limit."""
 
-    def __init__(self, source: PolicySource, trail: Trail, *, home: str | None = None, lifetime_ms: int = 0) -> None:
+    def __init__(self, source: PolicyReader, trail: Trail, *, home: str | None = None, lifetime_ms: int = 0) -> None:
         self.source = source
         self.trail = trail
         self.home = home
         self._lifetime_ms = lifetime_ms
 
-    def weigh(self, question: Request, caller: Caller) -> Verdict:
+    def weigh(self, question: PolicyRequest, caller: Caller) -> Verdict:
         """What the policy says; leaves no trail, so nothing may run because of it."""
         return decide(question, self.source.current(caller.environ))
 
-    def decide(self, question: Request, caller: Caller, ids: Correlated, session_id: str) -> Verdict:
+    def decide(self, question: PolicyRequest, caller: Caller, ids: Correlated, session_id: str) -> Verdict:
         """The verdict, recorded before anything runs: a decision that leaves no trail is no decision."""
         policy = self.source.current(caller.environ)
         verdict = decide(question, policy)

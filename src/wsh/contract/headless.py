@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wsh.contract.correlation import Correlated, make_id
-from wsh.contract.fault import ContractFault, bad_field
 from wsh.contract.gate import Gate, blocked
 from wsh.contract.identity import Identity, IdentityRegistry
-from wsh.contract.model import Execution, Request
-from wsh.contract.output import OutputLog
-from wsh.contract.question import find_cwd, make_question, no_cwd, result_entry, speak
-from wsh.contract.response import Outcome
-from wsh.contract.result import make_result, wait_for_news
-from wsh.contract.runner import Runner, Started
+from wsh.contract.output.log import OutputLog
+from wsh.contract.reply.fault import ContractFault, bad_field
+from wsh.contract.reply.response import Outcome
+from wsh.contract.reply.result import make_result, wait_for_news
+from wsh.contract.request.correlation import Correlated, make_id
+from wsh.contract.request.model import ContractRequest, Execution
+from wsh.contract.request.policy_request import find_cwd, make_policy_request, no_cwd, result_entry, speak
+from wsh.contract.runner import CommandRunner, StartedCommand
 from wsh.contract.shield import finish
 from wsh.policy import Action, Effect, Verdict
 from wsh.wire.caller import Caller
@@ -41,7 +41,7 @@ class HeadlessRoute:
     def __init__(
         self,
         gate: Gate,
-        runner: Runner,
+        runner: CommandRunner,
         registry: IdentityRegistry,
         options: HeadlessOptions | None = None,
         new_id: Callable[[str], str] = make_id,
@@ -53,17 +53,17 @@ class HeadlessRoute:
         self.new_id = new_id
         self._watchers: set[asyncio.Task[None]] = set()
 
-    def ask(self, request: Request, caller: Caller) -> Verdict:
+    def ask(self, request: ContractRequest, caller: Caller) -> Verdict:
         """What the policy says to running this headless; runs nothing."""
         cwd = find_cwd(request, caller)
-        question = make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
+        question = make_policy_request(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
         return self.gate.weigh(question, caller)
 
-    async def execute(self, request: Request, caller: Caller, ids: Correlated) -> Outcome:
+    async def execute(self, request: ContractRequest, caller: Caller, ids: Correlated) -> Outcome:
         execution = request.execution
         assert execution is not None and execution.command is not None
         cwd = find_cwd(request, caller)
-        question = make_question(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
+        question = make_policy_request(request, caller, cwd, "headless", Action.EXECUTE, self.gate.home)
         session_id = self.new_id("sess")
         verdict = self.gate.decide(question, caller, ids, session_id)
         if verdict.effect is not Effect.ALLOW or len(verdict.argv) != 1:
@@ -105,7 +105,7 @@ class HeadlessRoute:
             raise
         return Outcome("accepted" if identity.running else "completed", self._result(identity, 0), identity.to_wire())
 
-    async def _start(self, argv: list[str], cwd: str, execution: Execution, identity: Identity) -> Started:
+    async def _start(self, argv: list[str], cwd: str, execution: Execution, identity: Identity) -> StartedCommand:
         try:
             started = await self.runner.start(argv, cwd=cwd, env=execution.env or {}, on_output=identity.log.append)
         except ProgramNotFound:
@@ -124,7 +124,7 @@ class HeadlessRoute:
         return started
 
     async def _watch(
-        self, identity: Identity, started: Started, request: Request, caller: Caller, ids: Correlated
+        self, identity: Identity, started: StartedCommand, request: ContractRequest, caller: Caller, ids: Correlated
     ) -> None:
         """Follow a command to its end, whoever still waits for it."""
         began = time.monotonic()
@@ -146,7 +146,7 @@ class HeadlessRoute:
             identity.handle = None  # what is kept of an ended command is its output
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - began) * 1000)))
 
-    async def read_output(self, identity: Identity, request: Request) -> Outcome:
+    async def read_output(self, identity: Identity, request: ContractRequest) -> Outcome:
         assert request.target is not None
         cursor = request.target.cursor
         if request.runtime.timeout_ms is not None:
@@ -155,10 +155,10 @@ class HeadlessRoute:
             "accepted" if identity.running else "completed", self._result(identity, cursor), identity.to_wire()
         )
 
-    async def terminate(self, identity: Identity, request: Request) -> Outcome:
+    async def terminate(self, identity: Identity, request: ContractRequest) -> Outcome:
         survivors: list[int] = []
         if identity.running:
-            started: Started = identity.handle
+            started: StartedCommand = identity.handle
             identity.terminated = True
             survivors = [pid for pid, _ in (await started.kill()).survivors]
             if not survivors:
@@ -181,7 +181,7 @@ class HeadlessRoute:
         await asyncio.gather(*self._watchers, return_exceptions=True)
 
 
-async def _abandon(starting: asyncio.Future[Started]) -> None:
+async def _abandon(starting: asyncio.Future[StartedCommand]) -> None:
     """The caller is gone while its command was being started."""
     try:
         started = await starting

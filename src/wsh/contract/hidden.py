@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from wsh.approval.request import ApprovalRequest, Asker
 from wsh.contract.adapters.base import RuntimeAdapter
-from wsh.contract.asked import AskedRequest
-from wsh.contract.correlation import Correlated, make_id
-from wsh.contract.fault import ContractFault
+from wsh.contract.ask.asked import AskedRequest
 from wsh.contract.identity import Identity
 from wsh.contract.interactive import InteractiveRoute
-from wsh.contract.model import Runtime
-from wsh.contract.output import OutputLog
+from wsh.contract.output.log import OutputLog
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.correlation import Correlated, make_id
+from wsh.contract.request.model import Runtime
 from wsh.policy import Effect, Reason, Risk, Verdict
 from wsh.wire.caller import Caller
 

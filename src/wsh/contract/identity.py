@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from wsh.contract.fault import ContractFault
-from wsh.contract.model import Mode, Request, Target
-from wsh.contract.output import OutputLog
+from wsh.contract.output.log import OutputLog
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.model import ContractRequest, Mode, RequestTarget
 from wsh.wire.caller import Caller
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 Approval: TypeAlias = Literal["pending", "approved", "declined", "expired", "withdrawn", "refused"]
 
@@ -88,7 +88,7 @@ class Identity:
         }
 
 
-def describe_leaving(request: Request, leaves: str) -> list[object]:
+def describe_leaving(request: ContractRequest, leaves: str) -> list[object]:
     """What makes two requests to leave a sandbox the same."""
     assert request.execution is not None
     return [request.execution.command, request.execution.args or [], request.runtime.cwd, leaves]
@@ -114,7 +114,7 @@ class IdentityRegistry:
         self._clock = clock
         self._all: OrderedDict[str, Identity] = OrderedDict()
 
-    def find_leaving(self, caller: Caller, request: Request, leaves: str) -> Identity | None:
+    def find_leaving(self, caller: Caller, request: ContractRequest, leaves: str) -> Identity | None:
         """What the same caller asked to run without the same sandbox, if its end was not told yet."""
         wanted = describe_leaving(request, leaves)
         for known in reversed(self._all.values()):
@@ -137,7 +137,7 @@ class IdentityRegistry:
     def remove(self, identity: Identity) -> None:
         self._all.pop(identity.session_id, None)
 
-    def get(self, target: Target, caller: Caller, request: Request) -> Identity:
+    def get(self, target: RequestTarget, caller: Caller, request: ContractRequest) -> Identity:
         """The caller's own identity that `target` names. Raises PM_TERM_NOT_FOUND, whatever the reason."""
         self._sweep()
         for identity in self._all.values():
@@ -151,7 +151,7 @@ class IdentityRegistry:
                 return identity
         raise not_found(target)
 
-    def list_active(self, caller: Caller, request: Request) -> list[Identity]:
+    def list_active(self, caller: Caller, request: ContractRequest) -> list[Identity]:
         """The caller's own that are running, narrowed by mode, workspace and surface where those are given."""
         self._sweep()
         mode, scope, surface = (
@@ -185,13 +185,13 @@ class IdentityRegistry:
             kept -= identity.log.raw.kept_bytes
 
 
-def _matches(identity: Identity, target: Target) -> bool:
+def _matches(identity: Identity, target: RequestTarget) -> bool:
     by_session = target.session_id is None or identity.session_id == target.session_id
     by_terminal = target.terminal_id is None or identity.terminal_id == target.terminal_id
     return by_session and by_terminal
 
 
-def not_found(target: Target, **details: object) -> ContractFault:
+def not_found(target: RequestTarget, **details: object) -> ContractFault:
     named = {key: value for key, value in target.model_dump(exclude={"cursor"}).items() if value is not None}
     words = " and ".join(f"{key} {value!r}" for key, value in named.items())
     return ContractFault("PM_TERM_NOT_FOUND", f"There is nothing of yours with {words}.", target=named, **details)

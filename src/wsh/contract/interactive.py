@@ -22,23 +22,23 @@ from wsh.contract.adapters.inputs import read_request_timeout_ms
 from wsh.contract.adapters.mode import resolve_mode
 from wsh.contract.adapters.pool import AdapterPool
 from wsh.contract.adapters.server import ServerAdapter
-from wsh.contract.asked import AskedRequest
-from wsh.contract.correlation import Correlated, make_id
-from wsh.contract.ear import Attached, TerminalEar, TypedCommand
-from wsh.contract.fault import ContractFault, bad_field
+from wsh.contract.ask.asked import AskedRequest
+from wsh.contract.ask.pending import PendingRequest, PendingRequests
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
 from wsh.contract.identity import Identity, IdentityRegistry, describe_leaving, not_found
-from wsh.contract.model import Request, Target
-from wsh.contract.output import OutputLog
-from wsh.contract.question import find_cwd, make_question, result_entry, speak
-from wsh.contract.response import Outcome
-from wsh.contract.result import make_result, wait_for_news, wait_for_wake
+from wsh.contract.output.log import OutputLog
+from wsh.contract.output.observer import Attached, OutputObserver, TypedCommand
+from wsh.contract.output.text import RenderText, read_text
+from wsh.contract.reply.fault import ContractFault, bad_field
+from wsh.contract.reply.response import Outcome
+from wsh.contract.reply.result import make_result, wait_for_news, wait_for_wake
+from wsh.contract.request.correlation import Correlated, make_id
+from wsh.contract.request.model import ContractRequest, RequestTarget
+from wsh.contract.request.policy_request import find_cwd, make_policy_request, result_entry, speak
 from wsh.contract.shield import finish
-from wsh.contract.text import RenderText, read_text
-from wsh.contract.waiting import Waiting, WaitingRequests
 from wsh.policy import Action, Effect, Risk, Verdict
 from wsh.wire.caller import Caller
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -54,7 +54,7 @@ PATIENCE_S = 1.0
 class HeadlessView(Protocol):
     """What the policy would say headless, for the advice in failures."""
 
-    def ask(self, request: Request, caller: Caller) -> Verdict: ...
+    def ask(self, request: ContractRequest, caller: Caller) -> Verdict: ...
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class InteractiveRoute:
         self.render = render
         self.options = options or InteractiveOptions()
         self.new_id = new_id
-        self.waiting = WaitingRequests()
+        self.waiting = PendingRequests()
         self.server: ServerAdapter | None = None
         """The queue in this server, if there may be one."""
         self.server_enabled = False
@@ -122,7 +122,9 @@ class InteractiveRoute:
 
     # execute
 
-    async def execute(self, request: Request, caller: Caller, ids: Correlated, leaves: str | None = None) -> Outcome:
+    async def execute(
+        self, request: ContractRequest, caller: Caller, ids: Correlated, leaves: str | None = None
+    ) -> Outcome:
         """`leaves` is the sandbox that a caller asks to leave, where it is another than the one that agents get."""
         if request.execution is not None and request.execution.sandbox == "off":
             leaves = leaves or self._find_sandbox(caller)
@@ -136,7 +138,7 @@ class InteractiveRoute:
                 fault.details.setdefault("headless_verdict", self._headless_verdict(request, caller))
             raise
 
-    def _find_terminal(self, request: Request, caller: Caller) -> Identity | None:
+    def _find_terminal(self, request: ContractRequest, caller: Caller) -> Identity | None:
         if request.target is None:
             return None
         identity = self.registry.get(request.target, caller, request)
@@ -151,7 +153,7 @@ class InteractiveRoute:
             raise bad_field("execution.sandbox", problem, reason="no_sandbox")
         return agents
 
-    def _headless_verdict(self, request: Request, caller: Caller) -> JsonObject:
+    def _headless_verdict(self, request: ContractRequest, caller: Caller) -> JsonObject:
         if request.execution is not None and request.execution.sandbox == "off":
             return {"effect": "deny", "reason": "sandbox", "message": "Headless commands stay in their sandbox"}
         try:
@@ -161,7 +163,7 @@ class InteractiveRoute:
 
     async def _execute(
         self,
-        request: Request,
+        request: ContractRequest,
         caller: Caller,
         ids: Correlated,
         kind: RequestKind,
@@ -170,7 +172,7 @@ class InteractiveRoute:
         leaves: str | None,
     ) -> Outcome:
         cwd = None if kind == "send" else _find_cwd(request, caller)
-        question = make_question(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
+        question = make_policy_request(request, caller, cwd, "interactive", _ACTIONS[kind], self.gate.home)
         identity = into or self._new_identity(request, caller, ids, cwd)
         if leaves is not None:
             identity.facts["leaving"] = describe_leaving(request, leaves)
@@ -235,7 +237,7 @@ class InteractiveRoute:
 
     def _make_asked(
         self,
-        request: Request,
+        request: ContractRequest,
         caller: Caller,
         ids: Correlated,
         kind: RequestKind,
@@ -253,7 +255,7 @@ class InteractiveRoute:
             asks = asks.model_copy(update={"leaves": leaves, "effect": "ask"})
         if kind == "send" and adapter.tells_lines:
             asks = asks.model_copy(update={"wait_ms": timeout_ms})
-        ear = TerminalEar(identity, lambda ended: self._record_exit(ended, caller, ids)) if into is None else None
+        ear = OutputObserver(identity, lambda ended: self._record_exit(ended, caller, ids)) if into is None else None
         keep = request.runtime.keep_pending or False
         return AskedRequest(asks, adapter, identity, ear, verdict, caller, ids, keep, self.waiting, self._settled)
 
@@ -285,7 +287,7 @@ class InteractiveRoute:
         self.waiting.changed()
 
     async def _adapter_for(
-        self, request: Request, caller: Caller, ids: Correlated, into: Identity | None
+        self, request: ContractRequest, caller: Caller, ids: Correlated, into: Identity | None
     ) -> RuntimeAdapter:
         if into is not None:
             attached: Attached = into.handle
@@ -301,7 +303,7 @@ class InteractiveRoute:
                 raise
             return self.server
 
-    def _new_identity(self, request: Request, caller: Caller, ids: Correlated, cwd: str | None) -> Identity:
+    def _new_identity(self, request: ContractRequest, caller: Caller, ids: Correlated, cwd: str | None) -> Identity:
         return Identity(
             session_id=self.new_id("sess"),
             terminal_id=self.new_id("term"),
@@ -319,7 +321,7 @@ class InteractiveRoute:
 
     def _ask(
         self,
-        request: Request,
+        request: ContractRequest,
         caller: Caller,
         ids: Correlated,
         kind: RequestKind,
@@ -440,7 +442,7 @@ class InteractiveRoute:
 
     # follow-ups
 
-    async def read_output(self, identity: Identity, request: Request, ids: Correlated) -> Outcome:
+    async def read_output(self, identity: Identity, request: ContractRequest, ids: Correlated) -> Outcome:
         assert request.target is not None
         cursor = request.target.cursor
         wait_ms = request.runtime.timeout_ms or 0
@@ -463,7 +465,7 @@ class InteractiveRoute:
         done = not identity.running
         return Outcome("completed" if done else "accepted", await self._result(identity, cursor), identity.to_wire())
 
-    async def refresh(self, identities: Sequence[Identity], request: Request, ids: Correlated) -> None:
+    async def refresh(self, identities: Sequence[Identity], request: ContractRequest, ids: Correlated) -> None:
         """Ask desktops whose connection dropped what became of their terminals, for as long as the call may wait.
 
         One that cannot be asked in time is marked as not reachable; whether it runs is not known.
@@ -499,7 +501,7 @@ class InteractiveRoute:
             if not frame.data:
                 return
 
-    async def terminate(self, identity: Identity, request: Request, ids: Correlated) -> Outcome:
+    async def terminate(self, identity: Identity, request: ContractRequest, ids: Correlated) -> Outcome:
         survivors: list[int] = []
         attached: Attached = identity.handle
         if identity.is_pending:
@@ -514,7 +516,7 @@ class InteractiveRoute:
             except ContractFault as fault:
                 if fault.code == "PM_TERM_NOT_FOUND":
                     identity.end(None)
-                    target = Target(session_id=identity.session_id, terminal_id=identity.terminal_id)
+                    target = RequestTarget(session_id=identity.session_id, terminal_id=identity.terminal_id)
                     raise not_found(target, reason="terminal_gone") from None
                 raise
             identity.terminated = True
@@ -573,13 +575,13 @@ class InteractiveRoute:
                 }
         self.gate.record(entry)
 
-    def find_session_name(self, entry: Waiting) -> str | None:
+    def find_session_name(self, entry: PendingRequest) -> str | None:
         """The session of the server that an approved command runs in; None if it runs in the window."""
         if self.server is None or entry.adapter is not self.server or entry.identity.terminal_id is None:
             return None
         return self.server.find_session_name(entry.identity.terminal_id)
 
-    async def read_tail(self, entry: Waiting, max_bytes: int) -> str:
+    async def read_tail(self, entry: PendingRequest, max_bytes: int) -> str:
         """The newest of what an approved command printed."""
         log = entry.identity.log
         reading = await read_text(entry.identity, max(log.start, log.end - max_bytes), max_bytes, self.render)
@@ -615,7 +617,7 @@ async def _wait_while(identity: Identity, condition: Callable[[], bool], deadlin
         await wait_for_wake(identity, left)
 
 
-def _find_cwd(request: Request, caller: Caller) -> str | None:
+def _find_cwd(request: ContractRequest, caller: Caller) -> str | None:
     """On this machine paths are checked here; across a bridge only the desktop knows what they mean."""
     if resolve_mode(request.runtime.adapter_override, caller.environ).mode != "container_bridge":
         return find_cwd(request, caller)
@@ -625,7 +627,7 @@ def _find_cwd(request: Request, caller: Caller) -> str | None:
     return cwd
 
 
-def _argv(request: Request, verdict: Verdict) -> list[str]:
+def _argv(request: ContractRequest, verdict: Verdict) -> list[str]:
     """What the desktop runs: literal words as they are, anything else through a shell that the person sees."""
     execution = request.execution
     assert execution is not None and execution.command is not None

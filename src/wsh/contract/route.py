@@ -9,10 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import assert_never
 
-from wsh.contract.model import Action, Mode
+from wsh.contract.request.model import Action, Mode
 
 
-class Route(Enum):
+class ContractRoute(Enum):
     """A path and the gate before it."""
 
     INTERACTIVE_EXECUTE = ("interactive-terminal, then its terminal runtime", "interactive safety and user mediation")
@@ -28,18 +28,18 @@ class Route(Enum):
         self.gate = gate
 
 
-def find_route(action: Action, mode: Mode | None) -> Route:
+def find_route(action: Action, mode: Mode | None) -> ContractRoute:
     """The matrix. `mode` is the request's for execute, the identity's for follow-ups, ignored for `list`."""
     if action == "list":
-        return Route.LIST
+        return ContractRoute.LIST
     assert mode is not None, "a mode is settled before routing"
     interactive = mode == "interactive"
     match action:
         case "execute":
-            return Route.INTERACTIVE_EXECUTE if interactive else Route.HEADLESS_EXECUTE
+            return ContractRoute.INTERACTIVE_EXECUTE if interactive else ContractRoute.HEADLESS_EXECUTE
         case "read_output":
-            return Route.INTERACTIVE_READ if interactive else Route.HEADLESS_READ
+            return ContractRoute.INTERACTIVE_READ if interactive else ContractRoute.HEADLESS_READ
         case "terminate":
-            return Route.INTERACTIVE_TERMINATE if interactive else Route.HEADLESS_TERMINATE
+            return ContractRoute.INTERACTIVE_TERMINATE if interactive else ContractRoute.HEADLESS_TERMINATE
         case _:
             assert_never(action)

@@ -18,13 +18,13 @@ class Result(Protocol):
     def signal(self) -> str | None: ...
 
 
-class KillReport(Protocol):
+class HeadlessKillReport(Protocol):
     @property
     def survivors(self) -> Sequence[tuple[int, int]]:
         """Pids that live on, each with the errno that protected it."""
 
 
-class Started(Protocol):
+class StartedCommand(Protocol):
     """A command that runs. Its output goes to the callback given at the start."""
 
     @property
@@ -36,15 +36,17 @@ class Started(Protocol):
     async def wait(self, timeout_ms: float | None = None) -> bool:
         """Until it has ended and all its output was handed over; False if it still runs then."""
 
-    async def kill(self) -> KillReport:
+    async def kill(self) -> HeadlessKillReport:
         """End the whole tree."""
 
     async def aclose(self) -> None:
         """Kill what still runs, and let go."""
 
 
-class Runner(Protocol):
+class CommandRunner(Protocol):
     """Raises `ProgramNotFound`, `CwdNotFound` or `InvalidEnvironment` when there is nothing to run."""
 
-    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Started:
+    async def start(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput
+    ) -> StartedCommand:
         """Start `argv` without a shell, with `env` over the minimal environment, stdin closed."""

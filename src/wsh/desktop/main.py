@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wsh.wire.place import Places, ensure_private, find_places, write_private
 from wsh.wire.setting import SettingError, load
+from wsh.wire.system.place import Places, ensure_private, find_places, write_private
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
-    from wsh.desktop.core import Core
+    from wsh.desktop.service import DesktopService
 
 ALREADY_RUNS, NO_QT, NO_PORT, NO_DISPLAY = 3, 4, 5, 6
 
@@ -55,7 +55,7 @@ def lock_instance(places: Places) -> int | None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        from wsh.desktop.face import DISPLAY_VARIABLES
+        from wsh.desktop.window_process import DISPLAY_VARIABLES
 
         here = {name: os.environ[name] for name in DISPLAY_VARIABLES if name in os.environ}
         try:
@@ -86,13 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _say(ALREADY_RUNS, "it runs already; its window was raised")
     if importlib.util.find_spec("PySide6") is None:
         return _say(NO_QT, "PySide6 is missing; pip install 'wsh-terminal[gui]'")
-    from wsh.desktop.core import Core, CoreOptions, PortTaken
-    from wsh.desktop.face import NoDisplay
+    from wsh.desktop.service import DesktopOptions, DesktopService, PortTaken
+    from wsh.desktop.window_process import NoDisplay
 
     port = arguments.port if arguments.port is not None else settings.get_int("bridge.port")
     token = os.environ.get("PM_INTERACTIVE_TERMINAL_TOKEN") or None
-    options = CoreOptions(arguments.host, port, token, arguments.hidden, arguments.theme)
-    core = Core(places, settings, options, display_file(places), lambda: _say_where(core))
+    options = DesktopOptions(arguments.host, port, token, arguments.hidden, arguments.theme)
+    core = DesktopService(places, settings, options, display_file(places), lambda: _say_where(core))
     try:
         with asyncio.Runner(loop_factory=_make_loop) as runner:
             runner.run(core.run())
@@ -117,7 +117,7 @@ def _say(status: int, sentence: str) -> int:
     return status
 
 
-def _say_where(core: Core) -> None:
+def _say_where(core: DesktopService) -> None:
     assert core.endpoint is not None
     print(f"listening on {core.endpoint.host}:{core.endpoint.port}", flush=True)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wsh.desktop.scene import Preferences
-from wsh.wire.config_file import SettingFixed, write_setting
+from wsh.desktop.message import Preferences
 from wsh.wire.setting import Settings
+from wsh.wire.system.config_file import SettingFixed, write_setting
 
 _KEYS = {field: f"desktop.{field}" for field in ("theme", "notify", "come_forward", "keep_in_tray")}
 

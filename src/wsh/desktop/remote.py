@@ -19,12 +19,12 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import WebSocketException
 
 from wsh.client.client import Server, connect
-from wsh.client.model import SessionInfo
+from wsh.client.model import SessionReply
 from wsh.session.event import Actor
-from wsh.session.trial import attempt
+from wsh.session.recovery.trial import attempt
 from wsh.terminal import Terminal
 from wsh.wire.error import WshError
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 PREFIX = "server:"
 _AGAIN_S = 2.0
@@ -45,7 +45,7 @@ class RemoteSessions:
         self._places = places
         self._socket = places.socket
         self._on_change = on_change
-        self.sessions: list[SessionInfo] = []
+        self.sessions: list[SessionReply] = []
         self.moods: dict[str, str] = {}
         """What each waits for, by its name: waiting, hidden or running."""
         self._active: dict[str, tuple[int, float, float]] = {}
@@ -86,7 +86,7 @@ class RemoteSessions:
                     async with asyncio.timeout(_REFRESH_S):
                         await events.recv()
 
-    async def _look(self, server: Server, sessions: list[SessionInfo]) -> bool:
+    async def _look(self, server: Server, sessions: list[SessionReply]) -> bool:
         """Ask what they wait for, those that are silent less and less often; whether a mood changed."""
         moods: dict[str, str] = {}
         for info in sessions:
@@ -110,7 +110,7 @@ class RemoteSessions:
         changed, self.moods = moods != self.moods, moods
         return changed
 
-    def _set(self, sessions: list[SessionInfo], changed: bool) -> None:
+    def _set(self, sessions: list[SessionReply], changed: bool) -> None:
         # Activity changes all the time and is not shown.
         if changed or [_shown(info) for info in sessions] != [_shown(info) for info in self.sessions]:
             self.sessions = sessions
@@ -126,7 +126,7 @@ def read_mood(state: str) -> str:
     return {"hidden": "hidden", "asks": "waiting"}.get(state, "running")
 
 
-def _shown(info: SessionInfo) -> tuple[object, ...]:
+def _shown(info: SessionReply) -> tuple[object, ...]:
     return info.name, info.command, info.title, info.cwd, info.running, info.exit_code, info.sandbox
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from wsh.desktop.message import Notice, SessionRow
 from wsh.desktop.remote import PREFIX, RemoteSessions, read_mood
-from wsh.desktop.scene import Notice, SessionRow
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionCreated, SessionRegistry
@@ -68,7 +68,7 @@ class Roster:
                 self._on_output(session.sid)
             elif isinstance(event, ev.Bell):
                 self._tell(("bell", session.sid))
-            elif isinstance(event, ev.RunWaits) and event.actor is not None:
+            elif isinstance(event, ev.RunWaitChanged) and event.actor is not None:
                 what = event.command.splitlines()[0][:80] if event.command else ""
                 self._tell(Notice(f"{event.actor.id} wants to run `{what}` in {session.name}; it waits for your line."))
 

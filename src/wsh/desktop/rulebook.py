@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wsh.approval.always import RuleChoice
-from wsh.desktop.scene import Notice, PolicyView, RuleRow
+from wsh.desktop.message import Notice, PolicyView, RuleRow
 from wsh.policy import Kind, Mode, Policy, Rule, RuleEffect, parse_pattern
 from wsh.policy.audit import Audit
-from wsh.policy.edit import NewRule, add_rule, change_rule, locked, set_value, write_policy
-from wsh.policy.rule import BOTH, RuleError, fits
-from wsh.policy.store import PolicyStore
+from wsh.policy.file.edit import NewRule, add_rule, change_rule, locked, set_value, write_policy
+from wsh.policy.file.store import PolicyStore
+from wsh.policy.rule.rule import BOTH, RuleError, fits
 
 
 class Rulebook:

@@ -17,7 +17,7 @@ from wsh.wire.error import InvalidRequest, WshError
 from wsh.wire.error import from_wire as error_from_wire
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
     from wsh.wire.token import Role
 
 PROTOCOL = 1

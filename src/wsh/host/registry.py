@@ -11,7 +11,7 @@ from wsh.host.carrier import Carrier, HostState
 from wsh.wire.error import HostNotFound
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 NewsListener = Callable[[str, "JsonObject"], None]
 """Gets the host's name and what it tells."""

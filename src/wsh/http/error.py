@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import ValidationError
 
 from wsh.wire.error import InternalError, InvalidFormat, InvalidRequest, WshError
-from wsh.wire.shortage import find_shortage
+from wsh.wire.system.shortage import find_shortage
 from wsh.wire.tool import ToolFailure
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wsh.session.command import Command
+from wsh.session.command.command import Command
 from wsh.session.hidden import last_line
 from wsh.session.session import Session
 from wsh.session.state_word import StateWord

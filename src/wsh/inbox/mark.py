@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from secrets import token_hex
 from typing import Literal, TypeAlias
 
 from wsh.session import event as ev
+from wsh.session.command.foreground import find_front, type_line
 from wsh.session.event import SERVER, SessionEvent
-from wsh.session.front import find_front, type_line
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.wire.error import InvalidRequest, LimitReached, LineInUse, NotFound, SessionExited, WshError
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from wsh.mcp.token_count import count_tokens as count_tokens  # rooms ask here f
 
 
 @dataclass(frozen=True)
-class Row:
+class NumberedLine:
     """One line, with its number in the command's own output (from 1)."""
 
     number: int
@@ -36,13 +36,13 @@ _PROGRESS = re.compile(r"\d%|[⠀-⣿◐◓◑◒]|[#=█▓━]{4,}")
 _REPEATS = 3
 
 
-def number_lines(lines: Iterable[str], first: int = 1) -> list[Row]:
-    return [Row(first + at, text.rstrip()) for at, text in enumerate(lines)]
+def number_lines(lines: Iterable[str], first: int = 1) -> list[NumberedLine]:
+    return [NumberedLine(first + at, text.rstrip()) for at, text in enumerate(lines)]
 
 
-def collapse(rows: Sequence[Row]) -> list[Row]:
+def collapse(rows: Sequence[NumberedLine]) -> list[NumberedLine]:
     """Repeated lines and progress, each as what it ended as, with how many lines it stands for."""
-    kept: list[Row] = []
+    kept: list[NumberedLine] = []
     at = 0
     while at < len(rows):
         shape = _shape(rows[at].text)
@@ -53,10 +53,12 @@ def collapse(rows: Sequence[Row]) -> list[Row]:
         if end - at < _REPEATS:
             kept += rows[at:end]
         elif not last.text:
-            kept.append(Row(first.number, "", last.number))
+            kept.append(NumberedLine(first.number, "", last.number))
         else:
             what = "the same line" if first.text == last.text else "progress"
-            kept.append(Row(first.number, f"{last.text}  [lines {first.number}-{last.number}: {what}]", last.number))
+            kept.append(
+                NumberedLine(first.number, f"{last.text}  [lines {first.number}-{last.number}: {what}]", last.number)
+            )
         at = end
     return kept
 
@@ -66,7 +68,7 @@ def _shape(text: str) -> str:
     return "\0" + "".join(_MOVING.sub("", text).split()) if _PROGRESS.search(text) else text
 
 
-def fit_rows(rows: Sequence[Row], budget: int, explain: Callable[[int, int, int], str]) -> list[str]:
+def fit_rows(rows: Sequence[NumberedLine], budget: int, explain: Callable[[int, int, int], str]) -> list[str]:
     """The lines that fit: head, tail, and between them every line that names an error, with its number.
 
     `explain` says of the lines from one to another, of which so many name an error, that they were left out, and how they are read.
@@ -81,7 +83,7 @@ def fit_rows(rows: Sequence[Row], budget: int, explain: Callable[[int, int, int]
     middle = rows[len(head) : len(rows) - len(tail)]
     if not middle:
         return [row.text for row in (*head, *tail)]
-    wrong = [Row(row.number, f"{row.number}: {row.text}") for row in middle if _ERROR.search(row.text[:2000])]
+    wrong = [NumberedLine(row.number, f"{row.number}: {row.text}") for row in middle if _ERROR.search(row.text[:2000])]
     shown = _take(wrong, budget // 4)
     note = explain(middle[0].number, middle[-1].end, len(wrong))
     lines = [row.text for row in head] + [note] + [row.text for row in shown]
@@ -92,12 +94,12 @@ def fit_rows(rows: Sequence[Row], budget: int, explain: Callable[[int, int, int]
     return lines + [row.text for row in tail]
 
 
-def fit_head(rows: Sequence[Row], budget: int) -> list[Row]:
+def fit_head(rows: Sequence[NumberedLine], budget: int) -> list[NumberedLine]:
     """As many as fit from the first on, at least one."""
     return _take(rows, budget)
 
 
-def _count_within(rows: Sequence[Row], budget: int) -> int | None:
+def _count_within(rows: Sequence[NumberedLine], budget: int) -> int | None:
     """Their tokens, or None beyond the budget; no more is counted than needed for that."""
     used = 0
     for row in rows:
@@ -107,14 +109,14 @@ def _count_within(rows: Sequence[Row], budget: int) -> int | None:
     return used
 
 
-def _take(rows: Sequence[Row], budget: int) -> list[Row]:
-    taken: list[Row] = []
+def _take(rows: Sequence[NumberedLine], budget: int) -> list[NumberedLine]:
+    taken: list[NumberedLine] = []
     used = 0
     for row in rows:
         cost = _count_line(row.text, budget)
         if used + cost > budget:
             if not taken:
-                taken.append(Row(row.number, clip(row.text, budget), row.last))
+                taken.append(NumberedLine(row.number, clip(row.text, budget), row.last))
             break
         used += cost
         taken.append(row)

@@ -17,12 +17,12 @@ import anyio
 
 from wsh.mcp import error
 from wsh.mcp.caller import McpClient
-from wsh.mcp.progress import Emit, Progress
+from wsh.mcp.progress import Emit, ProgressThrottle
 from wsh.mcp.registry import Tool
-from wsh.wire import jsonrpc
 from wsh.wire import tool as word
 from wsh.wire.caller import TAKEN_BACK, Caller
-from wsh.wire.jsonrpc import canonical_id
+from wsh.wire.json import rpc
+from wsh.wire.json.rpc import canonical_id
 from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ MAX_TIMEOUT_MS = 24 * 3600 * 1000
 
 
 @dataclass(eq=False)
-class Call:
+class RunningCall:
     """One call under way; the context that its tool sees."""
 
     tool: Tool
@@ -41,7 +41,7 @@ class Call:
     request_id: object
     timeout_ms: int
     deadline: float
-    reporter: Progress
+    reporter: ProgressThrottle
     cancelled: bool = False
     task: asyncio.Task[ToolOutcome] | None = field(default=None, repr=False)
 
@@ -64,13 +64,13 @@ class Call:
             self.task.cancel(TAKEN_BACK)
 
 
-class CallDesk:
+class CallRunner:
     """Every call of one server passes here."""
 
     def __init__(self, *, queue_size: int, progress_per_second: float) -> None:
         self._queue_size = queue_size
         self._per_second = progress_per_second
-        self._calls: dict[tuple[str, str], list[Call]] = {}
+        self._calls: dict[tuple[str, str], list[RunningCall]] = {}
         self._busy = 0
 
     @property
@@ -118,7 +118,7 @@ class CallDesk:
         if not spec.reads and self._busy >= self._queue_size:
             return _overloaded(self._queue_size)
         token = meta.get("progressToken")
-        reporter = Progress(
+        reporter = ProgressThrottle(
             token if isinstance(token, str | int) and not isinstance(token, bool) else None,
             request_id,
             spec.name,
@@ -126,16 +126,16 @@ class CallDesk:
             self._per_second,
         )
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        call = Call(tool, client, request_id, timeout_ms, deadline, reporter)
+        call = RunningCall(tool, client, request_id, timeout_ms, deadline, reporter)
         return await self._run(call, lambda: spec.run(arguments, call))
 
-    async def _run(self, call: Call, start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
+    async def _run(self, call: RunningCall, start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         spec = call.tool.spec
         key = (call.caller.id, canonical_id(call.request_id) or "")
         siblings = self._calls.setdefault(key, [])
         if siblings and call.client.exclusive:
             raise error.RpcFailure(
-                jsonrpc.INVALID_REQUEST,
+                rpc.INVALID_REQUEST,
                 f"The request id {call.request_id!r} is in use by a call that is under way.",
                 {"code": word.INVALID_REQUEST, "hint": "Give every request its own id."},
             )
@@ -175,7 +175,7 @@ async def _coroutine(start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome
     return await start()
 
 
-async def _stop(call: Call) -> None:
+async def _stop(call: RunningCall) -> None:
     """Cancel the task once and wait, shielded and bounded, until it has cleaned up."""
     task = call.task
     assert task is not None
@@ -191,7 +191,7 @@ async def _stop(call: Call) -> None:
         log.debug("%s failed while it was stopped", call.tool.spec.name, exc_info=task.exception())
 
 
-def _settle(call: Call, timed_out: bool) -> ToolOutcome:
+def _settle(call: RunningCall, timed_out: bool) -> ToolOutcome:
     spec = call.tool.spec
     task = call.task
     assert task is not None

@@ -33,7 +33,7 @@ def pick_environ(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ConnectionSurroundings:
     """Where a connection comes from: that of `wsh mcp`, or the server's own."""
 
     id: str
@@ -42,11 +42,11 @@ class Surroundings:
     toolsets: tuple[Family, ...] = FAMILIES
 
     @classmethod
-    def of_server(cls, toolsets: tuple[Family, ...]) -> Surroundings:
+    def of_server(cls, toolsets: tuple[Family, ...]) -> ConnectionSurroundings:
         return cls("server", os.getcwd(), pick_environ(os.environ), toolsets)
 
     @classmethod
-    def parse(cls, raw: object, server: Surroundings) -> Surroundings:
+    def parse(cls, raw: object, server: ConnectionSurroundings) -> ConnectionSurroundings:
         """From the first line of a stdio connection. ValueError says what is wrong with it."""
         if not isinstance(raw, dict):
             raise ValueError("the greeting is not an object")

@@ -12,10 +12,11 @@ import secrets
 from collections.abc import Sequence
 
 from wsh.wire import error as fault
-from wsh.wire import jsonrpc, tool
+from wsh.wire import tool
 from wsh.wire.error import InvalidRequest, NotFound, WshError
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.shortage import find_shortage
+from wsh.wire.json import rpc
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.shortage import find_shortage
 from wsh.wire.tool import Family, FieldProblem, ToolFailure
 
 log = logging.getLogger(__name__)
@@ -83,8 +84,8 @@ def translate(error: Exception, family: Family, where: str) -> RpcFailure | Json
         if family != "terminal":
             return payload
         if _is_bad_request(error):
-            return _rpc(jsonrpc.INVALID_PARAMS, payload)
-        return _rpc(jsonrpc.INTERNAL_ERROR, payload) if payload["code"] == tool.INTERNAL else payload
+            return _rpc(rpc.INVALID_PARAMS, payload)
+        return _rpc(rpc.INTERNAL_ERROR, payload) if payload["code"] == tool.INTERNAL else payload
     trace = secrets.token_hex(6)
     log.error("%s failed unexpectedly (%s)", where, trace, exc_info=error)
     payload = {
@@ -92,7 +93,7 @@ def translate(error: Exception, family: Family, where: str) -> RpcFailure | Json
         "code": tool.INTERNAL,
         "hint": f"The fault is ours; look for {trace} in the server's log.",
     }
-    return _rpc(jsonrpc.INTERNAL_ERROR, payload) if family == "terminal" else payload
+    return _rpc(rpc.INTERNAL_ERROR, payload) if family == "terminal" else payload
 
 
 def _rpc(code: int, payload: JsonObject) -> RpcFailure:
@@ -115,13 +116,13 @@ def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, 
 
 def refuse_arguments(name: str, family: Family, problems: Sequence[FieldProblem]) -> RpcFailure | JsonObject:
     payload = describe_problems(name, problems)
-    return _rpc(jsonrpc.INVALID_PARAMS, payload) if family == "terminal" else payload
+    return _rpc(rpc.INVALID_PARAMS, payload) if family == "terminal" else payload
 
 
 def unknown_tool(name: str, near: str | None) -> RpcFailure:
     hint = f"Did you mean {near!r}?" if near else "List the tools to see what this server offers."
     return RpcFailure(
-        jsonrpc.INVALID_PARAMS,
+        rpc.INVALID_PARAMS,
         f"Unknown tool: {name[:128]!r}.",
         {"code": tool.INVALID_REQUEST, "tool": name[:128], "hint": hint},
     )

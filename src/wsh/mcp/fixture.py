@@ -18,9 +18,9 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import PromptsListChanged, ServerEvent, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from wsh.mcp.hook import Context, WshServer
-from wsh.mcp.resource import ResourceShelf
-from wsh.wire.jsonobject import JsonObject
+from wsh.mcp.resource.index import ResourceIndex
+from wsh.mcp.sdk_compat import Context, WshServer
+from wsh.wire.json.object import JsonObject
 
 SWITCH = "WSH_CONFORMANCE_FIXTURES"
 
@@ -375,7 +375,7 @@ def _typed(model: Any, result: Any) -> Any:
     return model.model_validate(result) if isinstance(result, dict) else result
 
 
-def install(server: WshServer, shelf: ResourceShelf) -> None:
+def install(server: WshServer, shelf: ResourceIndex) -> None:
     """Put the fixtures before the real handlers of `server`."""
     real = {method: server.get_request_handler(method) for method in _WRAPPED}
 

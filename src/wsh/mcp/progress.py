@@ -11,7 +11,7 @@ from wsh.wire.tool import Stream
 Emit = Callable[[dict[str, object]], Awaitable[None]]
 
 
-class Progress:
+class ProgressThrottle:
     """Throttles what a tool reports. `report` is cheap and never waits; `close` ends it for good."""
 
     def __init__(self, token: str | int | None, request_id: object, tool: str, emit: Emit, per_second: float) -> None:

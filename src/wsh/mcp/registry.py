@@ -16,7 +16,7 @@ from typing import Any
 import pydantic_core
 
 from wsh.mcp.validate import Validator
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.tool import FAMILIES, TOOLSETS, Family, ToolSpec
 from wsh.wire.version import describe_tooling
 

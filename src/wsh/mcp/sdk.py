@@ -10,7 +10,7 @@ import sys
 
 from pydantic import BaseModel, ConfigDict
 
-from wsh.wire.package import open_package
+from wsh.wire.system.package import open_package
 
 
 def prepare() -> None:

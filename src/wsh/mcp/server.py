@@ -18,9 +18,12 @@ from mcp.server.subscriptions import ListenHandler
 from starlette.requests import Request
 
 from wsh.mcp import error
-from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import McpClient, Surroundings
-from wsh.mcp.hook import (
+from wsh.mcp.call import CallRunner
+from wsh.mcp.caller import ConnectionSurroundings, McpClient
+from wsh.mcp.registry import Registry, to_json
+from wsh.mcp.resource.index import ResourceIndex
+from wsh.mcp.resource.prompt import PromptShelf
+from wsh.mcp.sdk_compat import (
     CancelParams,
     Context,
     WshServer,
@@ -32,12 +35,9 @@ from wsh.mcp.hook import (
     put_structured,
     send_progress,
 )
-from wsh.mcp.prompt import PromptShelf
-from wsh.mcp.registry import Registry, to_json
-from wsh.mcp.resource import ResourceShelf
 from wsh.mcp.tool.lean_text import LEAN_INSTRUCTIONS, spell_failure
 from wsh.wire.caller import Caller
-from wsh.wire.sound import find_unsound, mend_all
+from wsh.wire.surrogate import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
 from wsh.wire.version import VERSION
 
@@ -56,18 +56,18 @@ INSTRUCTIONS = (
 )
 
 
-class Link(Protocol):
+class StdioConnection(Protocol):
     """A stdio connection, as messages that came by it carry it."""
 
     @property
-    def surroundings(self) -> Surroundings: ...
+    def surroundings(self) -> ConnectionSurroundings: ...
 
     @property
     def caller(self) -> Caller: ...
 
 
 @dataclass
-class Guest:
+class ConnectedClient:
     """A connected client, for whoever looks after the server. `client` is what it calls itself."""
 
     caller: Caller
@@ -77,19 +77,19 @@ class Guest:
 
 
 @dataclass
-class Door:
+class McpDoor:
     """What the handlers share."""
 
     registry: Registry
-    desk: CallDesk
-    home: Surroundings
-    resources: ResourceShelf
+    desk: CallRunner
+    home: ConnectionSurroundings
+    resources: ResourceIndex
     prompts: PromptShelf
     fixtures: bool = False
     """Whether the fixtures of the conformance suite are installed; for tests alone."""
     farewell: list[Callable[[str], None]] = field(default_factory=list)
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
-    guests: dict[str, Guest] = field(default_factory=dict)
+    guests: dict[str, ConnectedClient] = field(default_factory=dict)
     """Connections under way, by owner. Modern HTTP has none: each of its requests stands alone."""
 
     def list_guests(self) -> list[dict[str, object]]:
@@ -110,7 +110,7 @@ class Door:
         params = ctx.session.client_params
         client = params.client_info.name[:128] if params is not None else ""
         if not isinstance(ctx.request, Request):
-            link: Link = cast(Link, ctx.request)
+            link: StdioConnection = cast(StdioConnection, ctx.request)
             there = link.surroundings
             owner = f"stdio:{there.id}"
             return self._make_client(link.caller, owner, client, there)
@@ -121,7 +121,7 @@ class Door:
         return self._make_client(caller, owner, client, self.home, exclusive=not modern)
 
     def _make_client(
-        self, caller: Caller, owner: str, client: str, there: Surroundings, *, exclusive: bool = True
+        self, caller: Caller, owner: str, client: str, there: ConnectionSurroundings, *, exclusive: bool = True
     ) -> McpClient:
         self._name_guest(owner, client)
         caller = replace(caller, connection=owner, client=client, for_model=True, cwd=there.cwd, environ=there.environ)
@@ -158,7 +158,7 @@ def to_result(outcome: ToolOutcome) -> types.CallToolResult:
     )
 
 
-def build_server(door: Door) -> WshServer:
+def build_server(door: McpDoor) -> WshServer:
     registry, desk = door.registry, door.desk
 
     async def list_tools(ctx: Context, params: object) -> types.ListToolsResult:
@@ -236,7 +236,7 @@ def build_server(door: Door) -> WshServer:
             if isinstance(ctx.request, Request):  # a stdio connection says farewell itself
                 caller: Caller = ctx.request.scope[CALLER_KEY]
                 owner = f"mcp:{get_connection(ctx).session_id}"
-                door.guests[owner] = Guest(caller, "mcp-http")
+                door.guests[owner] = ConnectedClient(caller, "mcp-http")
                 assert door.find_client(ctx).caller.id == owner
                 call_at_end(ctx, lambda: door.say_farewell(owner))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from wsh.wire.sound import find_unsound
+from wsh.wire.surrogate import find_unsound
 from wsh.wire.tool import FieldProblem
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from wsh.notice.post import Undelivered, check_url, post
 from wsh.notice.push import Pushes
 from wsh.notice.rule import Channel, NoticeRule, RuleBook, check_rule
 from wsh.notice.watch import NoticeWatch
-from wsh.session.front import find_front
+from wsh.session.command.foreground import find_front
 from wsh.session.registry import SessionRegistry
 from wsh.wire.error import InvalidRequest, WshError
-from wsh.wire.place import Places
 from wsh.wire.setting import Settings
+from wsh.wire.system.place import Places
 
 log = logging.getLogger(__name__)
 

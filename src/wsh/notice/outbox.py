@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from wsh.notice.rule import KINDS, WAITING, Channel, NoticeKind
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 log = logging.getLogger(__name__)
 

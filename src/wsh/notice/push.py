@@ -18,7 +18,7 @@ from wsh.notice.outbox import Notice
 from wsh.notice.post import Undelivered, check_url, post
 from wsh.notice.rule import WAITING, NoticeKind
 from wsh.wire.error import CapabilityMissing, InvalidRequest, LimitReached, NotFound
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from wsh.wire.error import InvalidRequest
-from wsh.wire.place import ensure_private, write_private
+from wsh.wire.system.place import ensure_private, write_private
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
 from wsh.wire.caller import Caller
 from wsh.wire.error import ApprovalNotFound, InvalidRequest, Refused
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
 
 if TYPE_CHECKING:
     from wsh.approval.request import Where
+    from wsh.contract.ask.pending import PendingRequest
     from wsh.contract.dispatch import Contract
-    from wsh.contract.waiting import Waiting
 
 SETTING = "approvals.server"
 _TAIL_BYTES = 2 * 1024
@@ -96,7 +96,7 @@ async def get_approval(
 async def answer_approval(context: Context, params: AnswerParams) -> Annotated[Json, "The request as it then stands."]:
     """Approve or decline one of them, where the setting approvals.server permits it."""
     from wsh.approval.answer import Answer, AnswerRefused, split_words
-    from wsh.contract.answer import answer_request
+    from wsh.contract.ask.answer import answer_request
 
     contract = await context.rooms.contract.get()
     route = contract.interactive
@@ -155,7 +155,7 @@ async def set_approval_mode(context: Context, params: SetApprovalMode) -> Approv
     return ApprovalMode(server=params.server)
 
 
-async def _describe(contract: Contract, entry: Waiting, output_bytes: int) -> Json:
+async def _describe(contract: Contract, entry: PendingRequest, output_bytes: int) -> Json:
     route = contract.interactive
     wire = entry.to_wire()
     wire["answerable"] = (route.server_enabled or entry.request.kind == "hidden") and entry.is_answerable

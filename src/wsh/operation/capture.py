@@ -11,11 +11,11 @@ from pydantic import Field
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.session.event import Destroyed, Exited, SessionEvent
-from wsh.visual.input import InputEvent, ModeChanged
+from wsh.visual.input.capture import InputEvent, ModeChanged
 from wsh.visual.stage import StageEvent
-from wsh.wire.element import ElementId, Focus, FocusRequest, InputMode
 from wsh.wire.error import InvalidRequest, NotFocusable
-from wsh.wire.model import Model
+from wsh.wire.model.base import Model
+from wsh.wire.model.element import ElementId, Focus, FocusRequest, InputMode
 
 _ONE = ("session_not_found",)
 

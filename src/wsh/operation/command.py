@@ -10,9 +10,9 @@ from pydantic import Field
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.operation.screen import Count
-from wsh.wire.command import CommandInfo, CommandOutput, StateAnswer
 from wsh.wire.error import CommandNotFound
-from wsh.wire.model import Format, Model
+from wsh.wire.model.base import Format, Model
+from wsh.wire.model.command import CommandInfo, CommandOutput, StateAnswer
 
 _ONE = ("session_not_found",)
 _COMMAND = (*_ONE, "command_not_found")

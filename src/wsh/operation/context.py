@@ -14,16 +14,16 @@ from wsh.operation.hidden import HiddenInputs
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
 from wsh.operation.sandbox import SandboxPolicies, make_gate
-from wsh.operation.tally import Tally
+from wsh.operation.tally import LimitTally
 from wsh.session.presence import Clients
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.visual.feed import Feeds
 from wsh.visual.stage import Stage
-from wsh.visual.stages import Stages
+from wsh.visual.stage_registry import StageRegistry
 from wsh.wire.caller import GOVERNING, Actor, Caller
-from wsh.wire.place import Places
 from wsh.wire.setting import Settings
+from wsh.wire.system.place import Places
 from wsh.wire.tool import Progress, Stream
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def ignore_progress(message: str, *, stream: Stream = "info", phase: str = "prog
     pass
 
 
-class Lifetime(Protocol):
+class ServerLifetime(Protocol):
     """What decides how long the server lives."""
 
     persistent: bool
@@ -56,7 +56,7 @@ class ServerState(Protocol):
     def server_id(self) -> str: ...
 
     @property
-    def lifetime(self) -> Lifetime: ...
+    def lifetime(self) -> ServerLifetime: ...
 
     @property
     def list_damage(self) -> Callable[[], list[str]]: ...
@@ -70,13 +70,13 @@ class Rooms:
     places: Places
     server: ServerState
     clients: Clients
-    stages: Stages
+    stages: StageRegistry
     feeds: Feeds
     registry: SessionRegistry
     contract: Late[Contract]
     workspace: Late[WorkspaceService]
     execute: Late[ExecuteCommand]
-    waits: Tally
+    waits: LimitTally
     notices: Notices
     marks: Marks = field(default_factory=Marks)
     list_guests: Callable[[], list[dict[str, object]]] = list

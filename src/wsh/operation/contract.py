@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wsh.contract.alias import CANONICAL_TOOL, Tool
+from wsh.contract.request.alias import CANONICAL_TOOL, Tool
 from wsh.operation.context import Context
 from wsh.operation.operation import operation
-from wsh.wire.model import AnyJson, Model
+from wsh.wire.model.base import AnyJson, Model
 
 
 class ContractParams(Model):

@@ -10,7 +10,9 @@ from wsh.operation.context import OnSession
 from wsh.operation.operation import Nothing, Operation, operation
 from wsh.visual.element import Elements
 from wsh.visual.stage import Stage
-from wsh.wire.element import (
+from wsh.wire.error import InvalidOverlay, InvalidPanel, OverlayNotFound, PanelNotFound
+from wsh.wire.model.base import Model
+from wsh.wire.model.element import (
     BatchUpdate,
     ElementId,
     Kind,
@@ -25,8 +27,6 @@ from wsh.wire.element import (
     RegionWrites,
     SpansUpdate,
 )
-from wsh.wire.error import InvalidOverlay, InvalidPanel, OverlayNotFound, PanelNotFound
-from wsh.wire.model import Model
 
 Shown: TypeAlias = Overlay | Panel
 

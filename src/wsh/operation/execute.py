@@ -10,7 +10,7 @@ from wsh.operation.context import Context
 from wsh.operation.leaving import check_leaving, run_outside
 from wsh.operation.operation import Json, operation
 from wsh.sandbox.denied import find_denied
-from wsh.wire.model import Model
+from wsh.wire.model.base import Model
 from wsh.wire.tool import INVALID_REQUEST, ToolFailure
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from wsh.wire.caller import Actor
 from wsh.wire.error import HiddenInputRefused, WshError
 
 if TYPE_CHECKING:
-    from wsh.contract.asked import AskedRequest
+    from wsh.contract.ask.asked import AskedRequest
     from wsh.contract.dispatch import Contract
     from wsh.operation.context import OnSession
 

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from wsh.operation.context import Context
 from wsh.operation.operation import operation
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
 
 if TYPE_CHECKING:
-    from wsh.contract.hook import HookJudgement, HookQuestion
+    from wsh.contract.ask.hook import HookJudgement, HookQuestion
 
 
 class HookParams(Model):
@@ -42,7 +42,7 @@ class HookAnswer(Shown):
 @operation(errors=("cwd_not_found",))
 async def judge_hook(context: Context, params: HookParams) -> HookAnswer:
     """What the rules say of a command that a host would run; asks nobody."""
-    from wsh.contract.hook import judge_question
+    from wsh.contract.ask.hook import judge_question
 
     contract = await context.rooms.contract.get()
     judged, _ = await judge_question(contract.interactive, _make_question(params), context.governed, _list_own(context))
@@ -52,7 +52,7 @@ async def judge_hook(context: Context, params: HookParams) -> HookAnswer:
 @operation(manner="waits", errors=("cwd_not_found",))
 async def ask_hook(context: Context, params: HookAsk) -> HookAnswer:
     """The same, and where no rule decides, a card asks the person until the deadline."""
-    from wsh.contract.hook import ask_person, judge_question
+    from wsh.contract.ask.hook import ask_person, judge_question
 
     contract = await context.rooms.contract.get()
     question = _make_question(params)
@@ -65,7 +65,7 @@ async def ask_hook(context: Context, params: HookAsk) -> HookAnswer:
 
 
 def _make_question(params: HookParams) -> HookQuestion:
-    from wsh.contract.hook import HookQuestion
+    from wsh.contract.ask.hook import HookQuestion
 
     return HookQuestion(params.client, params.command, params.cwd, params.note)
 

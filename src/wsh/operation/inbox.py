@@ -14,7 +14,7 @@ from wsh.operation.context import Context, Rooms
 from wsh.operation.operation import operation
 from wsh.session.state import find_word
 from wsh.wire.error import InvalidRequest, NotFound
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
 
 _SNOOZE_S = 3600
 

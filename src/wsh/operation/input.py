@@ -9,10 +9,10 @@ from typing import Literal
 from wsh.operation.context import OnSession
 from wsh.operation.operation import operation
 from wsh.operation.sandbox import admit, is_agent
-from wsh.terminal.key import encode_key, encode_keys
+from wsh.terminal.input.key import encode_key, encode_keys
 from wsh.wire.error import InvalidRequest
-from wsh.wire.model import Model, Shown
-from wsh.wire.session import Keys
+from wsh.wire.model.base import Model, Shown
+from wsh.wire.model.session import Keys
 
 _INPUT = (
     "session_not_found",

@@ -13,8 +13,8 @@ from wsh.operation.operation import Json
 from wsh.wire.error import CapabilityMissing, InternalError, InvalidRequest, Refused, SandboxRefused, WshError
 
 if TYPE_CHECKING:
-    from wsh.contract.fault import ContractFault
-    from wsh.contract.response import Outcome
+    from wsh.contract.reply.fault import ContractFault
+    from wsh.contract.reply.response import Outcome
 
 AGAIN = "Call again with the same words to go on waiting; nothing is asked or run twice."
 
@@ -36,8 +36,8 @@ async def run_outside(
     context: Context, command: str | Sequence[str], cwd: str, leaves: str | None, reason: str, wait_ms: int
 ) -> Json:
     """Ask a person, and wait for what comes of it. `command` is a line, or the words of one program."""
-    from wsh.contract.fault import ContractFault
-    from wsh.contract.leaving import Leaving, leave_sandbox
+    from wsh.contract.ask.leaving import Leaving, leave_sandbox
+    from wsh.contract.reply.fault import ContractFault
 
     if leaves is None:
         raise InvalidRequest("There is no sandbox to leave here.", hint="Run it without `sandbox` and `reason`.")

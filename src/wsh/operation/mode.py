@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import operation
-from wsh.wire.element import ScreenMode
+from wsh.wire.model.element import ScreenMode
 
 _ONE = ("session_not_found",)
 

@@ -11,7 +11,7 @@ from wsh.notice.push import Subscription, has_push
 from wsh.notice.rule import CHANNELS, NoticeRule
 from wsh.operation.context import Context, Rooms
 from wsh.operation.operation import operation
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
 
 Kind = Literal["request", "hidden", "asks", "failed", "finished", "exited", "quiet", "told"]
 ChannelName = Literal["page", "push", "desktop", "webhook", "line"]

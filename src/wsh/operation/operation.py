@@ -18,7 +18,7 @@ from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type
 from wsh.operation.context import Context, OnSession, Rooms, ignore_progress
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
-from wsh.wire.model import Model
+from wsh.wire.model.base import Model
 from wsh.wire.tool import Progress
 
 Json: TypeAlias = dict[str, object]

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
-from wsh.wire.model import Model
+from wsh.wire.model.base import Model
 
 
 class AuditParams(Model):
@@ -20,7 +20,7 @@ class AuditParams(Model):
 async def get_policy(context: Context) -> Annotated[Json, "What `wsh policy show --json` prints."]:
     """The policy in force: rules, limits, and a warning if its file cannot be used."""
     from wsh.policy.describe import describe_policy
-    from wsh.policy.store import PolicyStore
+    from wsh.policy.file.store import PolicyStore
 
     return describe_policy(PolicyStore(context.rooms.places.policy_file))
 

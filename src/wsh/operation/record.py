@@ -9,9 +9,9 @@ from pydantic import Field
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import File, operation
-from wsh.visual.export import MEDIA_TYPES, Format, compose_lines, draw_still, export_aside
-from wsh.visual.still import Theme
-from wsh.wire.model import Model
+from wsh.visual.export.format import MEDIA_TYPES, Format, compose_lines, draw_still, export_aside
+from wsh.visual.export.screenshot import Theme
+from wsh.wire.model.base import Model
 
 
 class PictureParams(Model):

@@ -9,8 +9,8 @@ from wsh.operation.leaving import check_leaving, run_outside
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import admit, is_agent
 from wsh.sandbox.denied import find_denied
-from wsh.wire.command import RunAnswer, RunRequest
 from wsh.wire.error import WaitTimeout
+from wsh.wire.model.command import RunAnswer, RunRequest
 
 
 @operation(

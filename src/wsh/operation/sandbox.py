@@ -14,7 +14,7 @@ from wsh.wire.caller import Actor, Caller
 from wsh.wire.error import InvalidRequest, SandboxRefused
 
 if TYPE_CHECKING:
-    from wsh.policy.store import PolicyStore
+    from wsh.policy.file.store import PolicyStore
 
 
 class SandboxPolicies:
@@ -48,7 +48,7 @@ class SandboxPolicies:
 
 
 def _import_store() -> type[PolicyStore]:
-    from wsh.policy.store import PolicyStore
+    from wsh.policy.file.store import PolicyStore
 
     return PolicyStore
 

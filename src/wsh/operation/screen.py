@@ -8,8 +8,8 @@ from pydantic import Field
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
-from wsh.wire.model import Format, Model
-from wsh.wire.screen import Screen, Scrollback
+from wsh.wire.model.base import Format, Model
+from wsh.wire.model.screen import Screen, Scrollback
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 

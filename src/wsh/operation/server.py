@@ -10,8 +10,8 @@ from typing import Annotated
 from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
 from wsh.session.presence import Present
-from wsh.wire.model import Model
-from wsh.wire.session import Persist, ServerInfo
+from wsh.wire.model.base import Model
+from wsh.wire.model.session import Persist, ServerInfo
 from wsh.wire.version import VERSION
 
 
@@ -34,7 +34,7 @@ async def get_server_info(context: Context) -> ServerInfo:
 
 def _list_warnings(policy_file: Path) -> list[str]:
     """What the owner should know at once. Reads a file and, the first time, imports a room: not on the loop."""
-    from wsh.policy.store import PolicyStore
+    from wsh.policy.file.store import PolicyStore
 
     warning = PolicyStore(policy_file).warning
     return [] if warning is None else [warning]

@@ -17,9 +17,9 @@ from wsh.session.spec import SessionSpec
 from wsh.session.state import find_word
 from wsh.session.state_word import StateWord
 from wsh.wire.error import InvalidRequest, SessionNameTaken
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
+from wsh.wire.model.session import Resize, SessionCreate, SessionInfo, SessionPatch
 from wsh.wire.name import check_session_name, check_tag
-from wsh.wire.session import Resize, SessionCreate, SessionInfo, SessionPatch
 
 _ONE = ("session_not_found",)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from wsh.wire.error import LimitReached
 
 
-class Tally:
+class LimitTally:
     def __init__(self, what: str, most: int, setting: str) -> None:
         self._what = what
         self._most = most

@@ -11,11 +11,11 @@ from wsh.operation.operation import Json, operation
 from wsh.operation.screen import Count, Formatted
 from wsh.operation.session import split_tags
 from wsh.session.session import Session
-from wsh.session.wait import WaitResult, WaitSpec
-from wsh.session.wait_any import wait_for_any
+from wsh.session.wait.wait import WaitResult, WaitSpec
+from wsh.session.wait.wait_any import wait_for_any
 from wsh.wire.error import SessionNotFound
-from wsh.wire.model import Format, Model, Shown
-from wsh.wire.screen import IdleAnswer
+from wsh.wire.model.base import Format, Model, Shown
+from wsh.wire.model.screen import IdleAnswer
 
 Milliseconds: TypeAlias = Annotated[int, Field(ge=0, le=86_400_000)]
 _WAIT = ("idle_timeout", "invalid_format", "invalid_pattern")

@@ -9,7 +9,7 @@ from pydantic import Field
 from wsh.inbox.wake import Wake
 from wsh.operation.context import Context, OnSession
 from wsh.operation.operation import operation
-from wsh.wire.model import Model, Shown
+from wsh.wire.model.base import Model, Shown
 
 
 class WakeRequest(Model):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from wsh.operation.context import Context
 from wsh.operation.operation import Json, operation
-from wsh.wire.model import AnyJson, Model
+from wsh.wire.model.base import AnyJson, Model
 
 _ERRORS = ("not_found", "forbidden", "conflict", "too_large")
 

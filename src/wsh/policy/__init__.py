@@ -7,10 +7,10 @@ file, `Audit` the trail, `exec_gate` the simple gate of `execute_command`. Knows
 from __future__ import annotations
 
 from wsh.policy.engine import decide
-from wsh.policy.label import Label, LabelReason
 from wsh.policy.policy import Policy, default_policy, strictest_policy
-from wsh.policy.request import Action, Mode, Request
-from wsh.policy.rule import Rule, RuleEffect, RuleError, parse_pattern
+from wsh.policy.request import Action, Mode, PolicyRequest
+from wsh.policy.risk.label import Label, LabelReason
+from wsh.policy.rule.rule import Rule, RuleEffect, RuleError, parse_pattern
 from wsh.policy.verdict import Effect, Kind, Reason, Risk, RiskReason, Verdict
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "LabelReason",
     "Mode",
     "Policy",
+    "PolicyRequest",
     "Reason",
-    "Request",
     "Risk",
     "RiskReason",
     "Rule",

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wsh.policy.request import Request
+from wsh.policy.request import PolicyRequest
 from wsh.policy.verdict import Verdict
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.place import ensure_private
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.place import ensure_private
 
 GENESIS = "0" * 64
 _MAX_LINE_BYTES = 1024 * 1024
@@ -357,7 +357,13 @@ def hide_argv_values(argv: Sequence[str]) -> list[str]:
 
 
 def describe_decision(
-    request: Request, verdict: Verdict, *, trace_id: str | None, tool: str, policy_digest: str = "", **more: object
+    request: PolicyRequest,
+    verdict: Verdict,
+    *,
+    trace_id: str | None,
+    tool: str,
+    policy_digest: str = "",
+    **more: object,
 ) -> JsonObject:
     """The entry of one decision. `more` adds facts such as an identity or an approval."""
     entry: JsonObject = {

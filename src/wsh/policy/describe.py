@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from wsh.policy.store import PolicyStore
+from wsh.policy.file.store import PolicyStore
 
 
 def describe_policy(store: PolicyStore) -> dict[str, object]:

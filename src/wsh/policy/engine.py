@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import posixpath
 
-from wsh.policy.hygiene import MAX_ARGUMENTS, find_argv_fault, find_fault, readable
-from wsh.policy.label import Label
-from wsh.policy.lexer import Broken, Literal, NotLiteral, lex
+from wsh.policy.parse.hygiene import MAX_ARGUMENTS, find_argv_fault, find_fault, readable
+from wsh.policy.parse.lexer import Broken, LiteralCommand, NotLiteral, lex
+from wsh.policy.parse.shell import TooComplicated, parse, read_literal
 from wsh.policy.policy import SHIPPED, Policy
-from wsh.policy.request import Action, Mode, Request
-from wsh.policy.risk import Assessment, Setting, assess_argv, assess_text
-from wsh.policy.rule import Rule, RuleEffect, fits, forbids, is_within
-from wsh.policy.shell import TooComplicated, parse, read_literal
+from wsh.policy.request import Action, Mode, PolicyRequest
+from wsh.policy.risk.assess import Assessment, CommandSetting, assess_argv, assess_text
+from wsh.policy.risk.label import Label
+from wsh.policy.rule.rule import Rule, RuleEffect, fits, forbids, is_within
 from wsh.policy.verdict import Effect, Kind, Reason, Risk, RiskReason, Verdict
 
 _NO_ASSESSMENT = Assessment()
@@ -25,7 +25,7 @@ _NO_ASSESSMENT = Assessment()
 class _Understanding:
     """What is known about the command of a request."""
 
-    def __init__(self, request: Request, policy: Policy) -> None:
+    def __init__(self, request: PolicyRequest, policy: Policy) -> None:
         self.segments: tuple[tuple[str, ...], ...] = ()
         self.operators: tuple[str, ...] = ()
         self.fault: str | None = None
@@ -33,7 +33,7 @@ class _Understanding:
         self.opaque: str | None = None
         """It uses shell syntax that is not understood word by word."""
         self.assessment = _NO_ASSESSMENT
-        setting = Setting(request.cwd, request.home, tuple(request.env.items()), policy.also_destructive)
+        setting = CommandSetting(request.cwd, request.home, tuple(request.env.items()), policy.also_destructive)
         try:
             if request.argv is not None:
                 self._read_argv(request.argv, setting)
@@ -51,7 +51,7 @@ class _Understanding:
         unknown = RiskReason(Risk.DESTRUCTIVE, Kind.UNKNOWN, "what it does cannot be found out")
         self.assessment = Assessment([*self.assessment.reasons, unknown])
 
-    def _read_argv(self, argv: tuple[str, ...], setting: Setting) -> None:
+    def _read_argv(self, argv: tuple[str, ...], setting: CommandSetting) -> None:
         self.fault = find_argv_fault(argv)
         if self.fault is None:
             self.segments = (argv,)
@@ -59,12 +59,12 @@ class _Understanding:
         elif argv and len(argv) <= MAX_ARGUMENTS:
             self.assessment = assess_argv([readable(word) for word in argv], setting)
 
-    def _read_text(self, text: str, setting: Setting) -> None:
+    def _read_text(self, text: str, setting: CommandSetting) -> None:
         self.fault = find_fault(text)
         if self.fault is not None:
             self.assessment = assess_text(readable(text), setting)
             return
-        literal: Literal | None = None
+        literal: LiteralCommand | None = None
         try:
             literal = lex(text)
         except NotLiteral as problem:
@@ -87,7 +87,7 @@ class _Understanding:
         self.segments, self.operators = literal.segments, literal.operators
 
 
-def decide(request: Request, policy: Policy) -> Verdict:
+def decide(request: PolicyRequest, policy: Policy) -> Verdict:
     """What may happen with `request`. Never raises, never touches anything."""
     if request.action in (Action.READ_OUTPUT, Action.TERMINATE, Action.LIST):
         return Verdict(Effect.ALLOW, Risk.NONE, Reason.NO_COMMAND, "Nothing is run.")
@@ -99,7 +99,7 @@ def decide(request: Request, policy: Policy) -> Verdict:
 
 
 class _Decision:
-    def __init__(self, request: Request, policy: Policy) -> None:
+    def __init__(self, request: PolicyRequest, policy: Policy) -> None:
         self.request = request
         self.policy = policy
         self.known = _Understanding(request, policy)
@@ -244,7 +244,7 @@ class _Decision:
                 nearest = fit.fault
         return best, nearest
 
-    def _check_rules(self, request: Request) -> Verdict:
+    def _check_rules(self, request: PolicyRequest) -> Verdict:
         found: list[Rule] = []
         for segment in self.known.segments:
             rule, nearest = self._find_allow(segment)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from wsh.policy.hygiene import find_argv_fault, find_fault
-from wsh.policy.lexer import Broken, NotLiteral, lex
-from wsh.policy.risk import Setting, assess_argv
-from wsh.policy.rule import is_within
-from wsh.policy.shell import TooComplicated
+from wsh.policy.parse.hygiene import find_argv_fault, find_fault
+from wsh.policy.parse.lexer import Broken, NotLiteral, lex
+from wsh.policy.parse.shell import TooComplicated
+from wsh.policy.risk.assess import CommandSetting, assess_argv
+from wsh.policy.rule.rule import is_within
 from wsh.policy.verdict import Risk, RiskReason
 
 NO_SHELL_HINT = (
@@ -99,7 +99,7 @@ def check_program(gate: ExecGate, argv: tuple[str, ...], cwd: str | None, home: 
             f"Allowed commands: {listed}. The operator sets them in ALLOWED_COMMANDS.",
         )
     try:
-        assessment = assess_argv(argv, Setting(cwd, home))
+        assessment = assess_argv(argv, CommandSetting(cwd, home))
     except (TooComplicated, RecursionError):
         raise GateRefusal("forbidden", "parse_error", "The command is too complicated to be judged.") from None
     for found in assessment.reasons:

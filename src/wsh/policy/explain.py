@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from wsh.policy.engine import decide
-from wsh.policy.label import Label
-from wsh.policy.own_file import refuse_own_files
+from wsh.policy.execute.own_file import refuse_own_files
 from wsh.policy.policy import Policy
-from wsh.policy.request import Mode, Request
+from wsh.policy.request import Mode, PolicyRequest
+from wsh.policy.risk.label import Label
 from wsh.policy.verdict import Effect, Reason, Verdict
 from wsh.wire.error import Refused
 
 
-def explain_request(request: Request, policy: Policy, own_folders: Sequence[Path]) -> Verdict:
+def explain_request(request: PolicyRequest, policy: Policy, own_folders: Sequence[Path]) -> Verdict:
     """The verdict on `request`, whose `cwd` is known. Looks at the disk where words may name files of wsh: not on the loop."""
     verdict = decide(request, policy)
     secret = any(found.label is Label.READS_SECRETS for found in verdict.labels)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wsh.policy.default import ENV_ALLOW, HEADLESS_ALLOW
 from wsh.policy.request import Mode
-from wsh.policy.rule import Rule, RuleEffect, parse_pattern
+from wsh.policy.rule.default import ENV_ALLOW, HEADLESS_ALLOW
+from wsh.policy.rule.rule import Rule, RuleEffect, parse_pattern
 from wsh.policy.verdict import Kind
 from wsh.sandbox.section import SandboxPolicy, strictest
 

@@ -25,7 +25,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class Request:
+class PolicyRequest:
     """Either `argv` (taken as it is) or `command` (a string to be parsed), never both."""
 
     actor: str = "agent"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from wsh.policy.label import LabelReason
+from wsh.policy.risk.label import LabelReason
 
 
 class Effect(StrEnum):

@@ -3,12 +3,12 @@
 Knows bytes, offsets, descriptors and signals; knows no escape sequence, no session name and no policy.
 """
 
-from wsh.process.child import Child, InputClosed
-from wsh.process.client import Keeper
+from wsh.process.child_handle import ChildHandle, InputClosed
+from wsh.process.keeper_client import KeeperClient
 from wsh.process.ring import Ring
-from wsh.process.runner import Run, RunResult, run, start
+from wsh.process.runner import HeadlessRun, RunResult, run, start
 from wsh.process.spec import (
-    Confinement,
+    ConfinementSpec,
     ExitStatus,
     JournalSpec,
     KeeperOptions,
@@ -19,18 +19,18 @@ from wsh.process.spec import (
 )
 
 __all__ = [
-    "Child",
-    "Confinement",
+    "ChildHandle",
+    "ConfinementSpec",
     "ExitStatus",
+    "HeadlessRun",
     "InputClosed",
     "JournalSpec",
-    "Keeper",
+    "KeeperClient",
     "KeeperOptions",
     "KillReport",
     "ProcessInfo",
     "ProcessState",
     "Ring",
-    "Run",
     "RunResult",
     "SpawnSpec",
     "run",

@@ -13,9 +13,9 @@ from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import prove
 from wsh.process.spec import KeeperOptions
 from wsh.wire.error import KeeperGone, KeeperIncompatible
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.lock import drop_lock, take_lock
-from wsh.wire.place import Places, ensure_private
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.lock import drop_lock, take_lock
+from wsh.wire.system.place import Places, ensure_private
 
 _MAIN = Path(__file__).parent / "keeper" / "main.py"
 

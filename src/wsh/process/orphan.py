@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from wsh.process.keeper.inspect import describe
-from wsh.process.keeper.mark import is_alive, read_mark
+from wsh.process.keeper.tree.inspect import describe
+from wsh.process.keeper.tree.mark import is_alive, read_mark
 from wsh.process.spec import ProcessInfo
 
 _MOST = 64

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wsh.process.child import Child, InputClosed
-from wsh.process.client import Keeper, finish
+from wsh.process.child_handle import ChildHandle, InputClosed
+from wsh.process.keeper_client import KeeperClient, finish
 from wsh.process.ring import Ring
 from wsh.process.spec import PLAIN_RING_BYTES, ExitStatus, KillReport, SpawnSpec
 from wsh.wire.buffer import OutputBuffer
@@ -48,13 +48,15 @@ class RunResult:
         return self.exit.signal_name if self.exit else None
 
 
-class Run:
+class HeadlessRun:
     """A headless command that has been started. Whoever starts it calls `aclose` in the end.
 
     `aclose` kills the tree if the leader still runs; what a finished command left in the background goes on.
     """
 
-    def __init__(self, keeper: Keeper, child: Child, max_output_bytes: int, on_output: OnOutput | None) -> None:
+    def __init__(
+        self, keeper: KeeperClient, child: ChildHandle, max_output_bytes: int, on_output: OnOutput | None
+    ) -> None:
         self._keeper = keeper
         self._on_output = on_output
         self._began = time.monotonic()
@@ -172,7 +174,7 @@ class Run:
 
 
 async def start(
-    keeper: Keeper,
+    keeper: KeeperClient,
     argv: Sequence[str],
     *,
     cwd: str,
@@ -184,8 +186,8 @@ async def start(
     max_output_bytes: int = 10 * MIB,
     on_output: OnOutput | None = None,
     confine: Callable[[SpawnSpec], SpawnSpec] | None = None,
-) -> Run:
-    """Start `argv` without a shell. Whoever keeps what `on_output` gives asks for no bytes here. Raises what `Keeper.spawn` raises. The tree also ends if this server dies."""
+) -> HeadlessRun:
+    """Start `argv` without a shell. Whoever keeps what `on_output` gives asks for no bytes here. Raises what `KeeperClient.spawn` raises. The tree also ends if this server dies."""
     spec = SpawnSpec(
         argv, cwd, env, path=path, cwd_fd=cwd_fd, identity=identity, terminal=False, ring_bytes=PLAIN_RING_BYTES,
         dies_with_server=True,
@@ -193,14 +195,14 @@ async def start(
     if stdin is not None:
         spec = replace(spec, stdin="pipe")
     child = await keeper.spawn(spec if confine is None else confine(spec))
-    started = Run(keeper, child, max_output_bytes, on_output)
+    started = HeadlessRun(keeper, child, max_output_bytes, on_output)
     if stdin is not None:
         started.feed(stdin)
     return started
 
 
 async def run(
-    keeper: Keeper,
+    keeper: KeeperClient,
     argv: Sequence[str],
     *,
     cwd: str,

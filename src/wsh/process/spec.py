@@ -23,7 +23,7 @@ class JournalSpec:
 
 
 @dataclass(frozen=True)
-class Confinement:
+class ConfinementSpec:
     """What the keeper puts on a child between fork and exec. A keeper that cannot refuses the spawn."""
 
     ruleset_fd: int | None = None
@@ -61,7 +61,7 @@ class SpawnSpec:
     extra_fds: Mapping[int, str] = field(default_factory=dict)  # number to content that can be read there once
     dies_with_server: bool = False
     meta: Mapping[str, object] = field(default_factory=dict)
-    confinement: Confinement | None = None
+    confinement: ConfinementSpec | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from wsh.sandbox import bubblewrap, landlock
 from wsh.sandbox.claim import MEANING, Claim, explain, find_needs
-from wsh.sandbox.point import Ledger
+from wsh.sandbox.point import SandboxLedger
 from wsh.sandbox.profile import WORKSPACE, Profile, contains, read_facts
 from wsh.sandbox.root import HOME_FILES, HOME_FOLDERS, Ground, find_problem, find_resolver, reaches, survey
 from wsh.sandbox.seccomp import make_filter
@@ -22,7 +22,7 @@ from wsh.sandbox.section import SandboxPolicy
 from wsh.sandbox.spare import SpareRulesets
 from wsh.sandbox.syscall import machine
 from wsh.wire.error import CwdNotFound, SandboxRefused, SandboxUnavailable
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 BackendName: TypeAlias = Literal["bubblewrap", "landlock"]
 
@@ -56,7 +56,7 @@ def read_holding(facts: Mapping[str, Any] | None) -> Holding | None:
 
 
 @dataclass
-class Plan:
+class SandboxPlan:
     """What to start, and what the keeper puts on it. Whoever makes one closes it after the spawn."""
 
     holding: Holding
@@ -86,7 +86,7 @@ class Sandboxes:
 
     def __init__(self, places: Places, home: str | None = None) -> None:
         self.ground: Ground = survey(home, (places.config, places.state, places.runtime))
-        self.ledger = Ledger(places.state / "sandbox", places.server)
+        self.ledger = SandboxLedger(places.state / "sandbox", places.server)
         self.rulesets = SpareRulesets()
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Sandboxes:
         cwd_fd: int | None = None,
         identity: tuple[int, int] | None = None,
         needed: Sequence[str] = (),
-    ) -> Plan:
+    ) -> SandboxPlan:
         """Hold the program at `path`. `env` is what it would have, `given` what the caller set by name and keeps; `needed` are paths it reads.
 
         Blocks: run it in a thread. Raises WshError; nothing is left then. After the session's end, call `release` with its id.
@@ -176,7 +176,7 @@ class Sandboxes:
             )
         kept = {key: value for key, value in env.items() if key in given or profile.keeps_variable(key)}
         holding = Holding(profile, backend, tuple(sorted(short)), folder)
-        plan = Plan(holding, path, tuple(argv), kept, folder, id)
+        plan = SandboxPlan(holding, path, tuple(argv), kept, folder, id)
         try:
             plan.filter = make_filter(
                 profile,
@@ -202,7 +202,7 @@ class Sandboxes:
 
     def _plan_bubblewrap(
         self,
-        plan: Plan,
+        plan: SandboxPlan,
         policy: SandboxPolicy,
         roots: Mapping[str, int],
         writable: Sequence[str],
@@ -252,7 +252,7 @@ class Sandboxes:
         plan.held, plan.ignored, plan.wrapped = held, tuple(bubblewrap.IGNORED), True
 
     def _plan_landlock(
-        self, plan: Plan, roots: Mapping[str, int], writable: Sequence[str], readable: Sequence[str]
+        self, plan: SandboxPlan, roots: Mapping[str, int], writable: Sequence[str], readable: Sequence[str]
     ) -> None:
         profile = plan.holding.profile
         abi = landlock.read_abi()
@@ -319,13 +319,13 @@ class Sandboxes:
 _BACKENDS: tuple[BackendName, ...] = ("bubblewrap", "landlock")
 
 
-def _open_folder(path: str, plan: Plan) -> int:
+def _open_folder(path: str, plan: SandboxPlan) -> int:
     fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     plan._open.append(fd)
     return fd
 
 
-def _open_roots(roots: Sequence[str], cwd_fd: int | None, folder: str, plan: Plan) -> dict[str, int]:
+def _open_roots(roots: Sequence[str], cwd_fd: int | None, folder: str, plan: SandboxPlan) -> dict[str, int]:
     """Each root's descriptor: what was judged is what is mounted, whatever its name means by then. Raises CwdNotFound."""
     found = {}
     for root in roots:
@@ -341,7 +341,7 @@ def _open_roots(roots: Sequence[str], cwd_fd: int | None, folder: str, plan: Pla
     return found
 
 
-def _open_program(path: str, identity: tuple[int, int], plan: Plan) -> int:
+def _open_program(path: str, identity: tuple[int, int], plan: SandboxPlan) -> int:
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     plan._open.append(fd)
     found = os.fstat(fd)
@@ -350,7 +350,7 @@ def _open_program(path: str, identity: tuple[int, int], plan: Plan) -> int:
     return fd
 
 
-def _fill(name: str, data: bytes, plan: Plan) -> int:
+def _fill(name: str, data: bytes, plan: SandboxPlan) -> int:
     fd = os.memfd_create(name, os.MFD_CLOEXEC)
     plan._open.append(fd)
     os.write(fd, data)

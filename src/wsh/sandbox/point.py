@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from wsh.wire.place import ensure_private
+from wsh.wire.system.place import ensure_private
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Belongings:
         return {"points": [list(point) for point in self.points], "temporary": self.temporary}
 
 
-class Ledger:
+class SandboxLedger:
     """The records of one server's sessions in a folder that all servers of the user share."""
 
     def __init__(self, folder: Path, server: str) -> None:

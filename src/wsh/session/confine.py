@@ -7,8 +7,8 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from wsh.process import Confinement, SpawnSpec
-from wsh.sandbox.hold import Plan, Sandboxes
+from wsh.process import ConfinementSpec, SpawnSpec
+from wsh.sandbox.hold import Sandboxes, SandboxPlan
 from wsh.sandbox.profile import Profile
 from wsh.sandbox.section import SandboxPolicy
 
@@ -27,7 +27,7 @@ async def hold(
     cwd_fd: int | None = None,
     identity: tuple[int, int] | None = None,
     needed: Sequence[str] = (),
-) -> Plan:
+) -> SandboxPlan:
     """`Sandboxes.plan` beside the event loop. If we are cancelled meanwhile, nothing of the plan is left."""
     plan = functools.partial(
         sandboxes.plan, profile, policy, id=id, path=path, argv=argv, env=env, given=given, cwd=cwd, cwd_fd=cwd_fd,
@@ -41,15 +41,15 @@ async def hold(
         raise
 
 
-def _undo(done: asyncio.Task[Plan], sandboxes: Sandboxes) -> None:
+def _undo(done: asyncio.Task[SandboxPlan], sandboxes: Sandboxes) -> None:
     if not done.cancelled() and done.exception() is None:
         done.result().close()
         sandboxes.release(done.result().id)
 
 
-def confine(start: SpawnSpec, plan: Plan) -> SpawnSpec:
+def confine(start: SpawnSpec, plan: SandboxPlan) -> SpawnSpec:
     """`start` as its sandbox wants it."""
-    confinement = Confinement(
+    confinement = ConfinementSpec(
         plan.ruleset_fd, plan.terminal_access, plan.filter, plan.held, plan.ignored, plan.limits, plan.wrapped
     )
     return replace(

@@ -120,7 +120,7 @@ class LineTold:
 
 
 @dataclass(frozen=True)
-class RunWaits:
+class RunWaitChanged:
     """`actor` wants to run `command` and waits until the line is free; None: nobody waits any more."""
 
     actor: Actor | None
@@ -160,7 +160,7 @@ SessionEvent: TypeAlias = (
     | TakenOver
     | PromptShown
     | LineTold
-    | RunWaits
+    | RunWaitChanged
     | CommandStarted
     | CommandFinished
     | Destroyed

@@ -12,7 +12,7 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
-from wsh.session.store import Snapshot
+from wsh.session.record.store import Snapshot
 from wsh.wire.error import WshError
 from wsh.wire.setting import Settings
 

@@ -22,7 +22,7 @@ FIRST_SLICE_BYTES = 8 * 1024
 LEAST_SLICE_BYTES = 256
 
 
-class Source(Protocol):
+class OutputSource(Protocol):
     """Something with output waiting."""
 
     def backlog(self) -> int:
@@ -32,24 +32,24 @@ class Source(Protocol):
         """Parse at most `limit` bytes and say how many. Never blocks."""
 
 
-class Pump:
+class OutputPump:
     def __init__(self, loop: asyncio.AbstractEventLoop, turn_s: float = TURN_S, slice_bytes: int = SLICE_BYTES) -> None:
         self._loop = loop
         self._turn_s = turn_s
         self._slice = slice_bytes
-        self._slices: dict[Source, int] = {}
-        self._waiting: dict[Source, None] = {}
+        self._slices: dict[OutputSource, int] = {}
+        self._waiting: dict[OutputSource, None] = {}
         self._scheduled = False
         self._closed = False
 
-    def wake(self, sources: Iterable[Source]) -> None:
+    def wake(self, sources: Iterable[OutputSource]) -> None:
         """Call when `sources` have output. Quick backlogs are served before this returns, which saves a round of the loop."""
         for source in sources:
             self._waiting[source] = None
         if self._waiting and not self._scheduled and not self._closed:
             self._turn()
 
-    def forget(self, source: Source) -> None:
+    def forget(self, source: OutputSource) -> None:
         self._waiting.pop(source, None)
         self._slices.pop(source, None)
 
@@ -94,7 +94,7 @@ class Pump:
                 return False
         return True
 
-    def _learn(self, source: Source, slice_bytes: int, taken: int, took_s: float) -> None:
+    def _learn(self, source: OutputSource, slice_bytes: int, taken: int, took_s: float) -> None:
         """More at once next time for a source whose bytes are cheap, less for one that overran the turn."""
         if took_s > self._turn_s:
             self._slices[source] = max(LEAST_SLICE_BYTES, int(slice_bytes * self._turn_s / took_s / 2))

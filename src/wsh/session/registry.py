@@ -13,22 +13,22 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from wsh.process import Child, ExitStatus, JournalSpec, Keeper, KillReport, SpawnSpec
-from wsh.sandbox.hold import Plan, Sandboxes
-from wsh.session.command import CommandLog
+from wsh.process import ChildHandle, ExitStatus, JournalSpec, KeeperClient, KillReport, SpawnSpec
+from wsh.sandbox.hold import Sandboxes, SandboxPlan
+from wsh.session.command.command import CommandLog
 from wsh.session.confine import confine, hold
-from wsh.session.death import Deaths, tell_stuck
 from wsh.session.event import Actor, Listeners
 from wsh.session.housekeeping import Housekeeping
-from wsh.session.loginpath import LoginPath
-from wsh.session.note import Notes
-from wsh.session.pump import Pump
-from wsh.session.restore import restore_all
+from wsh.session.pump import OutputPump
+from wsh.session.record.store import SessionFolder
+from wsh.session.recovery.death import Deaths, tell_stuck
+from wsh.session.recovery.note import Notes
+from wsh.session.recovery.restore import restore_all
+from wsh.session.recovery.watchdog import Watchdog
 from wsh.session.session import InputLimits, Session
-from wsh.session.shell import NONCE_FD, SCRIPTS, Injection, ShellName, plan_injection
-from wsh.session.spec import Launch, SessionSpec, add_login_path, prepare
-from wsh.session.store import SessionFolder
-from wsh.session.watchdog import Watchdog
+from wsh.session.shell.injection import NONCE_FD, SCRIPTS, Injection, ShellName, plan_injection
+from wsh.session.shell.login_path import LoginPath
+from wsh.session.spec import SessionLaunch, SessionSpec, add_login_path, prepare
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import (
     KeeperGone,
@@ -39,9 +39,9 @@ from wsh.wire.error import (
     WshError,
 )
 from wsh.wire.name import check_session_name, make_session_name
-from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import Settings
-from wsh.wire.shortage import find_shortage
+from wsh.wire.system.place import Places, ensure_private
+from wsh.wire.system.shortage import find_shortage
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def make_log(shell: ShellName, nonce: str, settings: Settings) -> CommandLog:
 class SessionRegistry:
     """Use `await SessionRegistry.open(...)`; then `aclose` or `stop`."""
 
-    def __init__(self, keeper: Keeper, places: Places, settings: Settings) -> None:
+    def __init__(self, keeper: KeeperClient, places: Places, settings: Settings) -> None:
         self.keeper = keeper
         watchdog = Watchdog(settings.get_float("session.engine_timeout_s"), lambda: tell_stuck(places))
         self.notes = Notes(places.engine_note, watchdog)
@@ -97,7 +97,7 @@ class SessionRegistry:
         self.settings = settings
         self.sandboxes = Sandboxes(places)
         self.lifecycle: Listeners[LifecycleEvent] = Listeners()
-        self.pump = Pump(asyncio.get_running_loop())
+        self.pump = OutputPump(asyncio.get_running_loop())
         self.heard: dict[str, int] = {}
         self.restored: list[str] = []
         """What was damaged or lost, at the restore or since, for `wsh status`."""
@@ -126,7 +126,7 @@ class SessionRegistry:
             if find_shortage(problem) is None:
                 raise
             log.warning("no folder for journals: %s", problem)
-        keeper = await Keeper.open(places)
+        keeper = await KeeperClient.open(places)
         registry = cls(keeper, places, settings)
         registry.heard = dict(heard or {})
         try:
@@ -200,7 +200,7 @@ class SessionRegistry:
         self._reserved.add(name)
         sid = f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
         folder = SessionFolder(self.places.sessions / sid)
-        plan: Plan | None = None
+        plan: SandboxPlan | None = None
         try:
             plan = await self._hold(spec, launch, marks, sid, name)
             holding = None if plan is None else plan.holding
@@ -258,8 +258,8 @@ class SessionRegistry:
         return session
 
     async def _hold(
-        self, spec: SessionSpec, launch: Launch, marks: Injection | None, sid: str, name: str
-    ) -> Plan | None:
+        self, spec: SessionSpec, launch: SessionLaunch, marks: Injection | None, sid: str, name: str
+    ) -> SandboxPlan | None:
         """How the session is held; None for an open one."""
         if spec.sandbox is None:
             return None
@@ -278,7 +278,7 @@ class SessionRegistry:
             needed=[str(SCRIPTS)] if marks is not None else [],
         )
 
-    def _plan_marks(self, spec: SessionSpec, launch: Launch) -> Injection | None:
+    def _plan_marks(self, spec: SessionSpec, launch: SessionLaunch) -> Injection | None:
         wanted = self.settings.get_bool("session.shell_integration") if spec.integration is None else spec.integration
         return plan_injection(launch.argv, launch.executable, launch.env) if wanted else None
 
@@ -351,7 +351,7 @@ class SessionRegistry:
             await session.settle()
             await self.keeper.forget(child)
 
-    def _on_dirty(self, children: Sequence[Child]) -> None:
+    def _on_dirty(self, children: Sequence[ChildHandle]) -> None:
         sessions = [s for c in children if (s := self._by_child.get(c.id)) is not None]
         self.pump.wake(sessions)
         for session in sessions:

@@ -16,33 +16,33 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from wsh.process import Child, InputClosed, Keeper, ProcessInfo, ProcessState, Ring
+from wsh.process import ChildHandle, InputClosed, KeeperClient, ProcessInfo, ProcessState, Ring
 from wsh.sandbox.hold import Holding
 from wsh.session import event as ev
-from wsh.session.command import Command, CommandEvent, CommandLog
+from wsh.session.command.command import Command, CommandEvent, CommandLog
+from wsh.session.command.line import REPORTS, LineInfo, TypedLine
+from wsh.session.command.output import OutputPage, OutputText, rendering
+from wsh.session.command.run import RunOutcome, run_command, type_command
+from wsh.session.command.turn import count_unread, look_at_line, read_modes, refuse_over_another
 from wsh.session.event import SERVER, Actor, Listeners, SessionEvent
-from wsh.session.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
-from wsh.session.gap import Gaps
-from wsh.session.journal import Journal
-from wsh.session.line import REPORTS, LineInfo, TypedLine
-from wsh.session.mark import NonceMask
-from wsh.session.nesting import Shells
-from wsh.session.note import Notes, size_word
-from wsh.session.output import OutputPage, OutputText, rendering
-from wsh.session.playback import read_output, read_output_page
-from wsh.session.run import RunOutcome, run_command, type_command
-from wsh.session.spec import Launch
+from wsh.session.record.journal import Journal
+from wsh.session.record.playback import read_output, read_output_page
+from wsh.session.record.store import SessionFolder, Snapshot
+from wsh.session.recovery.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
+from wsh.session.recovery.gap import Gaps
+from wsh.session.recovery.note import Notes, size_word
+from wsh.session.recovery.trial import attempt
+from wsh.session.shell.mark import NonceMask
+from wsh.session.shell.nesting import Shells
+from wsh.session.spec import SessionLaunch
 from wsh.session.state import SessionState, Truth, look
-from wsh.session.store import SessionFolder, Snapshot
-from wsh.session.trial import attempt
-from wsh.session.turn import count_unread, look_at_line, read_modes, refuse_over_another
-from wsh.session.wait import WaitResult, WaitSpec, wait_until
+from wsh.session.wait.wait import WaitResult, WaitSpec, wait_until
 from wsh.terminal import Terminal, buffer_of
-from wsh.terminal.note import Work
+from wsh.terminal.engine.note import Work
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.moment import Moment, read_moment
+from wsh.wire.json.object import JsonObject
 from wsh.wire.name import check_size, check_tag
+from wsh.wire.system.moment import Moment, read_moment
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +76,11 @@ class Session:
         *,
         sid: str,
         name: str,
-        launch: Launch,
+        launch: SessionLaunch,
         terminal: Terminal,
         folder: SessionFolder,
-        keeper: Keeper,
-        child: Child | None,
+        keeper: KeeperClient,
+        child: ChildHandle | None,
         actor: Actor,
         keep: bool = False,
         created: float | None = None,
@@ -515,7 +515,7 @@ class Session:
     def announce_wait(self, actor: Actor | None, command: str) -> None:
         """Tell everybody who looks that a run waits for the line; None when it no longer does."""
         self.run_waits = (actor, command) if actor is not None else None
-        self.listeners.tell(ev.RunWaits(actor, command))
+        self.listeners.tell(ev.RunWaitChanged(actor, command))
 
     def start_task(self, work: Coroutine[object, object, None]) -> None:
         """Work of the session's own that outlives the call that began it; it ends with the session."""
@@ -554,7 +554,7 @@ class Session:
         if b"\x03" in data:
             self.interrupted = (time.monotonic(), self.commands.prompts if self.commands is not None else 0)
 
-    async def _write(self, child: Child, data: memoryview) -> None:
+    async def _write(self, child: ChildHandle, data: memoryview) -> None:
         written = 0
         deadline = time.monotonic() + self._limits.timeout_ms / 1000
         try:
@@ -574,7 +574,7 @@ class Session:
                 written=written,
             ) from None
 
-    def _check_input(self, actor: Actor, data: bytes) -> Child:
+    def _check_input(self, actor: Actor, data: bytes) -> ChildHandle:
         if not self.running or self.child is None:
             raise SessionExited(self.name, self.exit_code)
         if self.taken_by is not None and actor.kind == "agent":
@@ -863,15 +863,15 @@ def _translate(happened: object) -> SessionEvent | None:
     from wsh.terminal import event as te
 
     match happened:
-        case te.Bell():
+        case te.TerminalBell():
             return ev.Bell()
-        case te.TitleChanged(title=title):
+        case te.TerminalTitleChanged(title=title):
             return ev.TitleChanged(title)
-        case te.CwdChanged(cwd=str(cwd)):
+        case te.TerminalCwdChanged(cwd=str(cwd)):
             return ev.CwdChanged(cwd)
         case te.ClipboardWrite(data=data):
             return ev.Clipboard(data)
-        case te.Notification(title=title, body=body):
+        case te.TerminalNotification(title=title, body=body):
             return ev.Notification(title, body)
         case te.AltScreen(active=active):
             return ev.ScreenModeChanged(active)

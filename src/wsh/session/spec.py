@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from wsh.sandbox.profile import Profile
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.event import SERVER, Actor
-from wsh.session.loginpath import LoginPath
-from wsh.session.word import split_literal
+from wsh.session.shell.literal_word import split_literal
+from wsh.session.shell.login_path import LoginPath
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidRequest, ProgramNotFound
 from wsh.wire.name import check_session_name, check_size, check_tag
 from wsh.wire.setting import Settings
@@ -59,7 +59,7 @@ class SessionSpec:
 
 
 @dataclass(frozen=True)
-class Launch:
+class SessionLaunch:
     """A checked spec: what will really be started."""
 
     command: str
@@ -83,7 +83,7 @@ async def add_login_path(spec: SessionSpec, settings: Settings, login_path: Logi
     return spec if path is None else replace(spec, base_env={**base, "PATH": path})
 
 
-def prepare(spec: SessionSpec, settings: Settings) -> Launch:
+def prepare(spec: SessionSpec, settings: Settings) -> SessionLaunch:
     """Check `spec` whole and resolve program, folder and environment. Raises an InvalidRequest; creates nothing."""
     if spec.name is not None:
         check_session_name(spec.name)
@@ -96,7 +96,7 @@ def prepare(spec: SessionSpec, settings: Settings) -> Launch:
     cwd = check_cwd(spec.cwd)
     argv, command = _argv(spec, settings, env)
     defaults = {key: value for key, value in _AGENT_DEFAULTS.items() if env.get(key) == value}
-    return Launch(
+    return SessionLaunch(
         command,
         argv,
         spec.executable or find_program(argv[0], env, cwd),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from wsh.process import ProcessInfo, ProcessState
 from wsh.session.state_word import StateWord, name_state
 from wsh.wire.error import SessionExited, WshError
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 if TYPE_CHECKING:
     from wsh.session.session import Session

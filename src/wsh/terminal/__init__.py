@@ -5,57 +5,57 @@ Knows no event loop, no file, no clock and no process. `terminal.py` has the cla
 `replay` and `snapshot` the whole state as bytes) and the encoders of input (`key`, `mouse`, `paste`).
 """
 
-from wsh.terminal.buffer import SharedBuffer, buffer_of
+from wsh.terminal.engine.buffer import SharedBuffer, buffer_of
+from wsh.terminal.engine.limit import TerminalLimits
 from wsh.terminal.event import (
     AltScreen,
-    Bell,
     ClipboardWrite,
-    CwdChanged,
-    Notification,
-    Progress,
+    TerminalBell,
+    TerminalCwdChanged,
     TerminalEvent,
-    TitleChanged,
+    TerminalNotification,
+    TerminalProgress,
+    TerminalTitleChanged,
 )
-from wsh.terminal.key import encode_key, encode_keys, parse_keys
-from wsh.terminal.limit import TerminalLimits
-from wsh.terminal.mouse import encode_mouse
-from wsh.terminal.paste import encode_paste
+from wsh.terminal.input.bracketed_paste import encode_paste
+from wsh.terminal.input.key import encode_key, encode_keys, parse_keys
+from wsh.terminal.input.mouse import encode_mouse
 from wsh.terminal.screen import (
-    Cursor,
     Line,
     Match,
-    Modes,
     RowChanges,
-    Screen,
     ScreenMode,
     ScrollbackPage,
     Span,
     StyledLine,
+    TerminalCursor,
+    TerminalModes,
+    TerminalScreen,
 )
 from wsh.terminal.terminal import Terminal
 
 __all__ = [
     "AltScreen",
-    "Bell",
     "ClipboardWrite",
-    "Cursor",
-    "CwdChanged",
     "Line",
     "Match",
-    "Modes",
-    "Notification",
-    "Progress",
     "RowChanges",
-    "Screen",
     "ScreenMode",
     "ScrollbackPage",
     "SharedBuffer",
     "Span",
     "StyledLine",
     "Terminal",
+    "TerminalBell",
+    "TerminalCursor",
+    "TerminalCwdChanged",
     "TerminalEvent",
     "TerminalLimits",
-    "TitleChanged",
+    "TerminalModes",
+    "TerminalNotification",
+    "TerminalProgress",
+    "TerminalScreen",
+    "TerminalTitleChanged",
     "buffer_of",
     "encode_key",
     "encode_keys",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from wsh.terminal.native import Native, ffi
+from wsh.terminal.engine.native import Native, ffi
 
 SOFT_RESET: Final[bytes] = b"\x1b[!p"
 WIDTH_ALLOWED: Final[bytes] = b"\x1b[?40h"

@@ -7,17 +7,17 @@ from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Bell:
+class TerminalBell:
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class TitleChanged:
+class TerminalTitleChanged:
     title: str
 
 
 @dataclass(frozen=True, slots=True)
-class CwdChanged:
+class TerminalCwdChanged:
     cwd: str | None
     """A path on this host, or nothing where the program named none that can be trusted."""
 
@@ -31,13 +31,13 @@ class ClipboardWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class TerminalNotification:
     title: str
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TerminalProgress:
     state: Literal["remove", "set", "error", "indeterminate", "pause"]
     percent: int | None
 
@@ -47,4 +47,12 @@ class AltScreen:
     active: bool
 
 
-TerminalEvent: TypeAlias = Bell | TitleChanged | CwdChanged | ClipboardWrite | Notification | Progress | AltScreen
+TerminalEvent: TypeAlias = (
+    TerminalBell
+    | TerminalTitleChanged
+    | TerminalCwdChanged
+    | ClipboardWrite
+    | TerminalNotification
+    | TerminalProgress
+    | AltScreen
+)

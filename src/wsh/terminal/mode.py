@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wsh.terminal import native
-from wsh.terminal.native import Native, lib
-from wsh.terminal.screen import Modes, MouseMode
+from wsh.terminal.engine import native
+from wsh.terminal.engine.native import Native, lib
+from wsh.terminal.screen import MouseMode, TerminalModes
 
 _MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
     (1003, "any"),
@@ -28,13 +28,13 @@ _SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
 )
 
 
-def read_modes(handle: Native) -> Modes:
+def read_modes(handle: Native) -> TerminalModes:
     def is_set(number: int) -> bool:
         return native.get_mode(handle, number)
 
     shape = native.cursor_shape(handle)
     mouse: MouseMode = next((name for number, name in _MOUSE_MODES if is_set(number)), "none")
-    return Modes(
+    return TerminalModes(
         bracketed_paste=is_set(2004),
         application_cursor_keys=is_set(1),
         application_keypad=is_set(66),

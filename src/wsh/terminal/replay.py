@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wsh.terminal import native
-from wsh.terminal.beneath import CANCEL, alternate_mode
-from wsh.terminal.native import NULL, EngineError, lib
+from wsh.terminal.engine import native
+from wsh.terminal.engine.native import NULL, EngineError, lib
+from wsh.terminal.hidden_screen import CANCEL, alternate_mode
 from wsh.terminal.row import read_wrapped_rows
 from wsh.terminal.snapshot import copy_of
 from wsh.wire.error import SnapshotNotPossible

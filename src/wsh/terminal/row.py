@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from wsh.terminal import native
-from wsh.terminal.native import Native
+from wsh.terminal.engine import native
+from wsh.terminal.engine.native import Native
 
 _HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
 _ENTITY = re.compile(r"&(?:#(\d+)|(\w+));")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 Span: TypeAlias = JsonObject
 """`{text, fg?, bg?, bold?, faint?, italic?, underline?, strikethrough?, blink?, inverse?, link?}`."""
@@ -18,7 +18,7 @@ CursorShape: TypeAlias = Literal["bar", "block", "underline", "block_hollow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class TerminalCursor:
     row: int
     col: int
     visible: bool
@@ -28,9 +28,9 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class TerminalScreen:
     lines: list[Line]
-    cursor: Cursor
+    cursor: TerminalCursor
     rows: int
     cols: int
     mode: ScreenMode
@@ -89,7 +89,7 @@ class RowChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
+class TerminalModes:
     """What the program asked of its terminal, as far as it matters to whoever sends input or paints."""
 
     bracketed_paste: bool

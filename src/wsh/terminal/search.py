@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from wsh.terminal import native
+from wsh.terminal.engine import native
 from wsh.terminal.row import read_plain_rows
 from wsh.terminal.screen import Match
 from wsh.terminal.width import columns

@@ -15,11 +15,11 @@ import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from wsh.terminal.limit import TerminalLimits
-from wsh.terminal.native import NULL, EngineError, check, ffi, lib, take_allocated
-from wsh.terminal.number import LineNumbers
+from wsh.terminal.engine.limit import TerminalLimits
+from wsh.terminal.engine.native import NULL, EngineError, check, ffi, lib, take_allocated
+from wsh.terminal.line_numbers import LineNumbers
 from wsh.wire.error import SnapshotCorrupt, SnapshotNotPossible
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 if TYPE_CHECKING:
     from wsh.terminal.terminal import Terminal

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from wsh.terminal.screen import Span, StyledLine
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 _STYLED = re.compile(r"((?:\x1b\[[^m]*m)*)([^\x1b]+)")
 _RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)+)")

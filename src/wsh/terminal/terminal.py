@@ -10,20 +10,29 @@ from __future__ import annotations
 import logging
 import weakref
 
-from wsh.terminal import native
-from wsh.terminal.beneath import open_beneath
-from wsh.terminal.buffer import SharedBuffer
 from wsh.terminal.correction import CorrectionSearch, correct
+from wsh.terminal.engine import native
+from wsh.terminal.engine.buffer import SharedBuffer
+from wsh.terminal.engine.callbacks import MANY_BELLS, EngineCallbacks, cwd_of, title_of
+from wsh.terminal.engine.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
+from wsh.terminal.engine.native import NULL, EngineError, Native, check, ffi, lib
+from wsh.terminal.engine.note import Note, Work, noted
+from wsh.terminal.engine.risk import RiskSearch
 from wsh.terminal.event import AltScreen, TerminalEvent
-from wsh.terminal.limit import TerminalLimits, engine_limits, row_bytes, step_bytes, trim_lines
+from wsh.terminal.hidden_screen import open_hidden_screen
+from wsh.terminal.line_numbers import LineNumbers
 from wsh.terminal.mode import read_modes
-from wsh.terminal.native import NULL, EngineError, Native, check, ffi, lib
-from wsh.terminal.note import Note, Work, noted
-from wsh.terminal.number import LineNumbers
-from wsh.terminal.risk import RiskSearch
 from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
-from wsh.terminal.screen import Cursor, Line, Match, Modes, RowChanges, Screen, ScrollbackPage, StyledLine
-from wsh.terminal.sink import MANY_BELLS, Sink, cwd_of, title_of
+from wsh.terminal.screen import (
+    Line,
+    Match,
+    RowChanges,
+    ScrollbackPage,
+    StyledLine,
+    TerminalCursor,
+    TerminalModes,
+    TerminalScreen,
+)
 from wsh.terminal.style import parse_row
 from wsh.wire.error import InvalidSize
 
@@ -87,7 +96,7 @@ class Terminal:
         self.note: Note | None = None
         """Hears before and after each visit to the library that could be its last."""
         self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
-        self._sink = Sink(limits, rows, cols)
+        self._sink = EngineCallbacks(limits, rows, cols)
         self._sink_handle = self._sink.attach(handle)
         self._rows: list[bytes] = []
         self._row_versions: list[int] = []
@@ -278,9 +287,9 @@ class Terminal:
         return self._numbers.alt
 
     @property
-    def cursor(self) -> Cursor:
+    def cursor(self) -> TerminalCursor:
         handle = self.handle
-        return Cursor(
+        return TerminalCursor(
             native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y),
             native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_X),
             native.get_bool(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_VISIBLE),
@@ -307,7 +316,7 @@ class Terminal:
         return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_VT_GROUND)
 
     @property
-    def modes(self) -> Modes:
+    def modes(self) -> TerminalModes:
         return read_modes(self.handle)
 
     @property
@@ -392,7 +401,7 @@ class Terminal:
         return used
 
     @noted(Work.READ)
-    def screen(self, styled: bool = True) -> Screen:
+    def screen(self, styled: bool = True) -> TerminalScreen:
         """The visible screen now."""
         lines: list[Line]
         if styled:
@@ -402,7 +411,7 @@ class Terminal:
             lines = list(self._plain_rows())
         numbers = self._exact_numbers()
         base = numbers.base
-        return Screen(
+        return TerminalScreen(
             lines,
             self.cursor,
             self.rows,
@@ -469,7 +478,7 @@ class Terminal:
         if not numbers.alt:
             return None
         if self._beneath is None:
-            self._beneath = found = open_beneath(self)
+            self._beneath = found = open_hidden_screen(self)
             if found is not None:
                 found.compress()
                 if not numbers.exact:

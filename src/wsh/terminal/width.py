@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from wsh.terminal.native import lib
+from wsh.terminal.engine.native import lib
 
 
 @lru_cache(maxsize=4096)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
-from wsh.wire.element import Overlay, Panel, RegionWrite, Span
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest, LimitReached, OverlayNotFound, PanelNotFound
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.screen import Mode
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.element import Overlay, Panel, RegionWrite, Span
+from wsh.wire.model.screen import Mode
 
 Element = TypeVar("Element", Overlay, Panel)
 Action: TypeAlias = Literal["created", "updated", "removed"]

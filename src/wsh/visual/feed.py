@@ -26,10 +26,10 @@ from wsh.session.event import (
 )
 from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
-from wsh.visual.stages import Stages
+from wsh.visual.stage_registry import StageRegistry
 from wsh.visual.viewer import PUT_OFF_S
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.model import Format
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.base import Format
 
 LINES_PER_TICK = 500
 """Lines that scrolled by within one interval and are told one by one; beyond it a client gets `lagged` and a `sync`."""
@@ -43,7 +43,7 @@ Encode: TypeAlias = Callable[[JsonObject], bytes]
 """How the door writes one event."""
 
 
-class Member(Protocol):
+class FeedMember(Protocol):
     """A subscription. `named` says whether its events carry the session's name."""
 
     events: frozenset[str]
@@ -53,14 +53,16 @@ class Member(Protocol):
 
 
 class Feed:
-    def __init__(self, stages: Stages, encode: Encode, session: Session, format: Format, interval_ms: int) -> None:
+    def __init__(
+        self, stages: StageRegistry, encode: Encode, session: Session, format: Format, interval_ms: int
+    ) -> None:
         self.session = session
         self.format = format
         self._stages = stages
         self._encode = encode
         self._interval_s = max(interval_ms, 5) / 1000
         self._loop = asyncio.get_running_loop()
-        self._members: list[Member] = []
+        self._members: list[FeedMember] = []
         self._stops: list[Callable[[], None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._seq = 0
@@ -74,7 +76,7 @@ class Feed:
 
     # members
 
-    def join(self, member: Member) -> None:
+    def join(self, member: FeedMember) -> None:
         if not self._members:
             stage = self._stages.of(self.session)
             self._stops = [self.session.listeners.add(self._on_session), stage.subscribe(self._on_stage)]
@@ -83,7 +85,7 @@ class Feed:
         if self._screen is None:
             self._screen = self._look()
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: FeedMember) -> None:
         if member in self._members:
             self._members.remove(member)
         if not self._members:
@@ -298,12 +300,12 @@ def _why_reset(old: JsonObject, new: JsonObject) -> str | None:
 class Feeds:
     """All feeds, by session, format and interval."""
 
-    def __init__(self, stages: Stages, encode: Encode) -> None:
+    def __init__(self, stages: StageRegistry, encode: Encode) -> None:
         self._stages = stages
         self._encode = encode
         self._feeds: dict[tuple[str, Format, int], Feed] = {}
 
-    def join(self, session: Session, format: Format, interval_ms: int, member: Member) -> Feed:
+    def join(self, session: Session, format: Format, interval_ms: int, member: FeedMember) -> Feed:
         key = (session.sid, format, interval_ms)
         feed = self._feeds.get(key)
         if feed is None:
@@ -311,7 +313,7 @@ class Feeds:
         feed.join(member)
         return feed
 
-    def leave(self, feed: Feed, interval_ms: int, member: Member) -> None:
+    def leave(self, feed: Feed, interval_ms: int, member: FeedMember) -> None:
         feed.leave(member)
         key = (feed.session.sid, feed.format, interval_ms)
         if not feed._members and self._feeds.get(key) is feed:

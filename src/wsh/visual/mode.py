@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from wsh.terminal import Modes
+from wsh.terminal import TerminalModes
 
 _MOUSE = {"x10": 9, "normal": 1000, "button": 1002, "any": 1003}
 _FORMAT = {"utf8": 1005, "sgr": 1006, "urxvt": 1015, "sgr_pixels": 1006}
 _SHAPES = {"block": 1, "underline": 3, "bar": 5, "block_hollow": 1}
 
 
-def change_modes(old: Modes | None, new: Modes, cursor_visible: bool, old_visible: bool | None) -> bytes:
+def change_modes(
+    old: TerminalModes | None, new: TerminalModes, cursor_visible: bool, old_visible: bool | None
+) -> bytes:
     """Bytes that bring a viewer from `old` (None: a fresh emulator) to `new`."""
     out: list[bytes] = []
 

@@ -12,17 +12,17 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from wsh.visual.element import ElementChanged, ElementLimits, Overlays, Panels
-from wsh.visual.input import Change, InputControl
-from wsh.visual.layout import Layout, lay_out
-from wsh.wire.element import Overlay, Panel
+from wsh.visual.input.capture import Change, InputControl
+from wsh.visual.picture.layout import Layout, lay_out
 from wsh.wire.error import AlreadyInAltScreen, ElementNotFound, NotFocusable, NotInAltScreen
+from wsh.wire.model.element import Overlay, Panel
+from wsh.wire.model.screen import Mode
 from wsh.wire.name import check_size
-from wsh.wire.screen import Mode
 
 log = logging.getLogger(__name__)
 
 
-class Program(Protocol):
+class StageProgram(Protocol):
     """What the stage needs of a session."""
 
     @property
@@ -53,7 +53,7 @@ StageEvent: TypeAlias = ElementChanged | Change | ScreenModeEntered | StageResiz
 
 
 class Stage:
-    def __init__(self, program: Program, limits: ElementLimits | None = None, *, alternate: bool = False) -> None:
+    def __init__(self, program: StageProgram, limits: ElementLimits | None = None, *, alternate: bool = False) -> None:
         """`alternate`: whether the program is on the alternate screen now."""
         limits = limits or ElementLimits()
         self._program = program

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, assert_never
 from wsh.session import event as ev
 from wsh.session.event import Actor
 from wsh.terminal import parse_keys
-from wsh.visual.following import follow_col, follow_row
-from wsh.visual.input import ModeChanged
-from wsh.visual.keyboard import Area, Direction, Keyboard, is_typed, move_mouse, take_wheel
-from wsh.visual.page import LookBack, Page
-from wsh.visual.painter import Painter, Shape
-from wsh.visual.picture import Picture
-from wsh.visual.typing import Typing
+from wsh.visual.input.capture import ModeChanged
+from wsh.visual.input.keyboard import Area, Direction, Keyboard, is_typed, move_mouse, take_wheel
+from wsh.visual.input.typing import Typing
+from wsh.visual.picture.compositor import Picture
+from wsh.visual.picture.following import follow_col, follow_row
+from wsh.visual.picture.page import LookBack, Page
+from wsh.visual.picture.painter import Painter, ViewShape
 from wsh.wire.error import WshError
 from wsh.wire.name import check_size
 
@@ -48,7 +48,7 @@ _ECHO_LOAD = 3.0
 """For those, as `_LOAD`: typing cannot make frames take more than this part of the time."""
 
 
-class Outlet(Protocol):
+class ViewerConnection(Protocol):
     """A viewer's connection, as far as we care."""
 
     def is_busy(self) -> bool:
@@ -70,7 +70,7 @@ class Viewer:
 
     id: str
     actor: Actor
-    outlet: Outlet
+    outlet: ViewerConnection
     rows: int
     cols: int
     read_only: bool
@@ -103,8 +103,8 @@ class Viewer:
         self.keyboard = Keyboard()
 
     @property
-    def shape(self) -> Shape:
-        return Shape(
+    def shape(self) -> ViewShape:
+        return ViewShape(
             self.rows,
             self.cols,
             self.status,
@@ -136,7 +136,7 @@ class Viewers:
         self._gap_s = 1 / max_fps
         self._scrolled_lines = scrolled_lines
         self._viewers: dict[str, Viewer] = {}
-        self._painters: dict[Shape, Painter] = {}
+        self._painters: dict[ViewShape, Painter] = {}
         self._picture = Picture(session.terminal, stage)
         self._numbers = itertools.count(1)
         self._typist = ""
@@ -160,7 +160,7 @@ class Viewers:
 
     def attach(
         self,
-        outlet: Outlet,
+        outlet: ViewerConnection,
         rows: int,
         cols: int,
         *,
@@ -282,7 +282,7 @@ class Viewers:
         viewer.top, viewer.left = top, left
         self._keep_painter(viewer, before)
 
-    def _keep_painter(self, viewer: Viewer, before: Shape) -> None:
+    def _keep_painter(self, viewer: Viewer, before: ViewShape) -> None:
         """Let a painter that only this viewer has go on with its new shape: a difference then does for a whole picture."""
         painter = self._painters.get(before)
         shared = any(other.shape == before for other in self._viewers.values())
@@ -439,7 +439,7 @@ class Viewers:
             case ev.TakenOver(by=by):
                 self._tell_all({"type": "taken", "by": by})
                 self._schedule(0.0)
-            case ev.RunWaits(actor=actor, command=command):
+            case ev.RunWaitChanged(actor=actor, command=command):
                 self._tell_all({"type": "run_waits", "by": actor.id if actor else None, "command": command})
                 self._schedule(0.0)
             case ev.Destroyed():
@@ -503,7 +503,7 @@ class Viewers:
         self._last_frame = time.monotonic()
         if self._echo_frames:
             self._echo_frames -= 1
-        by_shape: dict[Shape, list[Viewer]] = {}
+        by_shape: dict[ViewShape, list[Viewer]] = {}
         for viewer in self._viewers.values():
             self._end_page(viewer)
             self._follow(viewer)
@@ -523,7 +523,7 @@ class Viewers:
         elif waiting or behind:
             self._schedule()
 
-    def _paint(self, shape: Shape, viewers: list[Viewer]) -> bool:
+    def _paint(self, shape: ViewShape, viewers: list[Viewer]) -> bool:
         """Bring viewers of one shape up to date; whether one of them was too busy to be."""
         free = [v for v in viewers if not v.outlet.is_busy()]
         for viewer in viewers:
@@ -546,7 +546,7 @@ class Viewers:
                 viewer.outlet.send(change)
         return len(free) < len(viewers)
 
-    def _painter(self, shape: Shape) -> Painter:
+    def _painter(self, shape: ViewShape) -> Painter:
         painter = self._painters.get(shape)
         if painter is None:
             painter = Painter(self.session.terminal, self.stage, self._picture, shape, self._scrolled_lines)
@@ -559,7 +559,7 @@ class Viewers:
         used = {viewer.shape for viewer in self._viewers.values()}
         self._painters = {shape: painter for shape, painter in self._painters.items() if shape in used}
 
-    def _status(self, shape: Shape) -> str:
+    def _status(self, shape: ViewShape) -> str:
         session = self.session
         parts = [session.name]
         if session.holding is not None:
@@ -586,14 +586,14 @@ class Viewers:
                 text += f" · {hint}"
         return text
 
-    def _size_in_words(self, shape: Shape) -> str:
+    def _size_in_words(self, shape: ViewShape) -> str:
         """The session's own size, told where the viewer's differs, and what changes it."""
         size = f"{self.stage.cols}×{self.stage.rows}"
         if self.policy == "typed" and self.session.created_by.kind == "agent":
             return f"{size} (the agent's)"
         return f"{size} (until you type)" if self.policy == "typed" and not shape.read_only else size
 
-    def _banner(self, shape: Shape) -> str:
+    def _banner(self, shape: ViewShape) -> str:
         if self.session.run_waits is not None:
             actor, command = self.session.run_waits
             return f"{actor.id} wants to run `{_one_line(command, 48)}` and waits until the line is empty"
@@ -649,7 +649,7 @@ class Viewers:
             case _:
                 assert_never(action)
 
-    def _is_window(self, shape: Shape) -> bool:
+    def _is_window(self, shape: ViewShape) -> bool:
         """Whether such a viewer shows only a part of the picture."""
         return shape.picture_rows < self.stage.rows or shape.cols < self.stage.cols
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Chunk:
+class OutputChunk:
     """Output from `offset` on. `dropped` bytes before it were asked for and are no longer kept."""
 
     offset: int
@@ -67,12 +67,12 @@ class OutputBuffer:
             self.start = self.end + count
             self._data.clear()
 
-    def read(self, cursor: int | None = None, max_bytes: int | None = None) -> Chunk:
+    def read(self, cursor: int | None = None, max_bytes: int | None = None) -> OutputChunk:
         """What came since `cursor`; without one, from the oldest kept byte. A cursor past the end reads nothing."""
         wanted = self.start if cursor is None else min(cursor, self.end)
         first = max(wanted, self.start)
         stop = self.end if max_bytes is None else min(self.end, first + max_bytes)
-        return Chunk(first, bytes(self._data[first - self.start : stop - self.start]), first - wanted)
+        return OutputChunk(first, bytes(self._data[first - self.start : stop - self.start]), first - wanted)
 
     def wake(self) -> None:
         for waiter in self._waiters:

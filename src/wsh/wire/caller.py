@@ -40,7 +40,7 @@ class Caller:
     pid: int | None = None
     """The process at the other end, where the kernel says so."""
     fault: str | None = field(default=None, compare=False)
-    """Why a process of the owner's user counts as an agent: see `wsh.wire.owner`."""
+    """Why a process of the owner's user counts as an agent: see `wsh.wire.system.owner`."""
     account: str = ""
     """Whom limits are counted for: what was proven, whatever the caller then asked to be called."""
     connection: str = ""

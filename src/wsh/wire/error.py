@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # typing itself is not imported: a command that is refused wo
     from collections.abc import Mapping
     from typing import Any, ClassVar, Literal, TypeAlias
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
     Blame: TypeAlias = Literal["caller", "child", "state", "busy", "policy", "system"]
     HiddenOutcome: TypeAlias = Literal["pending", "declined", "expired", "answered", "gone", "refused"]

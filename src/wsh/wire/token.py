@@ -12,10 +12,10 @@ from _operator import _compare_digest as compare_digest
 
 from wsh.wire.error import InvalidRequest, NotFound
 from wsh.wire.frozen import frozen
-from wsh.wire.json_text import read_json, write_json
-from wsh.wire.moment import Moment, read_moment
+from wsh.wire.json.text import read_json, write_json
 from wsh.wire.name import is_name
-from wsh.wire.private_file import ensure_private, write_private
+from wsh.wire.system.moment import Moment, read_moment
+from wsh.wire.system.private_file import ensure_private, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `wsh token` imports this, and is a short command
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # `wsh token` imports this, and is a short command
     from pathlib import Path
     from typing import Any, Literal, TypeAlias
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
     Role: TypeAlias = Literal["owner", "agent"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wsh.wire.caller import Caller
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 Family: TypeAlias = Literal["lean", "terminal", "contract", "exec", "workspace"]
 FAMILIES: tuple[Family, ...] = ("terminal", "contract", "exec", "workspace")

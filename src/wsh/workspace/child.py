@@ -1,6 +1,6 @@
 """Processes that this room starts: builders and scanners, each the leader of its own group, killed as a whole.
 
-`Runner` is what the room needs from the outside; the composition root may give one that starts children elsewhere.
+`ProgramRunner` is what the room needs from the outside; the composition root may give one that starts children elsewhere.
 `LocalRunner` starts them here. Children run with `-P`, so that no module of a workspace is ever imported.
 """
 
@@ -21,7 +21,7 @@ def python_module(module: str) -> list[str]:
     return [sys.executable, "-P", "-m", module]
 
 
-class Runner(Protocol):
+class ProgramRunner(Protocol):
     """Runs a program to its end: input in, lines out. Cancelling the call kills its whole process tree."""
 
     async def run(

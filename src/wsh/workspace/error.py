@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from wsh.wire import tool
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.tool import ToolFailure
 
 
@@ -42,7 +42,7 @@ class NoIndex(ToolError):
         )
 
 
-class CapabilityMissing(ToolError):
+class ToolCapabilityMissing(ToolError):
     CODE = tool.CAPABILITY_MISSING
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.setting import Settings
-from wsh.workspace.search import MATCHES, MODES
-from wsh.workspace.symbol import KINDS
+from wsh.workspace.file.symbol import KINDS
+from wsh.workspace.search.search import MATCHES, MODES
 
 VERSION = 2
 DEFAULT_TIMEOUT_MS = 30_000
@@ -43,7 +43,7 @@ _WORKSPACE = _text(
 
 
 @dataclass(frozen=True)
-class Entry:
+class SchemaEntry:
     title: str
     description: str
     properties: dict[str, Schema]
@@ -198,8 +198,8 @@ _WORKSPACE_OUT = _object(
     sessions={"type": "array", "items": {"type": "object"}},
 )
 
-TOOLS: dict[str, Entry] = {
-    "index_build": Entry(
+TOOLS: dict[str, SchemaEntry] = {
+    "index_build": SchemaEntry(
         "Build the search index",
         "Build or update the search index of a workspace: its code and prose (git-aware) and the transcripts of "
         "terminals. Incremental by default and quick when little has changed. Reports progress; a cancelled or failed "
@@ -225,7 +225,7 @@ TOOLS: dict[str, Entry] = {
         _BUILD_OUT,
         read_only=False,
     ),
-    "index_status": Entry(
+    "index_status": SchemaEntry(
         "State of the search index",
         "Tell whether a workspace has an index, what it holds by kind and language, its size and age, how many files "
         "were added, changed and removed since, and whether a build is running.",
@@ -233,7 +233,7 @@ TOOLS: dict[str, Entry] = {
         (),
         _STATUS_OUT,
     ),
-    "search": Entry(
+    "search": SchemaEntry(
         "Search code, prose and terminals",
         "Ranked search over a workspace's code and prose and over everything that terminals printed. Hits have a "
         "path, a line range, a snippet with match positions, a score and an id for show_file. Words are matched "
@@ -282,7 +282,7 @@ TOOLS: dict[str, Entry] = {
         ("query",),
         _SEARCH_OUT,
     ),
-    "show_file": Entry(
+    "show_file": SchemaEntry(
         "Show a file",
         "Show lines of a file of the workspace, or of a hit by its id (transcripts too), with encoding, SHA-256 and "
         "whether it changed since it was indexed. Files outside the workspace are FORBIDDEN; binary files are "
@@ -298,7 +298,7 @@ TOOLS: dict[str, Entry] = {
         (),
         _SHOW_OUT,
     ),
-    "check_status": Entry(
+    "check_status": SchemaEntry(
         "State of this installation",
         "Versions, limits, queue, capabilities (which languages have a grammar, whether the desktop extra is "
         "installed), policy state, and coded warnings.",
@@ -306,7 +306,7 @@ TOOLS: dict[str, Entry] = {
         (),
         _CHECK_OUT,
     ),
-    "workspace_status": Entry(
+    "workspace_status": SchemaEntry(
         "State of a workspace",
         "Roots, git state, which search modes are available and why others are not, and the live sessions in it.",
         {"workspace": _WORKSPACE},

@@ -16,11 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.place import Places
+from wsh.wire.json.object import JsonObject
 from wsh.wire.setting import Settings
-from wsh.workspace import archive, status, store
-from wsh.workspace.child import LocalRunner, Runner, python_module
+from wsh.wire.system.place import Places
+from wsh.workspace.child import LocalRunner, ProgramRunner, python_module
 from wsh.workspace.error import (
     IndexBroken,
     NoIndex,
@@ -28,17 +27,18 @@ from wsh.workspace.error import (
     ToolError,
     from_payload,
 )
-from wsh.workspace.excerpt import find_chunk, find_sha256, show_chunk
-from wsh.workspace.folder import IndexFolder
-from wsh.workspace.hit import decode_id, iso_time
-from wsh.workspace.reader import Index, Readers
-from wsh.workspace.scanner import Scanners
-from wsh.workspace.search import Found, Request, Search, check_known, understand, write_cursor
-from wsh.workspace.show import Wanted, resolve_inside, show
+from wsh.workspace.file.show import Wanted, resolve_inside, show
+from wsh.workspace.index import archive, status, store
+from wsh.workspace.index.folder import IndexFolder
+from wsh.workspace.index.reader import Index, Readers
+from wsh.workspace.index.refresh import Watcher
+from wsh.workspace.search.excerpt import find_chunk, find_sha256, show_chunk
+from wsh.workspace.search.hit import decode_id, iso_time
+from wsh.workspace.search.scanner import Scanners
+from wsh.workspace.search.search import FoundHits, Search, SearchRequest, check_known, understand, write_cursor
 from wsh.workspace.surroundings import Alone, Surroundings, ToolContext
-from wsh.workspace.transcript import TranscriptStore
-from wsh.workspace.upkeep import TranscriptUpkeep
-from wsh.workspace.watch import Watcher
+from wsh.workspace.transcript.transcript import TranscriptStore
+from wsh.workspace.transcript.upkeep import TranscriptUpkeep
 
 log = logging.getLogger(__name__)
 
@@ -61,13 +61,13 @@ class WorkspaceService:
         places: Places,
         settings: Settings,
         surroundings: Surroundings | None = None,
-        runner: Runner | None = None,
+        runner: ProgramRunner | None = None,
     ) -> None:
         self.settings = settings
         self._base = self.folder = places.index
         self._around: Surroundings = surroundings or Alone()
         self._watcher: Watcher | None = None
-        self._runner: Runner = runner or LocalRunner()
+        self._runner: ProgramRunner = runner or LocalRunner()
         self._readers = Readers()
         self._scanners = Scanners()
         self.transcripts = TranscriptStore(places.index / "transcripts.db", settings.get_int("index.retention_days"))
@@ -161,7 +161,7 @@ class WorkspaceService:
                 answer.update(message)
 
         code, errors = await self._runner.run(
-            python_module("wsh.workspace.build_child"),
+            python_module("wsh.workspace.index.build_child"),
             json.dumps(request).encode(),
             on_line,
             nice=_BACKGROUND_NICE if background else 0,
@@ -266,8 +266,8 @@ class WorkspaceService:
         return result
 
     async def _search_sound(
-        self, request: Request, root: str, context: ToolContext, deadline: float, warnings: list[dict[str, str]]
-    ) -> Found:
+        self, request: SearchRequest, root: str, context: ToolContext, deadline: float, warnings: list[dict[str, str]]
+    ) -> FoundHits:
         """Search; an index that cannot be used is rebuilt first, and that is said."""
         for attempt in (1, 2):
             index = await self._index_for(request, root)
@@ -296,7 +296,7 @@ class WorkspaceService:
                 )
         raise AssertionError
 
-    async def _index_for(self, request: Request, root: str) -> Path | None:
+    async def _index_for(self, request: SearchRequest, root: str) -> Path | None:
         if not request.in_files:
             return None
         home = self.home_of(root)

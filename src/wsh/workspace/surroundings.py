@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 
 class Surroundings(Protocol):

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from wsh.wire.error import DescriptorsExhausted, DiskFull
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.shortage import find_shortage
-from wsh.wire.sound import find_unsound
+from wsh.wire.json.object import JsonObject
+from wsh.wire.surrogate import find_unsound
+from wsh.wire.system.shortage import find_shortage
 from wsh.wire.tool import ToolFailure
 from wsh.workspace import schema
 from wsh.workspace.error import InvalidArguments, ToolError, ToolTimeout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wsh.bridge.frame import Exit, Line, Output
+from wsh.bridge.frame import Exit, LineFrame, OutputFrame
 from wsh.wire.buffer import OutputBuffer
 
 
@@ -16,13 +16,13 @@ class SeenTerminal:
         self.exit_code: int | None = None
         self.terminated = False
         self.survivors: list[int] = []
-        self.lines: list[Line] = []
+        self.lines: list[LineFrame] = []
 
-    def take_line(self, frame: Line) -> None:
+    def take_line(self, frame: LineFrame) -> None:
         self.lines.append(frame)
         self.buffer.wake()
 
-    def take_output(self, frame: Output) -> None:
+    def take_output(self, frame: OutputFrame) -> None:
         gap = frame.offset - self.buffer.end
         data = frame.payload()
         if gap > 0:

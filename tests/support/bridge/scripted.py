@@ -22,12 +22,12 @@ from pathlib import Path
 
 from wsh.approval.always import Proposal, RuleChoice, propose
 from wsh.approval.answer import AnswerRefused, Pending
-from wsh.approval.end import Order, Sink, StartFailed, TypedLine
+from wsh.approval.approver import Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.evidence import Evidence
 from wsh.approval.judgement import Judgement
 from wsh.approval.request import ApprovalRequest, Outcome, Place
 from wsh.bridge.endpoint import Endpoint, write_endpoint
-from wsh.bridge.frame import Policy
+from wsh.bridge.frame import PolicyFrame
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 
 Script = Callable[[Pending], object]
@@ -49,7 +49,7 @@ def ignore(pending: Pending) -> object:
 class Running:
     process: subprocess.Popen[bytes]
     master: int
-    sink: Sink
+    sink: OutputSink
 
 
 @dataclass
@@ -88,10 +88,10 @@ class ScriptedDesktop:
     def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
         return self.judgement(request, evidence)
 
-    def policy(self) -> Policy | None:
+    def policy(self) -> PolicyFrame | None:
         if self.policy_text is None:
             return None
-        return Policy(digest=hashlib.sha256(self.policy_text.encode()).hexdigest(), text=self.policy_text)
+        return PolicyFrame(digest=hashlib.sha256(self.policy_text.encode()).hexdigest(), text=self.policy_text)
 
     def propose_rule(self, pending: Pending) -> Proposal | None:
         return propose(pending.evidence.argv)
@@ -113,7 +113,7 @@ class ScriptedDesktop:
     def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
         self.closed.append((pending.request.id, outcome, reason))
 
-    async def run(self, order: Order, sink: Sink) -> None:
+    async def run(self, order: Order, sink: OutputSink) -> None:
         self.orders.append(order)
         if self.on_run is not None:
             self.on_run(order)
@@ -155,14 +155,16 @@ class ScriptedDesktop:
         del self.running[terminal_id]
         running.sink.exited(running.process.wait())
 
-    async def type_line(self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]) -> TypedLine:
+    async def type_line(
+        self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]
+    ) -> TypedLineOutcome:
         """A desktop whose shells tell nothing: a line is typed, and after a while that is all."""
         self.type_text(terminal_id, text)
         typed()
         await asyncio.sleep(min(wait_s, self.quiet_s))
-        return TypedLine("quiet")
+        return TypedLineOutcome("quiet")
 
-    async def await_line(self, terminal_id: str, line: TypedLine) -> TypedLine | None:
+    async def await_line(self, terminal_id: str, line: TypedLineOutcome) -> TypedLineOutcome | None:
         return None
 
     def type_text(self, terminal_id: str, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from wsh.approval.request import Asker, EffectName, RiskName
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint
-from wsh.bridge.frame import Request
+from wsh.bridge.frame import RequestFrame
 
 _count = itertools.count(1)
 
@@ -32,9 +32,9 @@ def ask(
     env: dict[str, str] | None = None,
     command: str | None = None,
     caller: str = "agent",
-) -> Request:
+) -> RequestFrame:
     number = next(_count)
-    return Request(
+    return RequestFrame(
         id=f"r{number}",
         trace_id=f"trace_{number}",
         request_id=f"req_{number}",

@@ -12,14 +12,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.contract.test_adapter import REPOSITORY, bridge_environ
+from tests.contract.adapters.test_adapter import REPOSITORY, bridge_environ
 from tests.support.bridge.scripted import ScriptedDesktop, decline, ignore, listening
 from tests.support.contract.world import INTERACTIVE, World, make_policy, opened
 from tests.support.waiting import until
 from wsh.bridge.endpoint import write_endpoint
-from wsh.contract.alias import ALIASES
 from wsh.contract.interactive import InteractiveOptions
-from wsh.contract.taxonomy import TAXONOMY
+from wsh.contract.reply.taxonomy import TAXONOMY
+from wsh.contract.request.alias import ALIASES
 
 DOCS = REPOSITORY / "docs"
 PAGES = ("troubleshooting.md", "mcp-usage.md")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.waiting import wait_until
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 REPOSITORY = Path(__file__).parents[3]
 PORT = 45459

@@ -11,19 +11,19 @@ from tests.support.contract.world import World, opened
 from wsh.approval.card import Card
 from wsh.bridge.endpoint import write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
-from wsh.desktop.end import WindowEnd
+from wsh.desktop.approver import WindowApprover
 from wsh.policy.audit import Audit
-from wsh.policy.store import PolicyStore
+from wsh.policy.file.store import PolicyStore
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.wire.place import Places, ensure_private
 from wsh.wire.setting import load
+from wsh.wire.system.place import Places, ensure_private
 
 
 @dataclasses.dataclass
 class Desk:
     world: World
-    end: WindowEnd
+    end: WindowApprover
     registry: SessionRegistry
     listener: BridgeListener
     sessions: list[Session]
@@ -36,14 +36,14 @@ async def desk(folder: Path, places: Places, shell: str = "bash") -> AsyncIterat
     ensure_private(places.runtime)
     settings = load(None, {"WSH_SESSION_SHELL": shell})
     registry = await SessionRegistry.open(dataclasses.replace(places, server="desk"), settings)
-    ends: list[WindowEnd] = []
+    ends: list[WindowApprover] = []
     sessions: list[Session] = []
 
     def say_yes(card: Card) -> None:
         ends[0].pending[card.id].approve()
 
     ignore: Callable[..., None] = lambda *_: None  # noqa: E731 - six of them
-    end = WindowEnd(
+    end = WindowApprover(
         registry,
         settings,
         PolicyStore(places.policy_file),

@@ -13,20 +13,20 @@ from typing import Any
 
 from wsh.app.headless import HeadlessRunner
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
-from wsh.contract.alias import CANONICAL_TOOL, Tool
-from wsh.contract.dispatch import Answer, Contract
+from wsh.contract.dispatch import Contract, ContractAnswer
 from wsh.contract.gate import Gate
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
 from wsh.contract.identity import IdentityRegistry
 from wsh.contract.interactive import InteractiveOptions, InteractiveRoute
-from wsh.contract.policy_book import PolicyBook
-from wsh.contract.runner import OnOutput, Runner, Started
+from wsh.contract.policy_source import PolicySource
+from wsh.contract.request.alias import CANONICAL_TOOL, Tool
+from wsh.contract.runner import CommandRunner, OnOutput, StartedCommand
 from wsh.policy import Mode, Policy
 from wsh.policy.policy import allow_rules
-from wsh.process import Keeper, KeeperOptions
-from wsh.session.output import render_printed
+from wsh.process import KeeperClient, KeeperOptions
+from wsh.session.command.output import render_printed
 from wsh.wire.caller import Caller
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 ALLOWED = ("ls", "cat", "echo *", "true", "false", "sleep *", "sh *", "printf *", "env *", "seq *", "pwd", "head *")
 HEADLESS: dict[str, Any] = {"mode": "headless", "intent": "execute_command"}
@@ -36,7 +36,9 @@ INTERACTIVE: dict[str, Any] = {"mode": "interactive", "intent": "execute_command
 class NothingRuns:
     """For tests in which nothing may be started."""
 
-    async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput) -> Started:
+    async def start(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput
+    ) -> StartedCommand:
         raise AssertionError(f"{argv} was started")
 
 
@@ -72,7 +74,9 @@ class World:
     async def ask(self, request: object, caller: Caller | None = None, tool: Tool = CANONICAL_TOOL) -> dict[str, Any]:
         return (await self.answer(request, caller, tool)).payload
 
-    async def answer(self, request: object, caller: Caller | None = None, tool: Tool = CANONICAL_TOOL) -> Answer:
+    async def answer(
+        self, request: object, caller: Caller | None = None, tool: Tool = CANONICAL_TOOL
+    ) -> ContractAnswer:
         return await self.contract.handle(request, caller or self.caller, tool)
 
     async def headless(self, command: str, *args: str, **runtime: Any) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def make_policy(headless: Sequence[str] = ALLOWED, interactive: Sequence[str] = 
 async def opened(
     folder: Path,
     *,
-    runner: Runner | None = None,
+    runner: CommandRunner | None = None,
     policy: Policy | None = None,
     environ: Mapping[str, str] | None = None,
     bundled_path: str | None = None,
@@ -111,7 +115,7 @@ async def opened(
     info = folder / "desktop" / "interactive-terminal.json"
     base = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
     fixed, trail, registry = FixedPolicy(policy or make_policy()), Trail(), IdentityRegistry()
-    book = PolicyBook(fixed)
+    book = PolicySource(fixed)
     gate = Gate(book, trail, home="/home/nobody")
     pool = AdapterPool(
         PoolOptions(
@@ -136,7 +140,7 @@ async def opened(
 
 @asynccontextmanager
 async def with_keeper(places: Places) -> AsyncIterator[HeadlessRunner]:
-    keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+    keeper = await KeeperClient.open(places, KeeperOptions(linger_s=1.0))
     try:
         yield HeadlessRunner(keeper, os.environ)
     finally:

@@ -92,7 +92,7 @@ def die() -> None:
     signal.pause()
 
 
-from wsh.terminal import native  # noqa: E402
+from wsh.terminal.engine import native  # noqa: E402
 
 deadly = Deadly(native)
 for name, module in list(sys.modules.items()):

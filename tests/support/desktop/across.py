@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.contract.topology import PORT, TOKEN, Wire, post, start_server
 from tests.support.desktop.window import desk, execute, virtual_screen
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 
 def main(folder: Path) -> None:

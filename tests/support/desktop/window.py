@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 TITLE = "interactive-terminal"
 QUEUE = 6

@@ -17,15 +17,15 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from wsh.mcp.call import CallDesk
-from wsh.mcp.caller import Surroundings
-from wsh.mcp.endpoint import McpEndpoint
-from wsh.mcp.prompt import PromptShelf
+from wsh.mcp.call import CallRunner
+from wsh.mcp.caller import ConnectionSurroundings
 from wsh.mcp.registry import Registry
-from wsh.mcp.resource import ResourceShelf
-from wsh.mcp.server import Door
+from wsh.mcp.resource.index import ResourceIndex
+from wsh.mcp.resource.prompt import PromptShelf
+from wsh.mcp.server import McpDoor
+from wsh.mcp.transport.endpoint import McpEndpoint
 from wsh.wire.caller import Caller
-from wsh.wire.place import Places, ensure_private
+from wsh.wire.system.place import Places, ensure_private
 from wsh.wire.tool import CallContext, Family, ToolOutcome, ToolSpec
 
 
@@ -43,7 +43,7 @@ class Shelf:
     """Two sessions that exist in name only."""
 
     def __init__(self) -> None:
-        self.shelf: ResourceShelf | None = None
+        self.shelf: ResourceIndex | None = None
 
     def list_names(self) -> list[str]:
         return ["one", "two"]
@@ -58,7 +58,7 @@ class Shelf:
             raise SessionNotFound(name)
         return json.dumps({"name": name, "view": view})
 
-    def watch(self, shelf: ResourceShelf) -> Callable[[], None]:
+    def watch(self, shelf: ResourceIndex) -> Callable[[], None]:
         self.shelf = shelf
         return lambda: None
 
@@ -156,11 +156,11 @@ def serve(
     stop: list[Callable[[], None]] = []
 
     async def main() -> None:
-        door = Door(
+        door = McpDoor(
             Registry(specs(log)),
-            CallDesk(queue_size=queue_size, progress_per_second=4),
-            Surroundings("server", "/", {"WSH_TEST": "server"}),
-            ResourceShelf(shelf),
+            CallRunner(queue_size=queue_size, progress_per_second=4),
+            ConnectionSurroundings("server", "/", {"WSH_TEST": "server"}),
+            ResourceIndex(shelf),
             PromptShelf(),
             fixtures=fixtures,
         )

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.mcp.host import HttpHost, StdioHost
 from tests.support.serving import RunningServer, running_server
-from wsh.wire.place import find_places
+from wsh.wire.system.place import find_places
 
 KINDS = ("stdio", "http", "http-modern", "stdio-modern")
 

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 from tests.support.http.talk import Talk
 from tests.support.mcp.host import HttpHost
 from tests.support.serving import RunningServer
-from wsh.http.method import METHODS, Method
-from wsh.http.operation_route import ROUTES
-from wsh.http.route import Route
+from wsh.http.route.operation_route import ROUTES
+from wsh.http.route.table import Route
+from wsh.http.ws.methods import METHODS, Method
 from wsh.operation.operation import Operation
-from wsh.wire.model import AnyJson
+from wsh.wire.model.base import AnyJson
 
 Json = dict[str, Any]
 Spelling = Callable[[Json], tuple[str, Json]]

@@ -9,13 +9,13 @@ from typing import cast
 from wsh.operation.context import Rooms
 from wsh.operation.late import Late
 from wsh.operation.sandbox import SandboxPolicies
-from wsh.operation.tally import Tally
+from wsh.operation.tally import LimitTally
 
 
 def make_rooms(**late: object) -> Rooms:
     """Rooms in which these are open already. Asks for a running loop."""
     rooms = SimpleNamespace(
-        waits=Tally("waits", 1024, "server.max_waits"), sandbox=SandboxPolicies(Path("/nowhere/policy.toml"))
+        waits=LimitTally("waits", 1024, "server.max_waits"), sandbox=SandboxPolicies(Path("/nowhere/policy.toml"))
     )
     for name, thing in late.items():
         held: Late[object] = Late()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wsh.git.guard import index_query, query
-from wsh.policy.launch import minimal_environment, prepare
+from wsh.policy.execute.launch import minimal_environment, prepare
 from wsh.wire.error import Refused
 
 # Names of drivers, as bytes of a configuration file and of .gitattributes.

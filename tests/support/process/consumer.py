@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 
 from tests.support.process.keeper import OPTIONS, journal_in
-from wsh.process import Child, Keeper, SpawnSpec
-from wsh.wire.place import find_places
+from wsh.process import ChildHandle, KeeperClient, SpawnSpec
+from wsh.wire.system.place import find_places
 
 
 async def main(command: dict[str, list[str]], folder: Path) -> None:
-    keeper = await Keeper.open(find_places(), OPTIONS)
+    keeper = await KeeperClient.open(find_places(), OPTIONS)
     for name, argv in command.items():
         spec = SpawnSpec(
             argv,
@@ -30,7 +30,7 @@ async def main(command: dict[str, list[str]], folder: Path) -> None:
         )
         await keeper.spawn(spec)
 
-    def dirty(children: list[Child]) -> None:
+    def dirty(children: list[ChildHandle]) -> None:
         for child in children:
             count = random.randint(1, max(1, child.ring.readable()))
             child.ring.consume(min(count, child.ring.readable()))

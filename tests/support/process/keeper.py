@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.waiting import until
-from wsh.process import Child, JournalSpec, Keeper, KeeperOptions, SpawnSpec
-from wsh.process.keeper.mark import is_alive
-from wsh.wire.place import Places
+from wsh.process import ChildHandle, JournalSpec, KeeperClient, KeeperOptions, SpawnSpec
+from wsh.process.keeper.tree.mark import is_alive
+from wsh.wire.system.place import Places
 
 OPTIONS = KeeperOptions(linger_s=1.0)
 
 
 @contextlib.asynccontextmanager
-async def opened(places: Places) -> AsyncIterator[Keeper]:
+async def opened(places: Places) -> AsyncIterator[KeeperClient]:
     """A keeper that is stopped, with everything in it, when the block ends."""
-    keeper = await Keeper.open(places, OPTIONS)
+    keeper = await KeeperClient.open(places, OPTIONS)
     pid = keeper.pid
     try:
         yield keeper
     finally:
         await keeper.aclose()
-        last = await Keeper.open(places, OPTIONS)
+        last = await KeeperClient.open(places, OPTIONS)
         assert last.pid == pid, "the keeper died under the test"
         assert await last.stop(grace_ms=0) == []
         await until(lambda: not is_alive(pid))
@@ -46,5 +46,5 @@ def read_journal(folder: Path) -> dict[int, bytes]:
     return {int(path.name.split(".")[1]): path.read_bytes() for path in sorted(folder.glob("journal.*.raw"))}
 
 
-async def said(child: Child, text: bytes) -> None:
+async def said(child: ChildHandle, text: bytes) -> None:
     await until(lambda: text in child.ring.peek())

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.sandbox import attempts
-from wsh.process import Keeper, KeeperOptions, SpawnSpec
-from wsh.sandbox.hold import Plan, Sandboxes
+from wsh.process import KeeperClient, KeeperOptions, SpawnSpec
+from wsh.sandbox.hold import Sandboxes, SandboxPlan
 from wsh.sandbox.profile import BUILT_IN
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.confine import confine
-from wsh.wire.place import Places, ensure_private, find_places
+from wsh.wire.system.place import Places, ensure_private, find_places
 
 VICTIM = """
 import ctypes, os, sys, time
@@ -42,7 +42,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Arena:
     """Everything out there. `config` is what an attacker may know."""
 
-    def __init__(self, root: Path, keeper: Keeper, places: Places) -> None:
+    def __init__(self, root: Path, keeper: KeeperClient, places: Places) -> None:
         self.token = "secret-" + secrets.token_hex(8)
         self.project = root / "project"
         self.outside = root / "outside"
@@ -250,7 +250,7 @@ def find_python() -> tuple[str, list[str]]:
 
 
 @contextlib.contextmanager
-def _planned(root: Path, backend: str, profile: str, places: Places, names: list[str]) -> Iterator[Plan]:
+def _planned(root: Path, backend: str, profile: str, places: Places, names: list[str]) -> Iterator[SandboxPlan]:
     python, needed = find_python()
     policy = SandboxPolicy(backend="landlock" if backend == "landlock" else "bubblewrap", accept_weaker=True)
     sandboxes = Sandboxes(places, os.environ["HOME"])
@@ -270,7 +270,7 @@ def _planned(root: Path, backend: str, profile: str, places: Places, names: list
 async def fight(backend: str, profile: str, root: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     places = find_places()
     ensure_private(places.config)
-    keeper = await Keeper.open(places, KeeperOptions(linger_s=1.0))
+    keeper = await KeeperClient.open(places, KeeperOptions(linger_s=1.0))
     arena = Arena(root, keeper, places)
     try:
         with _planned(root, backend, profile, places, names) as plan:

@@ -17,7 +17,7 @@ from tests.support.session.shells import AGENT
 from tests.support.waiting import until
 from wsh.session.event import Actor
 from wsh.session.session import Session
-from wsh.session.wait import WaitSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse, WshError
 
 PERSON = Actor("person", "alice")

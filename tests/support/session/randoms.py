@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fcntl import ioctl
 
 from tests.support.session.shells import AGENT
-from wsh.session.output import render
+from wsh.session.command.output import render
 from wsh.session.session import Session
 
 PLAIN = {

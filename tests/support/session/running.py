@@ -11,8 +11,8 @@ import uvloop
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.wire.place import Places
 from wsh.wire.setting import Settings, load
+from wsh.wire.system.place import Places
 
 Result = TypeVar("Result")
 

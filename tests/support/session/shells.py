@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.support.session.running import run_with_registry
+from wsh.session.command.run import RunOutcome
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
-from wsh.session.run import RunOutcome
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
-from wsh.wire.place import Places
+from wsh.wire.system.place import Places
 
 AGENT = Actor("agent", "test")
 SHELLS = ("bash", "zsh", "fish")

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from wsh.wire.error import ServerGone, from_wire
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 _PATIENCE_S = 10.0
 

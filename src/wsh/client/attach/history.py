@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 _PIECE = 1000
 Place: TypeAlias = tuple[int, int]

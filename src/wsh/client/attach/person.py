@@ -14,8 +14,8 @@ from wsh.client import tty
 from wsh.client.attach.keystroke import read_keystrokes
 from wsh.client.attach.prefix import Bindings, Prefix
 from wsh.wire.error import WshError
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.place import find_places
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.place import find_places
 
 if TYPE_CHECKING:
     from wsh.client.attach.look_back import CopyKeys

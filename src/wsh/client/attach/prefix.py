@@ -17,7 +17,7 @@ PAN_S = 0.5
 """A step of the window may be followed by more arrows for so long."""
 
 
-class Command(NamedTuple):
+class PrefixCommand(NamedTuple):
     name: str
     key: str
     label: str
@@ -26,14 +26,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("help", "?", "help", "this page"),
-    Command("detach", "d", "detach", "leave; the session goes on"),
-    Command("scroll", "[", "scroll", "earlier lines: move, search, select and copy"),
-    Command("sessions", "s", "sessions", "go to another session"),
-    Command("take_over", "t", "take over", "refuse agents' input until you press it again or leave"),
-    Command("capture", "c", "capture", "send your keys to agents as events; the prefix takes them back"),
-    Command("literal", "\\", "literal", "send the prefix key itself to the program"),
-    Command("fit", "f", "fit", "give the session the size of this terminal", False),
+    PrefixCommand("help", "?", "help", "this page"),
+    PrefixCommand("detach", "d", "detach", "leave; the session goes on"),
+    PrefixCommand("scroll", "[", "scroll", "earlier lines: move, search, select and copy"),
+    PrefixCommand("sessions", "s", "sessions", "go to another session"),
+    PrefixCommand("take_over", "t", "take over", "refuse agents' input until you press it again or leave"),
+    PrefixCommand("capture", "c", "capture", "send your keys to agents as events; the prefix takes them back"),
+    PrefixCommand("literal", "\\", "literal", "send the prefix key itself to the program"),
+    PrefixCommand("fit", "f", "fit", "give the session the size of this terminal", False),
 )
 _ALIASES = {"ctrl+t": "take_over", "pageup": "scroll"}
 _ARROWS = ("up", "down", "left", "right")

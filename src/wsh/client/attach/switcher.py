@@ -7,7 +7,7 @@ import os
 from wsh.client.attach.ask import Questions
 from wsh.client.attach.keystroke import Keystroke
 from wsh.client.attach.page import Done, Message
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 
 
 class SwitcherPage:

@@ -15,13 +15,13 @@ from typing import ClassVar, Literal, TypeAlias
 from wsh.approval.answer import Answer, AnswerRefused
 from wsh.approval.card import Card
 from wsh.approval.request import ApprovalRequest, WithdrawReason
-from wsh.bridge.client import BridgeClient, Ear, Greeting
+from wsh.bridge.client import BridgeClient, Greeting, TerminalObserver
 from wsh.bridge.fault import BridgeFault, Dropped, PeerError
-from wsh.bridge.frame import MAX_FRAME_BYTES, Decision, Exit, Output, PageAnswer, Policy, Request
+from wsh.bridge.frame import MAX_FRAME_BYTES, Decision, Exit, OutputFrame, PageAnswer, PolicyFrame, RequestFrame
 from wsh.contract.adapters.classify import classify
-from wsh.contract.correlation import make_id
-from wsh.contract.fault import ContractFault
-from wsh.wire.jsonobject import JsonObject
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.correlation import make_id
+from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.contract")
 
@@ -76,7 +76,7 @@ class RuntimeAdapter(ABC):
         trail: str = "",
         trace: bool = False,
         max_frame_bytes: int = MAX_FRAME_BYTES,
-        on_policy: Callable[[Policy], None] | None = None,
+        on_policy: Callable[[PolicyFrame], None] | None = None,
     ) -> None:
         self.runtime_session_id = runtime_session_id
         self.name = name
@@ -134,7 +134,10 @@ class RuntimeAdapter(ABC):
         return facts
 
     async def send_request(
-        self, request: ApprovalRequest, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+        self,
+        request: ApprovalRequest,
+        ear: TerminalObserver | None = None,
+        on_card: Callable[[Card], None] | None = None,
     ) -> SendRequestResult:
         if request.leaves is not None and not self.knows_sandbox:
             raise ContractFault(
@@ -143,7 +146,7 @@ class RuntimeAdapter(ABC):
                 next_recommended_action="Restart interactive-terminal, then send the request again.",
                 **self.describe_peer(),
             )
-        frame = Request.model_construct(**dict(request))
+        frame = RequestFrame.model_construct(**dict(request))
         if not self.knows_badges:
             frame = frame.model_copy(update={"note": None, "badges": None})
         try:
@@ -205,7 +208,7 @@ class RuntimeAdapter(ABC):
         except TimeoutError:
             raise _silent("answer", timeout_s) from None
 
-    async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> Output:
+    async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> OutputFrame:
         try:
             return await self._ready_client().read(terminal_id, cursor, trace_id, timeout_s=timeout_s)
         except BridgeFault as fault:

@@ -12,8 +12,8 @@ from wsh.bridge.fault import (
     Unreachable,
 )
 from wsh.bridge.frame import Decision
-from wsh.contract.fault import ContractFault, bad_field
-from wsh.contract.taxonomy import Code
+from wsh.contract.reply.fault import ContractFault, bad_field
+from wsh.contract.reply.taxonomy import Code
 
 BY_FAULT: dict[type[BridgeFault], Code] = {
     Unreachable: "PM_TERM_GUI_UNAVAILABLE",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.fault import BridgeFault, Unreachable
-from wsh.bridge.frame import MAX_FRAME_BYTES, Policy
+from wsh.bridge.frame import MAX_FRAME_BYTES, PolicyFrame
 from wsh.contract.adapters.base import AdapterType, ConnectInput, ConnectResult, RuntimeAdapter
 from wsh.contract.adapters.classify import classify
 from wsh.contract.adapters.inputs import BridgeInputs
@@ -22,7 +22,7 @@ class ContainerBridgeAdapter(RuntimeAdapter):
         *,
         name: str = "wsh",
         max_frame_bytes: int = MAX_FRAME_BYTES,
-        on_policy: Callable[[Policy], None] | None = None,
+        on_policy: Callable[[PolicyFrame], None] | None = None,
     ) -> None:
         super().__init__(
             runtime_session_id, name=name, trace=inputs.trace, max_frame_bytes=max_frame_bytes, on_policy=on_policy

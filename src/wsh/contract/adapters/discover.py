@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from wsh.contract.adapters.inputs import BINARY
 from wsh.contract.adapters.mode import AdapterMode
-from wsh.contract.fault import bad_field
+from wsh.contract.reply.fault import bad_field
 
 Source: TypeAlias = Literal["configured", "bundled", "path"]
 PROGRAM = "interactive-terminal"
@@ -23,7 +23,7 @@ ORDER: dict[AdapterMode, tuple[Source, ...]] = {
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DesktopCandidate:
     """`path` is None when there is nothing of that source; `problem` says why it cannot be started."""
 
     source: Source
@@ -39,10 +39,10 @@ def discover(
     listed_binaries: Collection[str],
     bundled_path: str | None,
     search_path: str,
-) -> list[Candidate]:
+) -> list[DesktopCandidate]:
     """Candidates in strict order. Raises PM_TERM_INVALID_PAYLOAD for a configured path that may not be used."""
     configured = _configured(environ, binary_path, listed_binaries)
-    found: list[Candidate] = []
+    found: list[DesktopCandidate] = []
     for source in ORDER[mode]:
         match source:
             case "configured":
@@ -73,13 +73,13 @@ def _configured(environ: Mapping[str, str], binary_path: str | None, listed: Col
     return binary_path
 
 
-def _check(source: Source, path: str | None) -> Candidate:
+def _check(source: Source, path: str | None) -> DesktopCandidate:
     if path is None:
-        return Candidate(source, None, "not found")
+        return DesktopCandidate(source, None, "not found")
     if not os.path.exists(path):
-        return Candidate(source, path, "does not exist")
+        return DesktopCandidate(source, path, "does not exist")
     if not os.path.isfile(path):
-        return Candidate(source, path, "is not a file")
+        return DesktopCandidate(source, path, "is not a file")
     if not os.access(path, os.X_OK):
-        return Candidate(source, path, "is not executable")
-    return Candidate(source, path)
+        return DesktopCandidate(source, path, "is not executable")
+    return DesktopCandidate(source, path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wsh.bridge.frame import DEFAULT_PORT
-from wsh.contract.fault import ContractFault
+from wsh.contract.reply.fault import ContractFault
 
 PREFIX = "PM_INTERACTIVE_TERMINAL_"
 TOKEN = PREFIX + "TOKEN"

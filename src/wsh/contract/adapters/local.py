@@ -8,14 +8,14 @@ from pathlib import Path
 from wsh.bridge.client import BridgeClient
 from wsh.bridge.endpoint import Endpoint, find_endpoint
 from wsh.bridge.fault import BridgeFault, Unreachable
-from wsh.bridge.frame import MAX_FRAME_BYTES, Policy
+from wsh.bridge.frame import MAX_FRAME_BYTES, PolicyFrame
 from wsh.contract.adapters.base import AdapterType, ConnectInput, ConnectResult, RuntimeAdapter
 from wsh.contract.adapters.classify import NEXT_STEP, classify
-from wsh.contract.adapters.discover import Candidate
+from wsh.contract.adapters.discover import DesktopCandidate
 from wsh.contract.adapters.launch import LaunchFailed, Process, launch
-from wsh.contract.fault import ContractFault
-from wsh.contract.taxonomy import Code
-from wsh.wire.place import ensure_private
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.reply.taxonomy import Code
+from wsh.wire.system.place import ensure_private
 
 HANDSHAKE_S = 3.0
 TRACE_ID_VARIABLE = "PM_INTERACTIVE_TERMINAL_TRACE_ID"
@@ -30,7 +30,7 @@ class LocalAdapter(RuntimeAdapter):
 
     def __init__(
         self,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[DesktopCandidate],
         info: Path,
         base_environ: Mapping[str, str],
         runtime_session_id: str,
@@ -39,7 +39,7 @@ class LocalAdapter(RuntimeAdapter):
         trail: str = "",
         trace: bool = False,
         max_frame_bytes: int = MAX_FRAME_BYTES,
-        on_policy: Callable[[Policy], None] | None = None,
+        on_policy: Callable[[PolicyFrame], None] | None = None,
     ) -> None:
         super().__init__(
             runtime_session_id,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wsh.contract.fault import ContractFault, bad_field
-from wsh.contract.model import ADAPTER_OVERRIDES
+from wsh.contract.reply.fault import ContractFault, bad_field
+from wsh.contract.request.model import ADAPTER_OVERRIDES
 
 AdapterMode: TypeAlias = Literal["local", "bundled", "container_bridge", "local_or_bundled_auto"]
 Source: TypeAlias = Literal["request", "configuration", "container", "default"]

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from wsh.bridge.frame import MAX_FRAME_BYTES, Policy
+from wsh.bridge.frame import MAX_FRAME_BYTES, PolicyFrame
 from wsh.contract.adapters.base import ConnectInput, RuntimeAdapter
 from wsh.contract.adapters.container_bridge import ContainerBridgeAdapter
 from wsh.contract.adapters.discover import discover
 from wsh.contract.adapters.inputs import BridgeInputs, read_bridge_inputs, read_trace
 from wsh.contract.adapters.local import BundledAdapter, LocalAdapter
 from wsh.contract.adapters.mode import resolve_mode
-from wsh.contract.correlation import make_id
-from wsh.contract.model import DEFAULT_SPAWN_TIMEOUT_MS, Runtime
+from wsh.contract.request.correlation import make_id
+from wsh.contract.request.model import DEFAULT_SPAWN_TIMEOUT_MS, Runtime
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PoolOptions:
     trail: str = ""
     """Names this server's audit log."""
     max_frame_bytes: int = MAX_FRAME_BYTES
-    on_policy: Callable[[BridgeInputs, Policy], None] | None = None
+    on_policy: Callable[[BridgeInputs, PolicyFrame], None] | None = None
     """Hears the policy of a desktop across a container's bridge."""
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from wsh.approval.answer import Answer, take_answer, too_late
+from wsh.approval.approver import Approver, TypedLineOutcome
 from wsh.approval.card import Card
-from wsh.approval.end import ApprovalEnd, TypedLine
 from wsh.approval.ledger import Ledger
 from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
 from wsh.approval.request import ApprovalRequest, WithdrawReason
-from wsh.bridge.client import Ear
+from wsh.bridge.client import TerminalObserver
 from wsh.bridge.decision import make_decision
 from wsh.bridge.fault import PeerError
-from wsh.bridge.frame import Decision, Exit, Line, Output
+from wsh.bridge.frame import Decision, Exit, LineFrame, OutputFrame
 from wsh.contract.adapters.base import (
     AdapterType,
     ConnectInput,
@@ -28,14 +28,14 @@ from wsh.contract.adapters.base import (
     SendRequestResult,
 )
 from wsh.contract.adapters.classify import classify
-from wsh.contract.fault import ContractFault
-from wsh.wire.jsonobject import JsonObject
+from wsh.contract.reply.fault import ContractFault
+from wsh.wire.json.object import JsonObject
 
 _END_S = 10.0
 KEPT_ENDED = 256
 
 
-class BytesEar(Ear, Protocol):
+class BytesEar(TerminalObserver, Protocol):
     """An ear in the same process, which takes bytes as they are."""
 
     def take_bytes(self, offset: int, data: bytes) -> None: ...
@@ -98,7 +98,7 @@ class ServerAdapter(RuntimeAdapter):
 
     def __init__(
         self,
-        end: ApprovalEnd,
+        end: Approver,
         runtime_session_id: str,
         max_pending: int = 256,
         find_session_name: Callable[[str], str | None] = lambda terminal_id: None,
@@ -151,7 +151,10 @@ class ServerAdapter(RuntimeAdapter):
         return {"adapter": self.adapter_type}
 
     async def send_request(
-        self, request: ApprovalRequest, ear: Ear | None = None, on_card: Callable[[Card], None] | None = None
+        self,
+        request: ApprovalRequest,
+        ear: TerminalObserver | None = None,
+        on_card: Callable[[Card], None] | None = None,
     ) -> SendRequestResult:
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._decisions[request.id] = future
@@ -178,10 +181,10 @@ class ServerAdapter(RuntimeAdapter):
             raise too_late(request.id, self.queue.find_state(request.id))
         take_answer(pending, answer, self.end)
 
-    async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> Output:
+    async def read(self, terminal_id: str, cursor: int | None, trace_id: str, timeout_s: float = 10.0) -> OutputFrame:
         """Everything was told already as it came."""
         terminal = self._find(terminal_id)
-        return Output(
+        return OutputFrame(
             terminal_id=terminal_id,
             trace_id=trace_id,
             offset=terminal.offset,
@@ -256,11 +259,11 @@ class ServerAdapter(RuntimeAdapter):
     def take_start(self, request: ApprovalRequest) -> None:
         self._terminals[request.terminal_id].begin()
 
-    def take_line(self, request: ApprovalRequest, line: TypedLine) -> None:
+    def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None:
         ear, terminal = self._ears.get(request.terminal_id), self._terminals.get(request.terminal_id)
         if ear is not None and terminal is not None:
             ear.take_line(
-                Line(
+                LineFrame(
                     request=request.id,
                     terminal_id=request.terminal_id,
                     trace_id=request.trace_id,

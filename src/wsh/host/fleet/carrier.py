@@ -16,7 +16,7 @@ from wsh.host.fleet.stream import CreditStream
 from wsh.wire.error import HostUnreachable, InvalidRequest
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 _ASK_S = 2.0
 """After so long without a word about a call, the node is asked whether it still has it."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
     from nats.js.client import JetStreamContext
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.fleet")
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from wsh.wire.error import CapabilityMissing, InvalidRequest
-from wsh.wire.private_file import ensure_private, write_private
+from wsh.wire.system.private_file import ensure_private, write_private
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 NodeRole: TypeAlias = Literal["owner", "agent", "serve"]
 """What the callers of a node may be on others: people, agents at most, or nothing: it serves and does not call."""

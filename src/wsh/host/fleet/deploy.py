@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from wsh.host.fleet.credential import NodeCertificate, NodeCredential, NodeRole, find_public_key, make_seed
 from wsh.host.fleet.subject import BUCKETS, RESPONSE_S, FleetNames, list_permissions
 from wsh.wire.error import CapabilityMissing, InvalidRequest
-from wsh.wire.private_file import ensure_private, write_private
+from wsh.wire.system.private_file import ensure_private, write_private
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

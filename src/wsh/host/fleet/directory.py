@@ -18,7 +18,7 @@ from wsh.host.fleet.connection import ConnectionLost, FleetConnection, Watch
 from wsh.host.fleet.subject import from_token
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 _CAUGHT_UP_S = 10.0
 _LOOK_S = 0.25

@@ -14,7 +14,7 @@ from wsh.host.fleet.connection import ConnectionLost, FleetConnection, RevisionT
 from wsh.host.fleet.subject import to_token
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 class NodeNameTaken(Exception):

@@ -27,7 +27,7 @@ from wsh.host.registry import HostRegistry
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.fleet")
 

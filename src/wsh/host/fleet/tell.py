@@ -17,7 +17,7 @@ from wsh.host.fleet.connection import ConnectionLost, FleetConnection
 from wsh.host.fleet.subject import from_token, to_token
 
 if TYPE_CHECKING:
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.fleet")
 

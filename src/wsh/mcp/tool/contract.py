@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wsh.contract.alias import CANONICAL_TOOL, Stage, Tool, parse_stage
-from wsh.contract.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
-from wsh.contract.schema import input_schema, output_schema
+from wsh.contract.request.alias import CANONICAL_TOOL, Stage, Tool, parse_stage
+from wsh.contract.request.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from wsh.contract.request.schema import input_schema, output_schema
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.operation.contract import ContractParams, call_terminal
-from wsh.wire.model import AnyJson
+from wsh.wire.model.base import AnyJson
 from wsh.wire.tool import Annotations, ToolOutcome
 
 SCHEMA_VERSION = 4

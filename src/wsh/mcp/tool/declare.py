@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from wsh.operation.context import Rooms
 from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.session.session import Session
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.model import Model
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.base import Model
 from wsh.wire.tool import Annotations, CallContext, Family, ToolOutcome, ToolSpec
 
 Arguments: TypeAlias = JsonObject

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.operation.execute import ExecuteParams, execute_command
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.tool import CAPABILITY_MISSING, Annotations, ToolFailure, ToolOutcome
 
 DESCRIPTION = (
@@ -54,7 +54,7 @@ async def _spell(call: ToolCall) -> ToolOutcome:
         fields["rest"] = _say_rest(fields.get("output_of"), call.context.toolsets)
     if "note" in fields:
         fields["note"] = f"{fields['note']} {_say_where(call.context.toolsets)}"
-    from wsh.contract.yaml_text import to_yaml
+    from wsh.contract.reply.yaml_text import to_yaml
 
     return ToolOutcome(fields, text=to_yaml(fields))
 

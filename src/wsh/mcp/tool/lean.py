@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from wsh.mcp.budget import Row, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen
@@ -23,11 +23,11 @@ from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_sc
 from wsh.operation.session import ListParams, create_session, kill_session, list_sessions, update_session
 from wsh.operation.wait import WaitParams, await_state
 from wsh.session.session import Session
-from wsh.wire.command import RunRequest
 from wsh.wire.error import CommandNotFound, InvalidRequest, SessionNotFound, WaitTimeout
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.model import AnyJson
-from wsh.wire.session import SessionCreate, SessionPatch
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.base import AnyJson
+from wsh.wire.model.command import RunRequest
+from wsh.wire.model.session import SessionCreate, SessionPatch
 from wsh.wire.tool import Annotations, ToolFailure, ToolOutcome
 
 BUDGET = 4000
@@ -145,7 +145,7 @@ async def _tell_unfinished(call: ToolCall, session: Session, problem: WaitTimeou
     return _tell(await _show_command(call, session, int(number)), state)
 
 
-async def _number_output(call: ToolCall, session: Session, told: Mapping[str, Any]) -> list[Row]:
+async def _number_output(call: ToolCall, session: Session, told: Mapping[str, Any]) -> list[NumberedLine]:
     """A run's output with the numbers of its lines; where its middle is missing, the lines of it that name an error."""
     text, cut = told.get("output") or "", told.get("truncated")
     if cut is None:
@@ -155,14 +155,14 @@ async def _number_output(call: ToolCall, session: Session, told: Mapping[str, An
     first = number_lines(head.split("\n"))
     ends = tail.split("\n")
     last = number_lines(ends, max(len(first) + 1, cut["total_lines"] - len(ends) + 1))
-    wrong: list[Row] = []
+    wrong: list[NumberedLine] = []
     if told.get("command_id") is not None and told.get("exit_code") != 0:
         params = OutputParams(id=told["command_id"], regex=_WRONG, limit=200)
         page = await call.make(get_command_output, params, session.name)
         found = zip(page["numbers"], page["lines"], strict=True)
-        wrong = [Row(at + 1, str(line)) for at, line in found if len(first) <= at < last[0].number - 1]
+        wrong = [NumberedLine(at + 1, str(line)) for at, line in found if len(first) <= at < last[0].number - 1]
     # The whole gap is said to be left out, whatever of it is shown.
-    return [*first, *(wrong or [Row(len(first) + 1, "…", last[0].number - 1)]), *last]
+    return [*first, *(wrong or [NumberedLine(len(first) + 1, "…", last[0].number - 1)]), *last]
 
 
 def _read(call: ToolCall, session: Session, number: int | None) -> str:
@@ -277,7 +277,7 @@ async def _look_at_command(call: ToolCall, session: Session, color: bool) -> Too
     state = "" if info["exit_code"] is None else f", exit {info['exit_code']}"
     if searching:
         found = zip(page["numbers"], lines, strict=True)
-        rows = [Row(at + 1, line) for at, line in found if at + 1 >= first]
+        rows = [NumberedLine(at + 1, line) for at, line in found if at + 1 >= first]
         shown = show_page(rows, _budget(call), numbered=True)
         return _tell(shown, f"[{page['matches']} of {page['total']} lines{state}]")
     rows = number_lines(lines, first)

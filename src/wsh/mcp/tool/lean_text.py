@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wsh.mcp.budget import Row, clip, count_tokens, fit_head, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_head, fit_rows, number_lines
 from wsh.wire.tool import ToolOutcome
 
 LEAN_INSTRUCTIONS = (
@@ -53,7 +53,7 @@ def _spell(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def show_output(rows: Sequence[Row], budget: int, read: str) -> str:
+def show_output(rows: Sequence[NumberedLine], budget: int, read: str) -> str:
     """A command's output within the budget; `read` is the call that reads more of it."""
 
     def explain(first: int, last: int, wrong: int) -> str:
@@ -63,7 +63,7 @@ def show_output(rows: Sequence[Row], budget: int, read: str) -> str:
     return "\n".join(fit_rows(rows, budget, explain))
 
 
-def show_page(rows: Sequence[Row], budget: int, *, numbered: bool) -> str:
+def show_page(rows: Sequence[NumberedLine], budget: int, *, numbered: bool) -> str:
     """Lines from one on, as many as fit, and where to go on."""
     taken = fit_head(rows, max(16, budget - 40))
     lines = [f"{row.number}: {row.text}" if numbered else row.text for row in taken]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wsh.wire.element import NAMES
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.element import NAMES
 
 Schema: TypeAlias = JsonObject
 

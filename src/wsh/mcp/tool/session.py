@@ -17,8 +17,8 @@ from wsh.operation.session import (
     update_session,
 )
 from wsh.wire.error import InvalidRequest
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.session import SessionCreate, SessionPatch
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.session import SessionCreate, SessionPatch
 from wsh.wire.tool import Annotations, ToolOutcome
 
 _ENTRY = s.result(

@@ -11,7 +11,7 @@ from wsh.operation.session import describe, show_holding
 from wsh.session.event import Output, SessionEvent
 from wsh.session.session import Session
 from wsh.wire.error import SessionExited
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
 from wsh.wire.tool import CallContext
 
 PROGRESS_S = 0.25

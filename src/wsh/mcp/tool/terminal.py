@@ -9,9 +9,9 @@ from wsh.operation.input import InputParams, send_input
 from wsh.operation.run import run_command
 from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
 from wsh.operation.wait import WaitParams, await_state
-from wsh.wire.command import RunRequest
 from wsh.wire.error import InvalidRequest, SessionNotFound
-from wsh.wire.jsonobject import JsonObject
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.command import RunRequest
 from wsh.wire.tool import Annotations, ToolOutcome
 
 _UNTIL = ("quiet", "command", "prompt", "input_wanted", "exit")

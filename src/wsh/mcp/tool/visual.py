@@ -12,10 +12,10 @@ from wsh.mcp.registry import to_json
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import Arguments, OperationTool, ToolCall
 from wsh.operation.element import OVERLAY, PANEL, ElementOperations, ElementParams, PatchOverlay, PatchPanel
-from wsh.wire.element import Overlay, OverlayCreate, Panel, PanelCreate
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest
-from wsh.wire.jsonobject import JsonObject
-from wsh.wire.model import Model
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.base import Model
+from wsh.wire.model.element import Overlay, OverlayCreate, Panel, PanelCreate
 from wsh.wire.tool import Annotations, ToolOutcome
 
 Spell: TypeAlias = Callable[[ToolCall], Awaitable[ToolOutcome]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.operation.workspace import ToolParams, call_workspace
-from wsh.wire.model import AnyJson
+from wsh.wire.model.base import AnyJson
 from wsh.wire.setting import Settings
 from wsh.wire.tool import Annotations, ToolOutcome
 from wsh.workspace import schema
@@ -16,7 +16,7 @@ def list_workspace_tools(settings: Settings) -> list[OperationTool]:
     return [_declare(name, entry, schema.find_timeout_ms(settings, name)) for name, entry in schema.TOOLS.items()]
 
 
-def _declare(name: str, entry: schema.Entry, timeout_ms: int) -> OperationTool:
+def _declare(name: str, entry: schema.SchemaEntry, timeout_ms: int) -> OperationTool:
     async def spell(call: ToolCall) -> ToolOutcome:
         arguments = AnyJson.model_construct(root=call.arguments)
         params = ToolParams.model_construct(tool=name, arguments=arguments, checked=True)

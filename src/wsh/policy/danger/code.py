@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from wsh.policy.danger.model import Check, Program, Scene, program
-from wsh.policy.option import Arguments, scan
+from wsh.policy.danger.model import Check, RiskModel, Scene, program
+from wsh.policy.parse.option import Arguments, scan
+from wsh.policy.parse.word import UNKNOWN
 from wsh.policy.verdict import Kind, Risk, RiskReason
-from wsh.policy.word import UNKNOWN
 
 _DELETES = re.compile(
     r"shutil\s*\.\s*(?:rmtree|move)|\bos\s*\.\s*(?:remove|unlink|rmdir|removedirs|truncate|kill)\b|\.unlink\s*\(|\.rmtree\s*\(|"
@@ -169,7 +169,7 @@ def _editor(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
 _SHELL = program(check=_shell, values="-o -O +O --rcfile --init-file", permute=False)
 _INTERPRETED = "-e -E -I -M -m -r -C -x -n0"
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh nu elvish xonsh pwsh": _SHELL,
     "eval": program(check=_eval),
     ". source": program(check=_source, permute=False),

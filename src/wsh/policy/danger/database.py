@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from wsh.policy.danger.model import Program, Scene, always, danger, program
-from wsh.policy.option import Arguments
+from wsh.policy.danger.model import RiskModel, Scene, always, danger, program
+from wsh.policy.parse.option import Arguments
+from wsh.policy.parse.word import UNKNOWN
 from wsh.policy.verdict import Kind, RiskReason
-from wsh.policy.word import UNKNOWN
 
 _OPENS = re.compile(r"--|/\*(?!!)|['\"`\[]|\$\w{0,32}\$")
 _QUOTED = {
@@ -78,7 +78,7 @@ def _without_noise(text: str) -> str:
     return "".join(out)
 
 
-def _sql(options: str, operands_from: int | None) -> Program:
+def _sql(options: str, operands_from: int | None) -> RiskModel:
     names = tuple(options.split())
 
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
@@ -121,11 +121,11 @@ def _redis(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(Kind.DATABASE, "removes data")
 
 
-def _framework(pattern: str) -> Program:
+def _framework(pattern: str) -> RiskModel:
     return program(danger(Kind.DATABASE, "drops or resets a database", operand=pattern))
 
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "mysql mariadb": _sql("-e --execute", None),
     "psql cockroach pgcli": _sql("-c -C --command --execute -e", None),
     "sqlite3 sqlite duckdb": _sql("-cmd -c", 1),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from wsh.policy.danger.model import Program, Scene, always, danger, program
-from wsh.policy.option import Arguments
-from wsh.policy.target import Target, classify
+from wsh.policy.danger.model import RiskModel, Scene, always, danger, program
+from wsh.policy.parse.option import Arguments
+from wsh.policy.parse.word import GLOB, UNKNOWN
+from wsh.policy.risk.target import Target, classify
 from wsh.policy.verdict import Kind, Risk, RiskReason
-from wsh.policy.word import GLOB, UNKNOWN
 
 _WIPES = {Target.ROOT: "the root folder", Target.SYSTEM: "a system folder", Target.HOME: "a home folder"}
 _HELP = ("--help", "--version")
@@ -208,7 +208,7 @@ def _chattr(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(Kind.PERMISSION, "changes attributes of a whole tree")
 
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "rm": program(check=_removes),
     "rmdir": always(Kind.DELETE, "removes folders", at_least=1),
     "unlink": always(Kind.DELETE, "removes a file", at_least=1),

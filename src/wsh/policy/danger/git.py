@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wsh.policy.danger.model import Check, Program, Scene, always, danger, program
-from wsh.policy.option import Arguments
+from wsh.policy.danger.model import Check, RiskModel, Scene, always, danger, program
+from wsh.policy.parse.option import Arguments
 from wsh.policy.verdict import Kind, RiskReason
 
 _KIND = Kind.REPOSITORY
@@ -111,7 +111,7 @@ def _config(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
             yield from scene.look_text(value.lstrip("!"))
 
 
-def _verb(verbs: str, what: str) -> Program:
+def _verb(verbs: str, what: str) -> RiskModel:
     return program(danger(_KIND, what, operand=rf"^(?:{verbs})$"))
 
 

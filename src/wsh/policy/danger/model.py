@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from wsh.policy.option import Arguments, Arity, arity
+from wsh.policy.parse.option import Arguments, Arity, arity
 from wsh.policy.verdict import Kind, Risk, RiskReason
 
 
@@ -63,11 +63,11 @@ class Danger:
 
 
 @dataclass(frozen=True)
-class Program:
+class RiskModel:
     arity: Arity = field(default_factory=Arity)
     dangers: tuple[Danger, ...] = ()
     check: Check | None = None
-    subcommands: Mapping[str, Program] = field(default_factory=dict)
+    subcommands: Mapping[str, RiskModel] = field(default_factory=dict)
 
 
 def danger(
@@ -88,15 +88,15 @@ def program(
     *dangers: Danger,
     values: str = "",
     check: Check | None = None,
-    subcommands: Mapping[str, Program] | None = None,
+    subcommands: Mapping[str, RiskModel] | None = None,
     single_dash: bool = False,
     permute: bool = True,
-) -> Program:
+) -> RiskModel:
     """A model. Keys of `subcommands` may hold several names: `{"rm remove": ...}`."""
     spread = {name: model for names, model in (subcommands or {}).items() for name in names.split()}
-    return Program(arity(values, single_dash=single_dash, permute=permute), tuple(dangers), check, spread)
+    return RiskModel(arity(values, single_dash=single_dash, permute=permute), tuple(dangers), check, spread)
 
 
-def always(kind: Kind, what: str, values: str = "", at_least: int = 0, single_dash: bool = False) -> Program:
+def always(kind: Kind, what: str, values: str = "", at_least: int = 0, single_dash: bool = False) -> RiskModel:
     """A program (or subcommand) that destroys whenever it is run in earnest."""
     return program(danger(kind, what, at_least=at_least), values=values, single_dash=single_dash)

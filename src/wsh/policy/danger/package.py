@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wsh.policy.danger.model import Program, always, danger, program
+from wsh.policy.danger.model import RiskModel, always, danger, program
 from wsh.policy.verdict import Kind
 
 _REMOVES = always(Kind.PACKAGE, "removes packages")
@@ -16,7 +16,7 @@ _PIP = program(
 )
 _JS_VALUES = "-C -w --prefix --registry --workspace --cwd --filter --dir --loglevel"
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "npm pnpm yarn bun cnpm": program(
         values=_JS_VALUES,
         permute=False,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from wsh.policy.danger.model import Check, Program, Scene, always, danger, program
-from wsh.policy.option import Arguments, scan
-from wsh.policy.option import arity as make_arity
+from wsh.policy.danger.model import Check, RiskModel, Scene, always, danger, program
+from wsh.policy.parse.option import Arguments, scan
+from wsh.policy.parse.option import arity as make_arity
 from wsh.policy.verdict import Kind, Risk, RiskReason
 
 _CONTAINER, _INFRA = Kind.CONTAINER, Kind.INFRASTRUCTURE
@@ -43,7 +43,7 @@ _RUN_VALUES = (
 _EXEC_VALUES = "-e -u -w --env --user --workdir --env-file --detach-keys --index"
 
 
-def _removal(verbs: str, what: str) -> Program:
+def _removal(verbs: str, what: str) -> RiskModel:
     return program(subcommands={verbs: always(_CONTAINER, what)}, permute=False)
 
 
@@ -193,7 +193,7 @@ def _httpie(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(_INFRA, "sends a DELETE request")
 
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "docker podman nerdctl": _DOCKER,
     "docker-compose podman-compose": _COMPOSE,
     "kubectl oc k3s": _KUBECTL,

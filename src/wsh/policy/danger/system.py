@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from wsh.policy.danger.file import writes
-from wsh.policy.danger.model import Program, Scene, always, danger, program
-from wsh.policy.option import Arguments
-from wsh.policy.target import Target, classify
+from wsh.policy.danger.model import RiskModel, Scene, always, danger, program
+from wsh.policy.parse.option import Arguments
+from wsh.policy.risk.target import Target, classify
 from wsh.policy.verdict import Kind, Risk, RiskReason
 
 _WIPE = Risk.IRRECOVERABLE
@@ -56,7 +56,7 @@ def _wipefs(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield scene.found(Kind.DEVICE, "erases file system signatures", _WIPE)
 
 
-def _partitions(listing: str) -> Program:
+def _partitions(listing: str) -> RiskModel:
     quiet = tuple(listing.split())
 
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
@@ -69,7 +69,7 @@ def _partitions(listing: str) -> Program:
     return program(check=check)
 
 
-def _device_verbs(verbs: str, what: str, risk: Risk = _WIPE) -> Program:
+def _device_verbs(verbs: str, what: str, risk: Risk = _WIPE) -> RiskModel:
     return program(danger(Kind.DEVICE, what, operand=rf"^(?:{verbs})$", risk=risk))
 
 
@@ -115,7 +115,7 @@ def _ddrescue(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield from writes(operand, scene)
 
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "kill": program(check=_kill),
     "pkill killall killall5 skill xkill": program(check=_pkill),
     "fuser": program(danger(Kind.PROCESS, "signals processes", "-k --kill")),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from wsh.policy.danger.model import Program, Scene, program
-from wsh.policy.option import Arguments
+from wsh.policy.danger.model import RiskModel, Scene, program
+from wsh.policy.parse.option import Arguments
+from wsh.policy.parse.word import UNKNOWN
 from wsh.policy.verdict import Kind, RiskReason
-from wsh.policy.word import UNKNOWN
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 
@@ -21,7 +21,7 @@ def inner_argv(rest: Sequence[str], skip: int) -> list[str]:
     return left
 
 
-def _wraps(values: str = "", skip: int = 0) -> Program:
+def _wraps(values: str = "", skip: int = 0) -> RiskModel:
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         inner = inner_argv(arguments.rest, skip)
         if inner:
@@ -38,7 +38,7 @@ def _env(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         yield from scene.look(inner, scene.stdin)
 
 
-def _text_option(options: str, values: str, joined: bool, skip: int = 0) -> Program:
+def _text_option(options: str, values: str, joined: bool, skip: int = 0) -> RiskModel:
     """`su -c TEXT`, `script -c TEXT`; without it the rest is argv, or one text if `joined`."""
     names = tuple(options.split())
 
@@ -200,7 +200,7 @@ def _fd(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
             yield from scene.look([*(word.replace("{}", UNKNOWN) for word in inner), UNKNOWN])
 
 
-def runner(subcommands: str, skip: int = 0) -> Program:
+def runner(subcommands: str, skip: int = 0) -> RiskModel:
     """`poetry run CMD`, `npm exec -- CMD`."""
 
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
@@ -234,7 +234,7 @@ RUNNERS: Mapping[str, str] = {
     "dotenv": "run", "chezmoi": "execute-template", "aws-vault": "exec", "rustup": "run",
 }  # fmt: skip
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, RiskModel] = {
     "env genv": program(check=_env, values="-u -C -S --unset --chdir --split-string --argv0 -a", permute=False),
     "sudo": _wraps(
         "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --close-from --role --type --chdir --chroot "

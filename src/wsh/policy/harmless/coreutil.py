@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from wsh.policy.harmless.model import Judge, Model, judge, judged, model
+from wsh.policy.harmless.model import ArgumentModel, Judge, judge, judged, model
 
 
 def _date_operand(operand: str) -> str | None:
@@ -20,7 +20,7 @@ def _strings_operand(operand: str) -> str | None:
     return "a file of arguments may hold any" if operand.startswith("@") else None
 
 
-def _tree(known: Model) -> Judge:
+def _tree(known: ArgumentModel) -> Judge:
     """With -L2 for -L 2."""
 
     def apply(arguments: Sequence[str]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wsh.policy.harmless.model import Branches, Judge, Model, NotKnown, judge, judged, model, understand
+from wsh.policy.harmless.model import ArgumentModel, Branches, Judge, NotKnown, judge, judged, model, understand
 
 
 def _inside(operand: str) -> str | None:
@@ -97,7 +97,7 @@ _STATUS = model(
 _LISTS = frozenset("-l --list --contains --no-contains --merged --no-merged --points-at -n".split())
 
 
-def _listing(known: Model) -> Judge:
+def _listing(known: ArgumentModel) -> Judge:
     """`git branch`, `git tag`: with an operand they create, unless an option asks for a list."""
 
     def apply(arguments: Sequence[str]) -> str | None:

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"-\d{1,18}")
 
 
 @dataclass(frozen=True)
-class Model:
+class ArgumentModel:
     flags: frozenset[str] = frozenset()
     """Options without a value: `-a`, `--all`."""
     values: frozenset[str] = frozenset()
@@ -55,9 +55,9 @@ def model(
     clusters: bool = True,
     check_operand: Callable[[str], str | None] | None = None,
     check_value: Callable[[str, str], str | None] | None = None,
-) -> Model:
+) -> ArgumentModel:
     """`model("-abc --all", values="-n --lines")`; clusters of short letters are spread."""
-    return Model(
+    return ArgumentModel(
         _spread(flags) | {"--help", "--version"},
         _spread(values) | _spread(defaulting),
         _spread(optional),
@@ -97,12 +97,12 @@ class NotKnown(Exception):
     """An argument that a model does not know to be harmless; the message says which."""
 
 
-def understand(known: Model, arguments: Sequence[str]) -> Understood:
+def understand(known: ArgumentModel, arguments: Sequence[str]) -> Understood:
     """`arguments` as a program of this model reads them. Raises NotKnown."""
     return _Reader(known, arguments).read()
 
 
-def judge(known: Model, arguments: Sequence[str]) -> str | None:
+def judge(known: ArgumentModel, arguments: Sequence[str]) -> str | None:
     """What in `arguments` is not known to be harmless; None if all is."""
     try:
         understand(known, arguments)
@@ -112,7 +112,7 @@ def judge(known: Model, arguments: Sequence[str]) -> str | None:
 
 
 class _Reader:
-    def __init__(self, known: Model, arguments: Sequence[str]) -> None:
+    def __init__(self, known: ArgumentModel, arguments: Sequence[str]) -> None:
         self.known = known
         self.waiting = list(reversed(arguments))
         self.found = Understood()
@@ -198,7 +198,7 @@ class _Reader:
             raise NotKnown(fault)
 
 
-def judged(known: Model) -> Judge:
+def judged(known: ArgumentModel) -> Judge:
     def apply(arguments: Sequence[str]) -> str | None:
         return judge(known, arguments)
 

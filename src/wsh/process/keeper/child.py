@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from wsh.process.keeper.stream import Pump, Stream
-from wsh.process.keeper.wrapper import find_wrapped
+from wsh.process.keeper.output.stream import ChildStream, StreamPump
+from wsh.process.keeper.start.wrapper import find_wrapped
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 class Child:
@@ -35,7 +35,7 @@ class Child:
         self.id = id
         self.pid = 0
         self.is_terminal = is_terminal
-        self.streams: list[Stream] = []
+        self.streams: list[ChildStream] = []
         self.status: int | None = None
         self.ready = False  # the program has been executed and the server told
         self.announced = False
@@ -50,7 +50,7 @@ class Child:
         """The process that was asked for: the leader, or what a wrapper has started by now."""
         return find_wrapped(self.pid) if self.wrapped else self.pid
 
-    def die(self, status: int, pump: Pump) -> None:
+    def die(self, status: int, pump: StreamPump) -> None:
         """The leader is dead. Its last words are read before anybody is told."""
         self.status = status
         for stream in self.streams:

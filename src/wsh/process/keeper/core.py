@@ -6,22 +6,23 @@ import os
 import signal
 import time
 
-from wsh.process.keeper import descriptor, layout, spawn
-from wsh.process.keeper.cgroup import find_home
+from wsh.process.keeper import descriptor, layout
 from wsh.process.keeper.child import Child
-from wsh.process.keeper.confine import Confinement
 from wsh.process.keeper.door import Connection, Door
-from wsh.process.keeper.inspect import inspect, waits_for_terminal
-from wsh.process.keeper.journal import Journal
-from wsh.process.keeper.kill import KillJob
-from wsh.process.keeper.mark import Census, Count, choose_base
-from wsh.process.keeper.stream import Pump
+from wsh.process.keeper.output.journal import StreamJournal
+from wsh.process.keeper.output.stream import StreamPump
+from wsh.process.keeper.start import spawn
+from wsh.process.keeper.start.confine import Confinement
+from wsh.process.keeper.tree.cgroup import find_home
+from wsh.process.keeper.tree.inspect import inspect, waits_for_terminal
+from wsh.process.keeper.tree.kill import KillJob
+from wsh.process.keeper.tree.mark import Census, Count, choose_base
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 _FDS_PER_FRAME = 240
@@ -40,9 +41,9 @@ class Refusal(Exception):
 
 
 class Keeper:
-    def __init__(self, door: Door, linger_s: float, limits: spawn.Limits) -> None:
+    def __init__(self, door: Door, linger_s: float, limits: spawn.KeeperLimits) -> None:
         self.loop = door.loop
-        self.pump = Pump(self.loop)
+        self.pump = StreamPump(self.loop)
         self.children: dict[int, Child] = {}
         self._limits = limits
         self._linger_s = linger_s
@@ -206,7 +207,7 @@ class Keeper:
             return
         stream = child.streams[0]
         folder = spawn.to_bytes(asked["folder"])
-        stream.journal = Journal(stream, folder, int(asked["segment_bytes"]), int(asked["session_bytes"]))
+        stream.journal = StreamJournal(stream, folder, int(asked["segment_bytes"]), int(asked["session_bytes"]))
         stream.journal.note(0, child.started_us, layout.KIND_SIZE, message["rows"], message["cols"])
 
     def _spawned(self, connection: Connection, number: object, child: Child, error_fd: int) -> None:

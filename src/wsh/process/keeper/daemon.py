@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 
-from wsh.process.keeper import libc, spawn
+from wsh.process.keeper import libc
 from wsh.process.keeper.core import Keeper
 from wsh.process.keeper.door import Door
 from wsh.process.keeper.loop import Loop, complain
+from wsh.process.keeper.start import spawn
 
 _DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 
@@ -30,7 +31,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
         if os.fork():
             os._exit(0)
         _let_go(log_path, tell)
-        limits = spawn.Limits()
+        limits = spawn.KeeperLimits()
         libc.become_reaper()
         libc.hide_memory()
         keeper = Keeper(Door(Loop(), socket_path, secret_path), float(linger_s), limits)

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 _PROOF_LIMIT_S = 5.0

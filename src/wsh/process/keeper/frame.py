@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
     pass
 
-    from wsh.wire.jsonobject import JsonObject
+    from wsh.wire.json.object import JsonObject
 
 
 MAX_FRAME_BYTES = 8 * 1024 * 1024

@@ -1,0 +1,274 @@
+"""A session shown in this terminal: its pictures come in, keys go out, until detached.
+
+Talks to `/sessions/{name}/ws/view`: binary messages are bytes for the emulator one way and typed bytes the other; text messages are JSON
+about sizes, modes and the end. If the server dies, another is started (or found) and the session goes on where it was. One loop over
+`poll`, without an event loop's machinery: what it does between a key and its echo is felt. What the keys behind the prefix do is in
+`client/attach/`, and the server draws the hint for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import quote, urlencode
+
+from wsh.client import tty
+from wsh.client.attach.person import Elsewhere, Person
+from wsh.client.attach.prefix import Bindings
+from wsh.client.ws_client import WsClient, WsLost, WsMessage, open_ws_client
+from wsh.wire.error import InvalidRequest, ServerGone
+from wsh.wire.system.place import find_places
+
+if TYPE_CHECKING:
+    from wsh.client.attach.look_back import CopyKeys
+    from wsh.client.launch import ServerRecord
+
+_RECONNECT_S = 10.0
+_UNSENT_BYTES = 256 * 1024
+"""Keys are left in the terminal while the server has so much to read."""
+_LOOK_S = 0.05
+"""Between two looks for the server."""
+_LEAVING_S = 1.0
+"""How long a server may take to say goodbye to a person who detaches."""
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    read_only: bool = False
+    status: bool = True
+    scrollback_lines: int = 0
+    bindings: Bindings = field(default_factory=Bindings)
+    copy_keys: CopyKeys = "vi"
+    wheel: bool = False
+
+
+@dataclass
+class ViewEnd:
+    """How the viewing ended: `reason` in words, and the program's exit status if it ended."""
+
+    reason: str
+    exit_code: int | None = None
+    session: str = ""
+    """The session that was shown last; its name may have changed, or the person went to another."""
+    row: int | None = None
+    """Up to which row of the terminal the last picture reaches, where that is known."""
+
+
+class _Ended(Exception):
+    def __init__(self, end: ViewEnd) -> None:
+        self.end = end
+
+
+def view(name: str, options: ViewOptions) -> ViewEnd:
+    """Show session `name` here until it is detached, killed or over. The terminal must be in raw mode already."""
+    person = Person(name, options.bindings, read_only=options.read_only, copy_keys=options.copy_keys)
+    screen = _Screen(person)
+    try:
+        with _signals() as resized:
+            last: ServerRecord | None = None
+            while True:
+                try:
+                    line = open_ws_client(find_places().socket, _target(person.session, options, person.has_prefix))
+                    last = _read_record()
+                    _note_last(person.session)
+                    _view_once(line, screen, person, resized)
+                except InvalidRequest as problem:
+                    if not person.has_prefix or "prefix" not in problem.message:
+                        raise
+                    person.has_prefix = False  # a server of an earlier version, which acts on the keys itself
+                except Elsewhere:
+                    options = replace(options, scrollback_lines=0)
+                except (WsLost, ServerGone):
+                    screen.tell(f"the server is gone, waiting for it · {options.bindings.shown} twice leaves")
+                    _find_server(last, person)
+                    options = replace(options, scrollback_lines=0)  # that is on this terminal already
+    except _Ended as ended:
+        ended.end.session = person.session
+        return ended.end
+
+
+def _note_last(session: str) -> None:
+    """Remember the session for `wsh attach` without a name; where that cannot be written, nobody misses much."""
+    with contextlib.suppress(OSError):
+        fd = os.open(find_places().last_attached, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(session)
+
+
+def _read_record() -> ServerRecord | None:
+    from wsh.client.launch import read_record
+
+    return read_record(find_places())
+
+
+def _find_server(last: ServerRecord | None, person: Person) -> None:
+    """Wait for the server, or start one; `last` is the one that we were connected to. The person may leave meanwhile."""
+    import asyncio
+    from concurrent.futures import Future
+    from threading import Thread
+
+    from wsh.client.launch import ensure_server
+
+    done: Future[None] = Future()
+
+    def find() -> None:
+        time.sleep(0.05)
+        try:
+            asyncio.run(ensure_server(timeout_s=_RECONNECT_S, last=last))
+            done.set_result(None)
+        except BaseException as problem:
+            done.set_exception(problem)
+
+    # Nobody waits for it when the person leaves.
+    Thread(target=find, daemon=True).start()
+    unsent = person.wait_for_server()
+    while not done.done():
+        readable = [0] if len(unsent) < _UNSENT_BYTES else []
+        if select.select(readable, [], [], _LOOK_S)[0]:
+            person.type(_read_keys())
+            if person.is_leaving:
+                raise _Ended(ViewEnd("detached"))
+    done.result()
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[int]:
+    """While inside, being told to end raises wherever we are, and the descriptor is readable when the size may be another."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # once is enough: what follows puts the terminal back
+        raise _Ended(ViewEnd("stopped"))
+
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)}
+    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        signal.signal(signal.SIGWINCH, lambda _number, _frame: None)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, stop)
+        yield reading
+    finally:
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
+            # A second request to end must not cut short what gives the terminal back.
+            if number == signal.SIGWINCH or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+
+
+def _view_once(line: WsClient, screen: _Screen, person: Person, resized: int) -> NoReturn:
+    try:
+        polled = select.poll()
+        polled.register(resized, select.POLLIN)
+        polled.register(0, select.POLLIN)
+        polled.register(line, select.POLLIN)
+        screen.make_room()
+        person.connect(line)
+        screen.show(line.receive())
+        typing = writing = True
+        while True:
+            ready = dict(polled.poll(_LEAVING_S * 1000 if person.is_leaving else None))
+            if not ready:
+                raise _Ended(ViewEnd("detached"))  # the server does not answer, and the person wants to go
+            if 0 in ready:
+                person.type(_read_keys())
+            if resized in ready:
+                os.read(resized, 4096)
+                person.resize(*tty.size())
+            here = ready.get(line.fileno(), 0)
+            if here & select.POLLOUT:
+                line.flush()
+            if here & ~select.POLLOUT:
+                screen.show(line.receive())
+            if writing != bool(line.unsent):
+                writing = bool(line.unsent)
+                polled.modify(line, select.POLLIN | (select.POLLOUT if writing else 0))
+            if typing != (line.unsent < _UNSENT_BYTES):
+                typing = not typing
+                polled.modify(0, select.POLLIN if typing else 0)
+    finally:
+        line.close()
+
+
+def _target(name: str, options: ViewOptions, has_prefix: bool) -> str:
+    rows, cols = tty.size()
+    asked: dict[str, object] = {"rows": rows, "cols": cols}
+    if options.read_only:
+        asked["read_only"] = "true"
+    if options.status:
+        asked["status"] = "true"
+    if options.wheel:
+        asked["wheel"] = "true"
+    if has_prefix:
+        asked["prefix"] = options.bindings.shown
+    if options.scrollback_lines:
+        asked["scrollback"] = options.scrollback_lines
+    return f"/sessions/{quote(name, safe='')}/ws/view?{urlencode(asked)}"
+
+
+def _read_keys() -> bytes:
+    try:
+        data = os.read(0, 65536)
+    except OSError:
+        data = b""
+    if not data:
+        raise _Ended(ViewEnd("the terminal is gone"))
+    return data
+
+
+class _Screen:
+    """What the server says, done: pictures drawn, the end noticed."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        self._row: int | None = None
+        self._has_room = False
+
+    def make_room(self) -> None:
+        """Once: what the terminal shows above the cursor goes to its scrollback, before a picture takes its place."""
+        if not self._has_room:
+            self._has_room = True
+            tty.write_all(1, b"\r" + b"\n" * (tty.size()[0] - 1))
+
+    def tell(self, text: str) -> None:
+        """Say something in the last row while nobody else can; the next picture covers it."""
+        if self._has_room:
+            rows, cols = tty.size()
+            tty.write_all(1, b"\x1b7\x1b[%d;1H\x1b[0;7m\x1b[2K %s\x1b[0m\x1b8" % (rows, text[: cols - 2].encode()))
+
+    def show(self, messages: list[WsMessage]) -> None:
+        pictures: list[bytes] = []
+        for kind, payload in messages:
+            if kind == "bytes":
+                pictures.append(payload)
+                continue
+            tty.write_all(1, b"".join(pictures))
+            pictures.clear()
+            if kind == "close":
+                self._hear_goodbye(payload)
+            said = json.loads(payload)
+            match said.get("type"):
+                case "end":
+                    self._row = int(said["row"])
+                case "exit":
+                    raise _Ended(ViewEnd("exited", said["exit_code"], row=self._row))
+                case "dismissed":
+                    raise _Ended(ViewEnd(str(said.get("reason", "detached")), row=self._row))
+                case _:
+                    self._person.hear(said)
+        tty.write_all(1, b"".join(pictures))
+
+    def _hear_goodbye(self, payload: bytes) -> NoReturn:
+        if int.from_bytes(payload[:2], "big") == 1000:
+            raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached", row=self._row))
+        raise WsLost

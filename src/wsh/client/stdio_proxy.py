@@ -1,0 +1,584 @@
+"""`wsh mcp`: lines of JSON-RPC between a host's pipes and the server, over the server's unix socket.
+
+A raw pump. It knows framing and ids, so that it can answer what is no message and fail what a dead server left open;
+it knows nothing of tools or results. Both directions are one HTTP exchange (see `wsh.mcp.transport.stdio` for the other end),
+so the order of messages is that of the host. Standard library only: importing the SDK would cost a second before the
+first answer.
+
+When the server goes away the pump gets the next one (or starts it), repeats the handshake and the subscriptions under
+ids of its own, and goes on; the host sees failures for the requests that were under way and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import re
+import secrets
+import select
+import signal
+import stat
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from wsh.client.launch import ServerRecord, ensure_server, read_record
+from wsh.wire.error import ServerGone, WshError
+from wsh.wire.json import rpc
+from wsh.wire.system.place import Places
+
+GOVERNING = ("ALLOWED_", "PM_", "WSH_")
+CHUNK = 1 << 18
+# Answers that are about to come get this long after the host closed its end, unless the host is gone altogether.
+DRAIN_S = 10.0
+# A server that restarts gets this long before the pump starts one itself.
+RESTART_S = 0.5
+# How long a server that dies under the greeting may be followed by others that do.
+START_S = 10.0
+HAND_OVERS = 5
+
+_REQUEST_HEAD = (
+    b"POST /mcp/stdio HTTP/1.1\r\nHost: localhost\r\nWsh-Role: agent\r\nWsh-Agent: mcp\r\n"
+    b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+_ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
+_ACKNOWLEDGED = re.compile(rb'\{"jsonrpc":"2\.0","method":"notifications/subscriptions/acknowledged"')
+_PRIVATE = "wsh-pump-"
+_PUBLIC_CODES = {"disk_full": "DISK_FULL", "no_descriptors": "QUEUE_OVERLOADED"}
+
+
+class ConnectionRefused(Exception):
+    """The server is there and does not want us."""
+
+
+class _Unready(ServerGone):
+    """The server is there and cannot speak MCP now; `code` of its error says why."""
+
+    def __init__(self, error: Mapping[str, object]) -> None:
+        WshError.__init__(self, str(error.get("message")), hint=str(error.get("hint") or ""))
+        self.public_code = _PUBLIC_CODES.get(str(error.get("code")), "INTERNAL")
+
+
+class _Broken(Exception):
+    """The connection ended before the greeting was over."""
+
+
+class Upstream:
+    """One exchange with one server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._lines = self._read_lines()
+
+    @classmethod
+    async def open(
+        cls,
+        places: Places,
+        greeting: Mapping[str, object],
+        *,
+        start: bool,
+        wait_s: float,
+        last: ServerRecord | None = None,
+    ) -> Upstream:
+        """Connect (starting a server if need be and `start`) and greet. Raises ServerGone or Refused."""
+        deadline = time.monotonic() + (START_S if start else 0.0)
+        while True:
+            try:
+                return await cls._open_once(places, greeting, start, wait_s, last)
+            except _Broken as problem:
+                # The socket of a server that is being killed takes connections until the kernel has closed it.
+                if time.monotonic() >= deadline:
+                    raise ServerGone(f"the connection broke while greeting ({problem})") from None
+                await asyncio.sleep(0.02)
+
+    @classmethod
+    async def _open_once(
+        cls, places: Places, greeting: Mapping[str, object], start: bool, wait_s: float, last: ServerRecord | None
+    ) -> Upstream:
+        upstream = cls(*await _connect(places, start, wait_s, last))
+        writer = upstream._writer
+        try:
+            writer.write(_REQUEST_HEAD)
+            await upstream.send(rpc.dump({"wsh": dict(greeting)}))
+            await upstream._read_head()
+            line = await anext(upstream._lines, None)
+            answer = json.loads(line).get("wsh") if line else None
+        except (OSError, asyncio.IncompleteReadError, ValueError) as problem:
+            upstream.close()
+            raise _Broken(str(problem)) from None
+        if answer is None:
+            upstream.close()
+            raise _Broken("it ended")
+        if not isinstance(answer, dict) or "refused" in answer:
+            upstream.close()
+            raise ConnectionRefused(str(answer["refused"]) if answer else "The server gave no greeting.")
+        return upstream
+
+    async def _read_head(self) -> None:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        status = head.split(b" ", 2)[1]
+        if status == b"503":
+            raise ConnectionResetError("it is shutting down")
+        if status != b"200":
+            error = await self._read_error(head)
+            if error is not None:
+                raise _Unready(error)
+            raise ConnectionRefused(
+                f"The server answered with status {status.decode(errors='replace')}; is it an older version?"
+            )
+
+    async def _read_error(self, head: bytes) -> dict[str, object] | None:
+        """What an answer that is no stream says, if it is one of our errors."""
+        length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+        if length is None:
+            return None
+        try:
+            error = json.loads(await self._reader.readexactly(int(length[1])))["error"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        return error if isinstance(error, dict) else None
+
+    async def _read_lines(self) -> AsyncIterator[bytes]:
+        """Lines of the chunked response, newline included; ends with it. Raises OSError where it breaks off."""
+        pending = bytearray()
+        while True:
+            try:
+                size = int((await self._reader.readuntil(b"\r\n")).strip(), 16)
+                if size == 0:
+                    return
+                left = size
+                while left:
+                    data = await self._reader.read(min(left, CHUNK))
+                    if not data:
+                        raise ConnectionResetError("the server went away")
+                    left -= len(data)
+                    pending += data
+                await self._reader.readexactly(2)
+            except asyncio.IncompleteReadError:
+                raise ConnectionResetError("the server went away") from None
+            end = pending.rfind(b"\n") + 1
+            if end:
+                complete = bytes(pending[:end])
+                del pending[:end]
+                for line in complete.splitlines(keepends=True) if complete.count(b"\n") > 1 else (complete,):
+                    yield line
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._lines
+
+    async def send(self, line: bytes) -> None:
+        self._writer.write(b"%x\r\n%b\r\n" % (len(line), line))
+        await self._writer.drain()
+
+    def end(self) -> None:
+        """Nothing more will be sent; what is under way ends with it."""
+        self._writer.write(b"0\r\n\r\n")
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def _connect(
+    places: Places, start: bool, wait_s: float, last: ServerRecord | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A server that restarts is given `wait_s` to come back, a persistent one longer; then one is started."""
+    patience = time.monotonic() + wait_s
+    deadline = patience + START_S
+    while True:
+        try:
+            return await asyncio.open_unix_connection(str(places.socket), limit=1 << 20)
+        except OSError as problem:
+            now = time.monotonic()
+            if now >= patience and (not start or now >= deadline):
+                raise ServerGone(str(problem)) from None
+        if time.monotonic() < patience:
+            await asyncio.sleep(0.02)
+        else:
+            # What this finds may be the end of the last server; then the next turn finds nothing and starts one.
+            await ensure_server(places, last=last)
+
+
+class StdioProxy:
+    def __init__(
+        self,
+        places: Places,
+        *,
+        toolsets: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        env = os.environ if environ is None else environ
+        self._places = places
+        self._greeting = {
+            "id": secrets.token_hex(16),
+            "cwd": cwd or os.getcwd(),
+            "environ": {k: v for k, v in env.items() if k.startswith(GOVERNING)},
+            "toolsets": list(toolsets),
+        }
+        self._upstream: Upstream | None = None
+        self._last_server: ServerRecord | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+        self._open: dict[str, rpc.Message] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._handshake: bytes | None = None
+        self._initialized: bytes | None = None
+        self._subscribed: dict[str, None] = {}
+        self._skip_acknowledgements = 0
+        self._carried: set[str] = set()
+        """Requests that are being handed over: no end of a server fails them."""
+        self._sent_on: dict[str, Upstream] = {}
+        self._last: tuple[rpc.Message, bytes] | None = None
+        self._wire: Wire | None = None
+        self._ended = asyncio.Event()
+        self._failure: str | None = None
+
+    async def run(self) -> int:
+        """Pump until the host closes stdin (0) or the server refuses us for good (1)."""
+        self._wire = wire = Wire()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ended.set)
+        feeding = asyncio.ensure_future(self._feed(wire))
+        ending = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({feeding, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if feeding.done() and not self._ended.is_set():
+                feeding.result()
+                await self._drain()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the host is gone in both directions
+        finally:
+            for task in (feeding, ending, self._following):
+                if task is not None:
+                    task.cancel()
+            if self._upstream is not None:
+                self._upstream.end()
+                self._upstream.close()
+            wire.close()
+        if self._failure is not None:
+            print(f"wsh mcp: {self._failure}", file=sys.stderr)
+            return 1
+        return 0
+
+    async def _drain(self) -> None:
+        """The host closed its end: answers that are about to come still go out, the rest is cancelled."""
+        assert self._wire is not None
+        deadline = time.monotonic() + DRAIN_S
+        while not (self._idle.is_set() or self._ended.is_set() or self._wire.is_unread()):
+            if time.monotonic() > deadline:
+                return
+            try:
+                await asyncio.wait_for(self._idle.wait(), 0.05)
+            except TimeoutError:
+                pass
+
+    # host to server
+
+    async def _feed(self, wire: Wire) -> None:
+        try:
+            await self._get_upstream(wait_s=0.0)
+        except ServerGone as problem:
+            print(f"wsh mcp: {problem.message}", file=sys.stderr)  # each request will say so, too
+        async for line in wire.read_lines():
+            if line is None:
+                problem_text = f"Invalid Request: a message may have {rpc.MAX_MESSAGE_BYTES} bytes."
+                await wire.write(rpc.dump(rpc.make_error(None, rpc.INVALID_REQUEST, problem_text)))
+            elif line.strip():
+                await self._pass_on(wire, line)
+            if self._ended.is_set():
+                return
+
+    async def _pass_on(self, wire: Wire, line: bytes) -> None:
+        read = rpc.parse(line)
+        if isinstance(read, rpc.BadMessage):
+            await wire.write(rpc.dump(read.to_wire()))
+            return
+        out = rpc.dump(read.body) if read.normalised else line.strip() + b"\n"
+        self._remember(read, out)
+        await self._hand_over(wire, read, out)
+
+    async def _hand_over(self, wire: Wire, read: rpc.Message, out: bytes) -> None:
+        """Give one message to a server. What could not be written was read by nobody, so it goes to the next one."""
+        text, code = "The wsh server went away.", "INTERNAL"
+        key = rpc.canonical_id(read.id) if read.is_request else None
+        if key is not None:
+            self._carried.add(key)
+        try:
+            for _ in range(HAND_OVERS):
+                try:
+                    upstream = await self._get_upstream(wait_s=RESTART_S)
+                    self._last = (read, out)
+                    if key is not None:
+                        self._sent_on[key] = upstream
+                    await upstream.send(out)
+                except ServerGone as problem:
+                    text = problem.message
+                    code = problem.public_code if isinstance(problem, _Unready) else code
+                    break
+                except OSError:
+                    self._let_go(upstream)
+                    continue
+                if self._upstream is upstream or key not in self._open:
+                    return
+                break  # it ended meanwhile, and nobody knows what it had read
+        finally:
+            self._carried.discard(key or "")
+        self._forget(read)
+        if read.is_request:
+            await wire.write(rpc.dump(_gone(read, text, code)))
+
+    def _let_go(self, upstream: Upstream) -> None:
+        upstream.close()
+        if self._upstream is upstream:
+            self._upstream = None
+
+    def _remember(self, read: rpc.Message, line: bytes) -> None:
+        if read.is_request:
+            self._open[rpc.canonical_id(read.id) or ""] = read
+            self._idle.clear()
+        if read.method == "initialize":
+            self._handshake = line
+        elif read.method == "notifications/initialized":
+            self._initialized = line
+        elif read.method == "resources/subscribe":
+            self._subscribed[str(read.params.get("uri"))] = None
+        elif read.method == "resources/unsubscribe":
+            self._subscribed.pop(str(read.params.get("uri")), None)
+        elif read.method == "notifications/cancelled":
+            # No answer will come for it.
+            self._close_request(rpc.canonical_id(read.params.get("requestId")) or "")
+
+    def _forget(self, read: rpc.Message) -> None:
+        if read.is_request:
+            self._close_request(rpc.canonical_id(read.id) or "")
+
+    def _close_request(self, key: str) -> None:
+        self._open.pop(key, None)
+        self._sent_on.pop(key, None)
+        if not self._open:
+            self._idle.set()
+
+    # server to host
+
+    async def _get_upstream(self, *, start: bool = True, wait_s: float) -> Upstream:
+        """The connection that is there, or a new one with everything repeated that a new server must know."""
+        async with self._connecting:
+            if self._upstream is not None:
+                return self._upstream
+            try:
+                upstream = await Upstream.open(
+                    self._places, self._greeting, start=start, wait_s=wait_s, last=self._last_server
+                )
+                await self._repeat(upstream)
+            except ConnectionRefused as refusal:
+                self._failure = str(refusal)
+                self._ended.set()
+                raise ServerGone(str(refusal)) from None
+            except OSError as problem:
+                raise ServerGone(f"the connection broke ({problem})") from None
+            self._upstream = upstream
+            self._last_server = read_record(self._places)
+            self._following = asyncio.ensure_future(self._follow(upstream))
+            return upstream
+
+    async def _repeat(self, upstream: Upstream) -> None:
+        waiting = [message for key, message in self._open.items() if key not in self._carried]
+        listening = [message for message in waiting if message.method == "subscriptions/listen"]
+        first = self._handshake is not None and self._following is not None
+        if first and self._handshake is not None:
+            await upstream.send(_under_private_id(self._handshake, "initialize"))
+            if self._initialized is not None:
+                await upstream.send(self._initialized)
+            for number, uri in enumerate(self._subscribed):
+                body = {"jsonrpc": "2.0", "id": f"{_PRIVATE}{number}", "method": "resources/subscribe"}
+                await upstream.send(rpc.dump(body | {"params": {"uri": uri}}))
+        if self._following is not None:
+            self._skip_acknowledgements = len(listening)
+            for message in listening:
+                await upstream.send(rpc.dump(message.body))
+
+    async def _follow(self, upstream: Upstream) -> None:
+        """Copy what the server says to the host until it ends; then fail what was under way and reconnect."""
+        assert self._wire is not None
+        unread = False
+        try:
+            async for line in upstream:
+                answered = _ANSWERED.match(line)
+                if answered is not None:
+                    key = str(json.loads(answered.group(1)))
+                    if key.startswith(_PRIVATE):
+                        continue
+                    self._close_request(key)
+                elif self._skip_acknowledgements and _ACKNOWLEDGED.match(line):
+                    self._skip_acknowledgements -= 1
+                    continue
+                await self._wire.write(line)
+        except (BrokenPipeError, ConnectionResetError) as problem:
+            if self._wire.broken:
+                self._ended.set()
+                return
+            # The kernel says so when the server died before it had read all that we sent.
+            unread = problem.errno == errno.ECONNRESET
+        except OSError:
+            pass
+        self._let_go(upstream)
+        again = self._find_unread() if unread else None
+        spared = rpc.canonical_id(again[0].id) if again is not None else None
+        await self._fail_open(upstream, "The wsh server went away while this request was under way.", spared)
+        if again is not None:
+            await self._hand_over(self._wire, *again)
+        if self._initialized is not None or self._open:
+            await self._await_next_server()
+
+    def _find_unread(self) -> tuple[rpc.Message, bytes] | None:
+        """The request that was sent last, if it waits for its answer: a part of it at least was never read."""
+        if self._last is None or not self._last[0].is_request:
+            return None
+        key = rpc.canonical_id(self._last[0].id) or ""
+        return self._last if key in self._open and key not in self._carried else None
+
+    async def _fail_open(self, upstream: Upstream, text: str, spared: str | None) -> None:
+        assert self._wire is not None
+        for key, message in list(self._open.items()):
+            kept = message.method == "subscriptions/listen" or key == spared or key in self._carried
+            if not kept and self._sent_on.get(key) is upstream:
+                self._close_request(key)
+                await self._wire.write(rpc.dump(_gone(message, text)))
+
+    async def _await_next_server(self) -> None:
+        """Somebody may be listening, so be connected before the next request; but only a request starts a server."""
+        pause = 0.05
+        while self._upstream is None and not self._ended.is_set():
+            try:
+                await self._get_upstream(start=False, wait_s=0.0)
+            except ServerGone:
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, 2.0)
+
+
+def _gone(message: rpc.Message, text: str, code: str = "INTERNAL") -> dict[str, object]:
+    data = {
+        "code": code,
+        "hint": "Sessions outlive the server; look at the screen before you repeat what may have been done.",
+    }
+    return rpc.make_error(message.id, rpc.SERVER_GONE, text, data)
+
+
+def _under_private_id(line: bytes, name: str) -> bytes:
+    body = json.loads(line)
+    body["id"] = _PRIVATE + name
+    return rpc.dump(body)
+
+
+class Wire:
+    """The host's pipes. Stray prints of this process go to stderr, never onto the wire."""
+
+    def __init__(self) -> None:
+        self._in = os.dup(0)
+        self._out = os.dup(1)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)
+        self.broken = False
+        self._loop = asyncio.get_running_loop()
+        self._blocking = os.get_blocking(self._out)
+        self._lock = asyncio.Lock()
+        self._readable = True
+        self._waitable = _is_waitable(self._out)
+        if self._waitable:
+            os.set_blocking(self._out, False)
+
+    async def read_lines(self) -> AsyncIterator[bytes | None]:
+        """Lines from the host; None stands for one that was too long and has been skipped."""
+        pending = bytearray()
+        skipping = False
+        async for data in self._read_chunks():
+            pending += data
+            if b"\n" in data:
+                *lines, rest = bytes(pending).split(b"\n")
+                pending = bytearray(rest)
+                for line in lines:
+                    yield None if skipping else line
+                    skipping = False
+            if len(pending) > rpc.MAX_MESSAGE_BYTES:
+                skipping = True
+                pending.clear()
+        if pending and not skipping:
+            yield bytes(pending)
+
+    async def _read_chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            try:
+                if self._readable:
+                    await self._wait_until(self._loop.add_reader, self._loop.remove_reader, self._in)
+                    data = os.read(self._in, CHUNK)
+                else:
+                    data = await asyncio.to_thread(os.read, self._in, CHUNK)
+            except PermissionError:  # files and /dev/null cannot be waited for
+                self._readable = False
+                continue
+            except BlockingIOError:
+                continue
+            except OSError:
+                return
+            if not data:
+                return
+            yield data
+
+    async def write(self, line: bytes) -> None:
+        """Raises BrokenPipeError when the host is gone."""
+        async with self._lock:
+            view = memoryview(line)
+            while view:
+                try:
+                    view = view[os.write(self._out, view) :]
+                except BlockingIOError:
+                    await self._wait_until(self._loop.add_writer, self._loop.remove_writer, self._out)
+                except OSError as problem:
+                    self.broken = True
+                    raise BrokenPipeError(str(problem)) from None
+
+    def is_unread(self) -> bool:
+        """Whether nobody holds the other end of our output any more."""
+        asked = select.poll()
+        asked.register(self._out, 0)
+        return bool(asked.poll(0))
+
+    @staticmethod
+    async def _wait_until(add: Callable[..., object], remove: Callable[[int], object], fd: int) -> None:
+        # Registered for one wait alone: a callback that stays would fire on every turn of the loop.
+        ready = asyncio.Event()
+        add(fd, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            remove(fd)
+
+    def close(self) -> None:
+        if self._waitable:
+            os.set_blocking(self._out, self._blocking)
+
+
+def _is_waitable(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
+
+
+def run_stdio_proxy(places: Places, toolsets: Sequence[str] = ()) -> int:
+    """Entry of the command. Ends the process's threads with it: one may still sit in a read."""
+
+    async def run() -> int:
+        return await StdioProxy(places, toolsets=toolsets).run()
+
+    status = asyncio.run(run())
+    if threading.active_count() > 1:
+        sys.stderr.flush()
+        os._exit(status)
+    return status

@@ -1,0 +1,119 @@
+"""The server as the place where approved commands run: its policy, its policy file, its sessions. It has no look of its own.
+
+Cards are shown at the page and by `wsh approvals`, which ask for what waits; so nothing is drawn here.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from wsh.approval.always import Proposal, RuleChoice, propose, would_allow
+from wsh.approval.answer import AnswerRefused, Pending
+from wsh.approval.approver import Order, OutputSink, TypedLineOutcome
+from wsh.approval.evidence import Evidence
+from wsh.approval.judgement import Judgement, judge, make_question
+from wsh.approval.request import ApprovalRequest, Outcome, Place
+from wsh.contract.gate import Trail
+from wsh.policy import Policy, RuleEffect, RuleError, parse_pattern
+from wsh.policy.file.edit import NewRule, add_rule, locked, write_policy
+
+_PAST = 200
+
+
+class ApprovedRuns(Protocol):
+    """Runs what was approved in sessions. The composition root plugs it in."""
+
+    def base_environment(self) -> Mapping[str, str]: ...
+
+    def default_cwd(self) -> str: ...
+
+    def shell(self) -> Sequence[str]: ...
+
+    async def find_sandbox(self) -> str | None: ...
+
+    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int] | None: ...
+
+    async def type_line(
+        self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]
+    ) -> TypedLineOutcome: ...
+
+    async def await_line(self, terminal_id: str, line: TypedLineOutcome) -> TypedLineOutcome | None: ...
+
+    async def terminate(self, terminal_id: str) -> Sequence[int]: ...
+
+    def find_name(self, terminal_id: str) -> str | None:
+        """The name of the session, for whoever wants to watch it."""
+
+
+class RuleFile(Protocol):
+    """The policy file of this machine."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def current(self) -> Policy: ...
+
+    def check(self) -> bool: ...
+
+
+class ServerApprover:
+    """Implements `ApprovalEnd`."""
+
+    def __init__(self, runs: ApprovedRuns, policy: RuleFile, trail: Trail, home: str) -> None:
+        self.place: Place = "server"
+        self.place_name = f"a session of the server on {socket.gethostname()}"
+        self.runs = runs
+        self._policy = policy
+        self._trail = trail
+        self._home = home
+        self._past: deque[tuple[str, ...]] = deque(maxlen=_PAST)
+        self.base_environment = runs.base_environment
+        self.default_cwd = runs.default_cwd
+        self.shell = runs.shell
+        self.find_sandbox = runs.find_sandbox
+        self.run = runs.run
+        self.type_line = runs.type_line
+        self.await_line = runs.await_line
+        self.terminate = runs.terminate
+
+    def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
+        return judge(request, evidence, self._policy.current(), self._home)
+
+    def request_arrived(self, pending: Pending) -> None:
+        if pending.request.kind == "run":
+            self._past.append(pending.evidence.argv)
+
+    def request_closed(self, pending: Pending, outcome: Outcome, reason: str | None) -> None:
+        pass
+
+    def propose_rule(self, pending: Pending) -> Proposal | None:
+        proposal = propose(pending.evidence.argv, self._past)
+        if proposal is None:
+            return None
+        question = make_question(pending.request, pending.evidence, self._home)
+        return proposal if would_allow(question, self._policy.current(), RuleChoice(proposal.rule)) else None
+
+    def policy_file(self) -> str:
+        return str(self._policy.path)
+
+    def check_rule(self, pattern: str) -> None:
+        try:
+            parse_pattern(pattern)
+        except RuleError as problem:
+            raise AnswerRefused("bad_rule", f"That cannot be a rule: {problem}") from None
+
+    def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
+        comment = f"always allowed for {pending.request.asker.caller}"
+        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, comment=comment, exact=choice.exact)
+        with locked(self._policy.path) as text:
+            changed = add_rule(text, rule, str(self._policy.path))
+            # First the trail: a change that cannot be recorded is not made.
+            self._trail.append(
+                {"kind": "policy_allow", "actor": by, "trace_id": pending.request.trace_id, "change": rule.to_toml()}
+            )
+            write_policy(self._policy.path, changed)
+        self._policy.check()

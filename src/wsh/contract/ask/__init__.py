@@ -1,0 +1,1 @@
+"""Asking a person: requests that wait, their answers, and other hosts' questions."""

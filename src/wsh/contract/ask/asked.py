@@ -1,0 +1,112 @@
+"""A request's life, apart from the calls that wait for it: sent, perhaps answered, perhaps withdrawn, settled once.
+
+A call that waits may end long before. What became of the request is kept with its identity, where later calls find it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wsh.approval.request import ApprovalRequest, WithdrawReason
+from wsh.bridge.frame import Decision
+from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
+from wsh.contract.adapters.classify import refusal
+from wsh.contract.ask.pending import PendingRequests
+from wsh.contract.identity import Identity
+from wsh.contract.output.observer import OutputObserver
+from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.correlation import Correlated
+from wsh.policy import Verdict
+from wsh.wire.caller import TAKEN_BACK, Caller
+
+log = logging.getLogger("wsh.contract")
+
+LASTING = ("stdio:", "mcp:")
+"""Connections whose end is their caller's going away; a POST that ends says nothing of its caller."""
+
+
+@dataclass(eq=False)
+class AskedRequest:
+    """`start` it once; `task` ends when it is settled, and never raises."""
+
+    request: ApprovalRequest
+    adapter: RuntimeAdapter
+    identity: Identity
+    ear: OutputObserver | None
+    """For a request that opens a terminal: what hears it."""
+    verdict: Verdict
+    caller: Caller
+    ids: Correlated
+    keep: bool
+    waiting: PendingRequests
+    on_end: Callable[[AskedRequest], None]
+    decision: Decision | None = None
+    fault: ContractFault | None = None
+    """Why it did not run."""
+    withdrawn: WithdrawReason | None = None
+    task: asyncio.Task[None] = field(init=False)
+    _sent: asyncio.Future[SendRequestResult] = field(init=False)
+
+    def start(self) -> None:
+        self._sent = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._live(), name=f"approval {self.request.id}")
+
+    @property
+    def is_pending(self) -> bool:
+        return not self.task.done()
+
+    @property
+    def is_approved(self) -> bool:
+        return self.decision is not None and self.decision.outcome == "approved"
+
+    def belongs_to(self, connection: str) -> bool:
+        return not self.keep and self.caller.id == connection
+
+    def ends_with_call(self, cancelled: asyncio.CancelledError) -> bool:
+        """Whether the end of the call that made it takes it back: on request always, else with a connection that lasts."""
+        if TAKEN_BACK in cancelled.args:
+            return True
+        return not self.keep and self.caller.connection.startswith(LASTING)
+
+    async def withdraw(self, reason: WithdrawReason) -> None:
+        """Take it back and wait until that is settled. A yes that came first stays a yes."""
+        if self.is_pending:
+            self.withdrawn = reason
+            try:
+                await self.adapter.withdraw(await asyncio.shield(self._sent), reason)
+            except ContractFault as fault:
+                log.warning("a request could not be taken back: %s (trace %s)", fault.message, self.ids.trace_id)
+        await asyncio.wait({self.task})
+
+    async def _live(self) -> None:
+        self.waiting.enter(self.request, self.adapter, self.identity)
+        try:
+            sent = await self.adapter.send_request(self.request, self.ear, self.waiting.show)
+            self._sent.set_result(sent)
+            self.decision = await self.adapter.await_response(sent, self.request.deadline_ms / 1000)
+        except ContractFault as fault:
+            self.fault = fault
+        except asyncio.CancelledError:
+            self.fault = ContractFault("PM_TERM_DISCONNECTED", "The server ended before the request was answered.")
+        except Exception:
+            log.exception("a request was lost, trace %s", self.ids.trace_id)
+            self.fault = ContractFault("PM_TERM_INTERNAL", "The request failed inside the server.")
+        finally:
+            if not self._sent.done():
+                self._sent.set_exception(self.fault or ContractFault("PM_TERM_INTERNAL", "It was never sent."))
+                self._sent.exception()  # looked at, so that nobody warns about it
+            if self.decision is not None and self.decision.outcome != "approved":
+                self.fault = refusal(self.decision, self.request.deadline_ms)
+            self.waiting.leave(self.request, self.outcome, self.decision)
+            self.on_end(self)
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in one word; a code where nothing was decided."""
+        if self.decision is not None:
+            expired = self.decision.outcome == "withdrawn" and self.withdrawn in (None, "timeout")
+            return "expired" if expired else self.decision.outcome
+        return self.fault.code if self.fault is not None else "waiting"

@@ -1,0 +1,1 @@
+"""What programs of the contract printed, kept for their callers to read."""

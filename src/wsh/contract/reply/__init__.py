@@ -1,0 +1,1 @@
+"""From a result or a failure to the one answer of a request."""

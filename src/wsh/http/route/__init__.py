@@ -1,0 +1,1 @@
+"""The routes: one table, from which dispatch, OpenAPI and the docs are made."""

@@ -1,0 +1,1 @@
+"""Listening: sockets, connections, and the checks that every request passes first."""

@@ -1,0 +1,1 @@
+"""The WebSockets: JSON, raw bytes, and a viewer's pictures."""

@@ -1,0 +1,303 @@
+"""A JSON WebSocket: requests in, answers and events out; one per client, for one session or for the whole server.
+
+Requests are answered in order, except those that wait: they run beside the others. A client
+that does not read its answers is not asked for more requests. Everything that a channel holds (subscriptions, waits,
+captures) ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from wsh.http import error as failure
+from wsh.http.route.table import HttpCall, dump_json
+from wsh.http.ws.methods import METHODS, Method, NameParams, RenameParams
+from wsh.http.ws.sender import WsSender, make_frame
+from wsh.http.ws.subscription import Subscribe, Subscription
+from wsh.operation.context import Rooms
+from wsh.operation.operation import NOTHING, OperationCall
+from wsh.operation.session import describe
+from wsh.session.event import Destroyed, SessionEvent, TagsChanged
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRenamed
+from wsh.session.session import Session
+from wsh.wire.caller import Caller
+from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound, SessionRequired
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.base import Model
+
+MOST_WAITS = 64
+_FIELDS = frozenset({"id", "method", "params", "session"})
+
+
+@dataclass(frozen=True)
+class _Wait:
+    task: asyncio.Task[None]
+    answer: JsonObject
+    """What its answer begins with: id, method, session."""
+
+
+class Channel:
+    def __init__(self, rooms: Rooms, caller: Caller, websocket: WebSocket, session: Session | None = None) -> None:
+        self.rooms = rooms
+        self.caller = replace(caller, connection=f"ws:{secrets.token_hex(6)}")
+        self.session = session
+        """The one session of this socket; None on the server's."""
+        self._websocket = websocket
+        self._outlet = WsSender(websocket)
+        self._most = rooms.settings.get_int("server.client_buffer_bytes")
+        self._subscriptions: dict[str, Subscription] = {}
+        self._waits: dict[str, _Wait] = {}
+        self._stops: list[Callable[[], None]] = []
+
+    async def run(self) -> None:
+        """Serve until either side is done."""
+        # Before the upgrade, so that one too many is refused with a status.
+        self._stops.append(self.rooms.clients.enter(self.session, self.caller, "json", self._dismiss))
+        if self.session is not None:
+            self._stops.append(self.session.listeners.add(self._on_session))
+        try:
+            await self._websocket.accept()
+            self._write({"connected": True})
+            if self.session is None:
+                self._follow_everything()
+            while True:
+                message = await self._websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    break
+                raw = message.get("text")
+                await self._take(raw if raw is not None else message.get("bytes") or b"")
+                await self._outlet.wait_until_writable()
+        except (WebSocketDisconnect, OSError):
+            pass
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        for stop in self._stops:
+            stop()
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        self._subscriptions.clear()
+        waits = [wait.task for wait in self._waits.values()]
+        for task in waits:
+            task.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        self.rooms.stages.end_leases(self.caller.id)
+
+    def _write(self, body: JsonObject) -> None:
+        if self._outlet.buffered > self._most:
+            self._outlet.close_soon(1013, "the client does not read")
+        self._outlet.write(make_frame(dump_json(body)))
+
+    def _dismiss(self) -> None:
+        self._outlet.close_soon(1000, "detached")
+
+    # requests
+
+    async def _take(self, raw: str | bytes) -> None:
+        answer: JsonObject = {"method": None}
+        try:
+            request = _parse(raw)
+            if "id" in request:
+                answer = {"id": request["id"], "method": None}
+            name = request.get("method")
+            if not isinstance(name, str):
+                raise InvalidRequest("The method is missing.", hint='Send {"id", "method", "params"}.')
+            answer["method"] = name[:80]
+            unknown = request.keys() - _FIELDS
+            if unknown:
+                raise InvalidRequest(f"The field {sorted(unknown)[0][:80]!r} is not known.", hint="Put it into params.")
+            method = METHODS.get(name)
+            if method is None or method.server_only and self.session is not None:
+                raise failure.UnknownMethod(name)
+            params = self._check_params(method, request.get("params"))
+            if not method.on_session:
+                answer["result"] = await self._call(method, params)
+            else:
+                session = self._find_session(request, params)
+                if self.session is None:
+                    answer["session"] = session.name
+                if method.waits:
+                    self._start_wait(session, method, params, answer)
+                    return
+                answer["result"] = await self._call(method, params, session)
+                if self.session is None:
+                    answer["session"] = session.name
+        except Exception as problem:
+            answer["error"] = failure.to_wire(problem)[1]["error"]
+        self._write(answer)
+        self._start_subscriptions()
+
+    async def _call(self, method: Method, params: Model, session: Session | None = None) -> object:
+        if method.operation is None:
+            assert session is not None
+            return self.subscribe(session, params) if isinstance(params, Subscribe) else self.unsubscribe(session)
+        address = None if session is None else session.name
+        if method.otherwise is not None and not params.model_fields_set:
+            call = OperationCall(method.otherwise, NOTHING, self.caller, address)
+        else:
+            call = OperationCall(method.operation, method.spell(params), self.caller, address)
+        result = await call.make(self.rooms)
+        if method.shows is not None:
+            return {name: getattr(result, name) for name in method.shows.model_fields}
+        return {} if result is None else result
+
+    def _check_params(self, method: Method, given: object) -> Model:
+        if given is None:
+            given = {}
+        if not isinstance(given, dict):
+            raise InvalidRequest("The params are not an object.", hint="Leave them out, or send an object.")
+        try:
+            # By way of JSON, since strict models read JSON's arrays and objects and not Python's alone.
+            return method.params.model_validate_json(dump_json(given))
+        except ValidationError as problem:
+            raise failure.from_validation(problem, method.invalid) from None
+
+    def _find_session(self, request: JsonObject, params: Model) -> Session:
+        if self.session is not None:
+            if request.get("session") not in (None, self.session.name):
+                raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
+            if self.rooms.registry.find_session(self.session.name) is not self.session:
+                raise SessionNotFound(self.session.name)
+            return self.session
+        name = request.get("session")
+        # Some methods may name it among their parameters; to rename with one name alone, that is the new one.
+        is_new = isinstance(params, RenameParams) and params.new_name is None
+        if name is None and isinstance(params, NameParams):
+            name = params.session if is_new else params.address
+        if not isinstance(name, str):
+            raise SessionRequired
+        return self.rooms.registry.get_session(name)
+
+    def _start_wait(self, session: Session, method: Method, params: Model, answer: JsonObject) -> None:
+        """Run a wait beside the other requests; of those that are quick to repeat, a newer one replaces the older."""
+        key = session.sid if method.replaces else secrets.token_hex(8)
+        older = self._waits.pop(key, None)
+        if older is not None:
+            # Answered here: a task that is cancelled before its first step never runs a line of its own.
+            older.task.cancel()
+            self._write({**older.answer, "error": failure.to_wire(IdleSuperseded())[1]["error"]})
+        if len(self._waits) >= MOST_WAITS:
+            raise InvalidRequest(f"More than {MOST_WAITS} waits on one connection.", hint="Open another connection.")
+
+        async def wait() -> None:
+            ended: JsonObject = {}
+            try:
+                ended["result"] = await self._call(method, params, session)
+            except Exception as problem:
+                ended["error"] = failure.to_wire(problem)[1]["error"]
+            if self._waits.get(key) is mine:
+                del self._waits[key]
+                self._write({**answer, **ended})
+
+        mine = self._waits[key] = _Wait(asyncio.ensure_future(wait()), answer)
+
+    # subscriptions
+
+    def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, object]:
+        """Replace the subscription on a session. It starts after the answer has been written."""
+        made = Subscription(
+            self.rooms.stages, self.rooms.feeds, session, self._outlet, wanted, named=self.session is None
+        )
+        self.unsubscribe(session)
+        self._subscriptions[session.sid] = made
+        return {"events": sorted(made.events)}
+
+    def unsubscribe(self, session: Session) -> dict[str, object]:
+        older = self._subscriptions.pop(session.sid, None)
+        if older is not None:
+            older.close()
+        return {"events": []}
+
+    def _start_subscriptions(self) -> None:
+        for subscription in list(self._subscriptions.values()):
+            if not subscription.started and not subscription.closed:
+                subscription.start()
+
+    # events of sessions
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if isinstance(event, Destroyed):
+            self._outlet.close_soon(1000, "the session ended")
+
+    def _follow_everything(self) -> None:
+        registry = self.rooms.registry
+        followed: dict[str, Callable[[], None]] = {}
+
+        def follow(session: Session) -> None:
+            def on_event(event: SessionEvent) -> None:
+                if isinstance(event, TagsChanged):
+                    body = {"tags": list(event.tags), "added": list(event.added), "removed": list(event.removed)}
+                    params = {"name": session.name, "tags": list(event.tags)}
+                    self._tell_lifecycle("session_tags_changed", session.name, params, **body)
+
+            followed[session.sid] = session.listeners.add(on_event)
+
+        def on_lifecycle(event: LifecycleEvent) -> None:
+            if isinstance(event, SessionCreated):
+                follow(event.session)
+                info = describe(self.rooms, event.session)
+                params = {key: info[key] for key in _CREATED}
+                self._tell_lifecycle("session_created", event.session.name, params, info=info)
+            elif isinstance(event, SessionRenamed):
+                names = {"old_name": event.old, "new_name": event.session.name}
+                self._tell_lifecycle("session_renamed", event.session.name, names, **names)
+            elif isinstance(event, SessionDestroyed):
+                followed.pop(event.sid, lambda: None)()
+                older = self._subscriptions.pop(event.sid, None)
+                if older is not None:
+                    older.close()
+                self._tell_lifecycle("session_destroyed", event.name, {"name": event.name}, exit_code=event.exit_code)
+
+        for session in registry.list_sessions():
+            follow(session)
+        self._stops.append(registry.lifecycle.add(on_lifecycle))
+
+        def forget_all() -> None:
+            for stop in followed.values():
+                stop()
+
+        self._stops.append(forget_all)
+
+    def _tell_lifecycle(self, event: str, name: str, params: JsonObject, **facts: object) -> None:
+        """Flat, and once more as `params`, where pages and recipes of the public API look for it."""
+        self._write({"event": event, "session": name, "name": name, **facts, "params": params})
+
+
+_CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
+
+
+def encode_event(body: JsonObject) -> bytes:
+    return make_frame(dump_json(body))
+
+
+def _parse(raw: str | bytes) -> dict[str, object]:
+    try:
+        request = json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("The message is not JSON.", hint="Send one JSON object per message.") from None
+    if not isinstance(request, dict):
+        raise InvalidRequest("The message is not an object.", hint='Send {"id", "method", "params"}.')
+    if isinstance(request.get("id"), dict | list):
+        raise InvalidRequest("The id is neither text nor number.", hint="Use a number or a text as id.")
+    return request
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(name)
+
+
+async def serve_session(call: HttpCall, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
+    await Channel(call.rooms, call.caller, websocket, session).run()
+
+
+async def serve_server(call: HttpCall, websocket: WebSocket) -> None:
+    await Channel(call.rooms, call.caller, websocket).run()

@@ -1,0 +1,135 @@
+"""The raw WebSocket of a session: the program's bytes out, keys in.
+
+First a replay that brings a fresh emulator into the session's state, then every byte as it comes. A client that falls
+behind is not fed late: what it missed is dropped, and when it has caught up it gets a new replay. Keys of the owner are
+a person's keys: while input is captured they become events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from wsh.http.route.table import HttpCall
+from wsh.http.ws.sender import BINARY, WsSender, make_frame
+from wsh.operation.context import Rooms
+from wsh.session.event import Destroyed, Exited, SessionEvent
+from wsh.session.session import Session
+from wsh.terminal.input.key import parse_keys
+from wsh.wire.caller import Caller
+from wsh.wire.error import HiddenInputRefused, SandboxRefused, SessionExited, SessionTaken, WshError
+
+CAUGHT_UP_BYTES = 64 * 1024
+_LOOK_S = 0.05
+_UNFINISHED_S = 0.25
+"""How long an unfinished escape sequence may hold up the replay."""
+
+
+class RawStream:
+    def __init__(self, rooms: Rooms, session: Session, caller: Caller, websocket: WebSocket) -> None:
+        self._rooms = rooms
+        self._session = session
+        self._caller = caller
+        self._outlet = WsSender(websocket)
+        self._most = rooms.settings.get_int("server.client_buffer_bytes")
+        self._live = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._since = self._loop.time()
+        self._ended = False
+        self._gone = False
+
+    async def run(self) -> None:
+        websocket, session = self._outlet.websocket, self._session
+        viewer = f"raw:{id(self):x}"
+        stops = [
+            self._rooms.clients.enter(session, self._caller, "raw", lambda: self._outlet.close_soon(1000, "detached"))
+        ]
+        try:
+            await websocket.accept()
+            stops += [session.tap(self._on_output), session.listeners.add(self._on_event)]
+            self._ended = not session.running
+            self._begin()
+            while True:
+                message = await websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    break
+                text = message.get("text")
+                await self._type(message.get("bytes") or (text or "").encode(), viewer)
+                await self._outlet.wait_until_writable()
+        except (WebSocketDisconnect, OSError):
+            pass
+        finally:
+            for stop in stops:
+                stop()
+            if self._timer is not None:
+                self._timer.cancel()
+
+    async def _type(self, data: bytes, viewer: str) -> None:
+        if not data:
+            return
+        control = self._rooms.stages.of(self._session).input
+        try:
+            if self._caller.is_owner and control.mode == "capture":
+                for key, raw in parse_keys(data):
+                    control.divert(raw, key, viewer)
+            else:
+                await self._session.send_input(data, self._caller.actor)
+        except (HiddenInputRefused, SandboxRefused) as problem:
+            self._outlet.close_soon(1008, problem.message[:100])
+        except (SessionExited, SessionTaken):
+            # Keys have no answer; the client sees that nothing comes of them.
+            pass
+        except WshError:
+            self._outlet.close_soon(1013, "the program does not read its input")
+
+    # output
+
+    def _on_output(self, start: int, data: bytes) -> None:
+        if not self._live:
+            self._begin()
+        elif self._outlet.buffered > self._most:
+            self._live = False
+            self._since = self._loop.time()
+            self._look_again()
+        else:
+            self._outlet.write(make_frame(data, BINARY))
+
+    def _begin(self) -> None:
+        """Send the replay when the client can take it and the stream stands between two sequences."""
+        if self._gone:
+            return
+        if self._live or not self._outlet.is_open or self._outlet.buffered > CAUGHT_UP_BYTES:
+            self._look_again()
+            return
+        terminal = self._session.terminal
+        if not terminal.at_ground and self._loop.time() - self._since < _UNFINISHED_S:
+            self._look_again()
+            return
+        self._live = True
+        self._outlet.write(make_frame(terminal.replay(), BINARY))
+        if self._ended:
+            self._outlet.close_soon(1000, "the program ended")
+
+    def _look_again(self) -> None:
+        if self._timer is None and not self._live and self._outlet.is_open:
+            self._timer = self._loop.call_later(_LOOK_S, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._begin()
+
+    def _on_event(self, event: SessionEvent) -> None:
+        if isinstance(event, Exited):
+            self._ended = True
+            if self._live:
+                self._outlet.close_soon(1000, "the program ended")
+        elif isinstance(event, Destroyed):
+            self._gone = True
+            self._outlet.close_soon(1000, "the session ended")
+
+
+async def serve_raw(call: HttpCall, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
+    await RawStream(call.rooms, session, call.caller, websocket).run()

@@ -1,0 +1,75 @@
+"""The sending side of one WebSocket: whole frames, made once and written to as many connections as want them.
+
+A server's frames are not masked, so the same bytes do for every client. Whoever writes looks at `buffered` first and
+decides what a slow client misses; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from starlette.websockets import WebSocket, WebSocketState
+
+TEXT, BINARY = 0x81, 0x82
+
+
+def make_frame(payload: bytes, kind: int = TEXT) -> bytes:
+    size = len(payload)
+    if size < 126:
+        return bytes((kind, size)) + payload
+    if size < 65536:
+        return struct.pack("!BBH", kind, 126, size) + payload
+    return struct.pack("!BBQ", kind, 127, size) + payload
+
+
+class FrameWriter(Protocol):
+    """What the listener's WebSocket protocol offers below ASGI."""
+
+    writable: asyncio.Event
+    on_bytes: Callable[[bytes], None] | None
+
+    def write_frames(self, frames: bytes) -> None: ...
+
+    @property
+    def buffered(self) -> int: ...
+
+
+class WsSender:
+    def __init__(self, websocket: WebSocket) -> None:
+        self.websocket = websocket
+        self._line: FrameWriter = websocket.scope["state"]["line"]
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._closing is None and self.websocket.application_state is WebSocketState.CONNECTED
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that the client has not taken yet."""
+        return self._line.buffered
+
+    def write(self, frames: bytes) -> None:
+        if self.is_open:
+            self._line.write_frames(frames)
+
+    def hear_bytes(self, listener: Callable[[bytes], None] | None) -> None:
+        """Get binary messages as they arrive, without a turn of the loop between; some may still come by `receive`."""
+        self._line.on_bytes = listener
+
+    async def wait_until_writable(self) -> None:
+        await self._line.writable.wait()
+
+    def close_soon(self, code: int, reason: str) -> None:
+        """Say goodbye; the reading side then sees the end."""
+        if self.is_open:
+            self._closing = asyncio.ensure_future(self._close(code, reason))
+
+    async def _close(self, code: int, reason: str) -> None:
+        try:
+            await self.websocket.close(code, reason)
+        except (RuntimeError, OSError):
+            pass

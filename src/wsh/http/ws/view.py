@@ -1,0 +1,278 @@
+"""The WebSocket of a viewer: composed pictures out, keys in.
+
+Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
+`taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
+reaches), `page_ended`, `wheel`, `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+(answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
+`detach` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from wsh.http.route.table import HttpCall, Query
+from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
+from wsh.visual.input.keyboard import Direction
+from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
+from wsh.visual.viewer import Viewer, Viewers
+from wsh.wire.error import InvalidRequest, Refused, WshError
+from wsh.wire.model.base import Model
+
+log = logging.getLogger("wsh.http")
+
+BUSY_BYTES = 64 * 1024
+LineNumber: TypeAlias = Annotated[int, Field(ge=0)]
+Character: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
+Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
+
+
+class ViewQuery(Query):
+    rows: Side = 24
+    cols: Side = 80
+    read_only: bool = False
+    status: bool = False
+    """Whether the last row is a status line."""
+    whole: bool = False
+    """Whether pictures have the session's own size; rows and cols then only say what has room here."""
+    scrollback: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Earlier lines that are sent ahead of the first picture."""
+    prefix: Annotated[str, Field(max_length=16, pattern=r"^[ -~]*$")] = ""
+    """Name of a key that the viewer acts on itself: all that it sends is then the program's. Else Ctrl+\\ is acted on here."""
+    wheel: bool = False
+    """Whether `wheel` tells that it was turned up where the program does not want the mouse."""
+
+
+class ViewerResize(Model):
+    type: Literal["resize"]
+    rows: Side
+    cols: Side
+
+
+class ViewerFit(Model):
+    """Give the session the viewer's size."""
+
+    type: Literal["fit"]
+
+
+class TypedMark(Model):
+    """Answered in kind when the program has taken everything that was typed here before: a paste can keep pace with it."""
+
+    type: Literal["mark"]
+    id: Annotated[int, Field(ge=0)]
+
+
+class Move(Model):
+    type: Literal["move"]
+    top: Annotated[int, Field(ge=0, le=1000)]
+    left: Annotated[int, Field(ge=0, le=1000)]
+
+
+class Pan(Model):
+    """Move the window on a picture that is larger than the viewer by half of its size."""
+
+    type: Literal["pan"]
+    direction: Direction
+
+
+class Hint(Model):
+    """Show a text in the last row; an empty one brings back what belongs there."""
+
+    type: Literal["hint"]
+    text: Annotated[str, Field(max_length=1000)]
+
+
+class Back(Model):
+    """Show earlier lines instead of the picture, from `line` on; `page_ended` tells that their numbers mean others now."""
+
+    type: Literal["look_back"]
+    epoch: int
+    line: LineNumber
+    cursor: tuple[LineNumber, Character]
+    marks: Annotated[tuple[tuple[LineNumber, Character, Character, MarkKind], ...], Field(max_length=10_000)] = ()
+
+
+class Pages(Model):
+    """Show lines of text instead of the picture; `chosen` is the one that stands out."""
+
+    type: Literal["page"]
+    lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=1000)]
+    chosen: int | None = None
+
+
+class Ask(Model):
+    """`live` brings the picture back, `capture` and `release` are about people's keys, `detach` sends this viewer away."""
+
+    type: Literal["live", "detach", "capture", "release"]
+
+
+class TakeOver(Model):
+    type: Literal["take_over"]
+
+
+class HandBack(Model):
+    type: Literal["hand_back"]
+
+
+class ViewerRun(Model):
+    """Type a command and Enter, if the line is empty; what it prints is seen in the frames."""
+
+    type: Literal["run"]
+    command: Annotated[str, Field(max_length=1_048_576)]
+
+
+Plain: TypeAlias = ViewerResize | ViewerFit | TypedMark | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
+Message: TypeAlias = Plain | ViewerRun
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(
+    Annotated[Message, Field(discriminator="type")],
+    config=ConfigDict(defer_build=True),
+)
+
+
+class _Connection:
+    """A viewer's connection, as the viewers of a session see it."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self.outlet = WsSender(websocket)
+
+    def is_busy(self) -> bool:
+        return self.outlet.buffered > BUSY_BYTES
+
+    def send(self, data: bytes) -> None:
+        self.outlet.write(make_frame(data, BINARY))
+
+    def tell(self, message: dict[str, object]) -> None:
+        self.outlet.write(make_frame(json.dumps(message).encode(), TEXT))
+
+    def dismiss(self, reason: str) -> None:
+        self.tell({"type": "dismissed", "reason": reason})
+        self.outlet.close_soon(1000, reason)
+
+
+async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
+    session = call.rooms.registry.get_session(call.session_name)
+    asked = call.read_query(ViewQuery)
+    viewers = call.rooms.stages.viewers_of(session)
+    connection = _Connection(websocket)
+    viewer: Viewer | None = None
+
+    def dismiss() -> None:
+        if viewer is not None:
+            viewers.dismiss(viewer, "detached")
+        else:
+            connection.dismiss("detached")
+
+    leave = call.rooms.clients.enter(session, call.caller, "view", dismiss)
+    try:
+        await websocket.accept()
+        viewer = viewers.attach(
+            connection,
+            asked.rows,
+            asked.cols,
+            name=call.caller.name,
+            # An agent may look; its input has a door of its own, where it is known to be an agent's.
+            read_only=asked.read_only or not call.caller.is_owner,
+            status=asked.status,
+            whole=asked.whole,
+            scrollback_lines=asked.scrollback,
+            prefix=asked.prefix,
+            wheel=asked.wheel,
+        )
+        keys = partial(_type, viewers, viewer)
+        connection.outlet.hear_bytes(keys)
+        if not session.running:
+            viewers.tell_end(viewer)
+            connection.tell({"type": "exit", "exit_code": session.exit_code})
+        while True:
+            message = await websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if message.get("bytes"):
+                keys(message["bytes"])
+            elif message.get("text") is not None:
+                _obey(viewers, viewer, connection, message["text"])
+    except (WebSocketDisconnect, OSError):
+        pass
+    finally:
+        leave()
+        connection.outlet.hear_bytes(None)
+        if viewer is not None:
+            viewers.detach(viewer)
+
+
+def _type(viewers: Viewers, viewer: Viewer, data: bytes) -> None:
+    try:
+        viewers.type_keys(viewer, data)
+    except Exception:
+        log.exception("keys of viewer %s failed", viewer.id)
+
+
+def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) -> None:
+    try:
+        try:
+            message = _MESSAGE.validate_json(text)
+        except ValidationError as problem:
+            raise InvalidRequest(
+                "The viewer's message cannot be understood.", hint=str(problem.errors(include_url=False)[0]["msg"])
+            ) from None
+        if not isinstance(message, ViewerRun):
+            _act(viewers, viewer, message)
+        elif viewer.read_only:
+            raise Refused("A viewer that only looks cannot run anything.", hint="Attach without read_only.")
+        else:
+            viewers.session.start_task(_run(viewers, viewer, connection, message.command))
+    except WshError as error:
+        connection.tell({"type": "error", **error.to_wire()})
+
+
+async def _run(viewers: Viewers, viewer: Viewer, connection: _Connection, command: str) -> None:
+    viewers.note_typing(viewer)
+    try:
+        await viewers.session.type_command(command, viewer.actor)
+    except WshError as error:
+        connection.tell({"type": "error", **error.to_wire()})
+
+
+def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
+    match message:
+        case ViewerResize(rows=rows, cols=cols):
+            viewers.resize(viewer, rows, cols)
+        case ViewerFit():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
+            viewers.fit(viewer)
+        case TypedMark(id=number):
+            viewers.after_typing(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
+        case Move(top=top, left=left):
+            viewers.move(viewer, top, left)
+        case Pan(direction=direction):
+            viewers.obey(viewer, direction)
+        case Hint(text=text):
+            viewers.say(viewer, text)
+        case Back():
+            marks = tuple(PageMark(*mark) for mark in message.marks)
+            viewers.show_page(viewer, LookBack(message.epoch, message.line, message.cursor, marks))
+        case Pages(lines=lines, chosen=chosen):
+            viewers.show_page(viewer, TextPage(tuple(lines), chosen))
+        case Ask(type="live"):
+            viewers.show_page(viewer, None)
+        case Ask(type="detach"):
+            viewers.leave(viewer)
+        case Ask(type="capture"):
+            viewers.capture(viewer)
+        case Ask(type="release"):
+            viewers.release(viewer)
+        case TakeOver():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")
+            viewers.session.take_over(viewer.id)
+        case HandBack():
+            if viewer.read_only:
+                raise Refused("A viewer that only looks cannot hand back.", hint="Whoever types here can.")
+            viewers.session.hand_back()

@@ -1,0 +1,105 @@
+"""Sessions as resources: what they hold, and the news about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+from wsh.mcp.error import RpcFailure
+from wsh.mcp.registry import to_json
+from wsh.mcp.resource.index import SESSIONS_URI, ResourceIndex
+from wsh.mcp.tool.show import show_session, show_state
+from wsh.operation.context import Rooms
+from wsh.session.command.command import Command
+from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
+from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
+from wsh.session.session import Session
+from wsh.wire import tool
+from wsh.wire.json import rpc
+
+_ON_LIST = (Exited, Resized, TagsChanged, TakenOver, TitleChanged)
+_SHOWN = (
+    "id",
+    "command",
+    "author",
+    "cwd",
+    "started",
+    "duration_ms",
+    "exit_code",
+    "pipestatus",
+    "first_line",
+    "last_line",
+    "state",
+)
+
+
+class SessionResources:
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._stops: dict[str, Callable[[], None]] = {}
+
+    def list_names(self) -> list[str]:
+        return [session.name for session in self._rooms.registry.list_sessions()]
+
+    def read_sessions(self) -> str:
+        return to_json([show_session(self._rooms, session) for session in self._rooms.registry.list_sessions()])
+
+    async def read_view(self, name: str, view: str) -> str:
+        session = self._rooms.registry.get_session(name)
+        if view == "screen":
+            return to_json(self._rooms.stages.read_screen(session, "styled") | show_state(session))
+        if view == "scrollback":
+            return to_json(session.terminal.scrollback(0, 100, styled=True).to_wire())
+        if view == "commands":
+            return to_json([describe_command(command) for command in session.list_commands()])
+        return to_json(await self._read_command(session, view.removeprefix("commands/")))
+
+    async def _read_command(self, session: Session, id: str) -> dict[str, object]:
+        if not id.isdecimal() or len(id) > 12:
+            raise RpcFailure(
+                rpc.INVALID_PARAMS,
+                f"{id[:40]!r} is not a command id.",
+                {"code": tool.NOT_FOUND, "hint": f"List them at {SESSIONS_URI}/{session.name}/commands."},
+            )
+        command = session.get_command(int(id))
+        output = await session.read_command_output(command, 16 * 1024 * 1024)
+        shown = describe_command(command) | {"output": output.text}
+        return shown | {"omitted_bytes": output.omitted_bytes} if output.truncated else shown
+
+    def watch(self, shelf: ResourceIndex) -> Callable[[], None]:
+        registry = self._rooms.registry
+
+        def on_lifecycle(event: LifecycleEvent) -> None:
+            if isinstance(event, SessionCreated):
+                self._follow(event.session, shelf)
+            elif isinstance(event, SessionDestroyed):
+                self._stops.pop(event.sid, lambda: None)()
+                self._rooms.marks.forget_session(event.sid)
+            shelf.note_list()
+
+        stop = registry.lifecycle.add(on_lifecycle)
+        for session in registry.list_sessions():
+            self._follow(session, shelf)
+
+        def end() -> None:
+            stop()
+            for each in self._stops.values():
+                each()
+            self._stops.clear()
+
+        return end
+
+    def _follow(self, session: Session, shelf: ResourceIndex) -> None:
+        def hear(event: SessionEvent) -> None:
+            if isinstance(event, Output):
+                shelf.note_session(session.name)
+            elif isinstance(event, _ON_LIST):
+                shelf.note_session(session.name)
+                shelf.note_sessions()
+
+        self._stops[session.sid] = session.listeners.add(hear)
+
+
+def describe_command(command: Command) -> dict[str, object]:
+    fields = asdict(command)
+    return {key: fields[key] for key in _SHOWN} | {"output_bytes": command.output_bytes}

@@ -1,0 +1,177 @@
+"""Every place where we lean on parts of the SDK that it calls provisional, or that have no public name.
+
+If a new SDK breaks us, it breaks here. The tests look at the wire, never at these hooks.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Literal, TypeAlias
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from wsh.mcp.error import RpcFailure, translate
+from wsh.mcp.registry import Registry
+from wsh.wire import tool
+from wsh.wire.error import WshError
+from wsh.wire.json import rpc
+from wsh.wire.json.object import JsonObject
+from wsh.wire.system.shortage import find_shortage
+
+log = logging.getLogger(__name__)
+
+# On HTTP with sessions the SDK ends the stream of a call that was cancelled by `notifications/cancelled` with an error
+# of this code. MCP wants no answer at all; the stream ends just as well without one.
+CANCEL_ANSWER = re.compile(rb'data: ?\{"jsonrpc":"2\.0","id":[^{}]{1,200},"error":\{"code":-32800,')
+
+Context: TypeAlias = ServerRequestContext[object, object]
+
+
+class WshServer(Server[object]):
+    """The SDK's server, advertising list-changed notifications on HTTP too (its session manager passes no options)."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, JsonObject] | None = None,
+        extensions: dict[str, JsonObject] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+class _Fields(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class _ProgressNotification(BaseModel):
+    method: Literal["notifications/progress"] = "notifications/progress"
+    params: _Fields
+
+
+async def send_progress(ctx: Context, fields: JsonObject) -> None:
+    """On the request's own stream. The SDK's progress type would drop the fields that are ours."""
+    notification: Any = _ProgressNotification(params=_Fields(**fields))
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
+
+
+async def send_list_changed(ctx: Context) -> None:
+    """On the request's own stream, so that it comes before the answer."""
+    await ctx.session.send_notification(types.ResourceListChangedNotification(), related_request_id=ctx.request_id)
+
+
+def get_connection(ctx: Context) -> Connection:
+    connection: Connection = ctx.session._connection
+    return connection
+
+
+def call_at_end(ctx: Context, callback: Callable[[], None]) -> None:
+    """Run `callback` when the connection that `ctx` came by is over. Modern HTTP has one per request."""
+    get_connection(ctx).exit_stack.callback(callback)
+
+
+def end_longest_idle(manager: StreamableHTTPSessionManager, keep: int) -> None:
+    """End sessions that have no request and no stream open, the longest silent first, until at most `keep` are left.
+
+    Many clients never say that they go, and each session costs some 40 KB. One that comes back gets 404 and begins anew.
+    """
+    scopes = [transport.idle_scope for transport in manager._server_instances.values()]
+    idle = [scope for scope in scopes if scope is not None and scope.deadline != math.inf and not scope.cancel_called]
+    for scope in sorted(idle, key=lambda scope: scope.deadline)[: max(0, len(idle) - keep)]:
+        scope.cancel()
+
+
+def make_version_stamp(registry: Registry) -> Any:
+    """Middleware: versions at the top level of each tool, where the SDK's own types have no field for them."""
+
+    async def stamp(ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method == "tools/list" and isinstance(result, dict):
+            result["tools"] = [_stamped(registry, entry) for entry in result.get("tools", [])]
+        return result
+
+    return stamp
+
+
+def _stamped(registry: Registry, entry: JsonObject) -> dict[str, object]:
+    known = registry.find_tool(entry["name"])
+    return entry | known.versions if known is not None else entry
+
+
+_held: ContextVar[list[JsonObject] | None] = ContextVar("wsh_held", default=None)
+
+
+def hold_structured(value: JsonObject) -> dict[str, object]:
+    """What a handler puts into its result instead of `value`, which `put_structured` puts back.
+
+    The SDK checks and copies a result's whole tree several times: for a styled screen that took longer than all the rest.
+    """
+    held = _held.get()
+    if held is None:
+        return value
+    held.append(value)
+    return {}
+
+
+async def put_structured(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware: the structured content of a call, put into what the SDK made of its result."""
+    if ctx.method != "tools/call":
+        return await call_next(ctx)
+    held: list[JsonObject] = []
+    token = _held.set(held)
+    try:
+        result = await call_next(ctx)
+    finally:
+        _held.reset(token)
+    if held and isinstance(result, dict) and "structuredContent" in result:
+        result["structuredContent"] = held[-1]
+    return result
+
+
+async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware, outermost: nothing leaves with an exception's text that we did not write ourselves."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as problem:
+        if not isinstance(problem, RpcFailure | WshError) and find_shortage(problem) is None:
+            log.exception("%s failed unexpectedly", ctx.method)
+            raise MCPError(rpc.INTERNAL_ERROR, "An internal error occurred.", {"code": tool.INTERNAL}) from None
+        failure = translate(problem, "terminal", ctx.method)
+        if isinstance(failure, dict):  # only tools have results that can say it
+            message = failure.pop("message")
+            raise MCPError(rpc.INTERNAL_ERROR, message, failure) from None
+        raise MCPError(failure.code, failure.message, failure.data) from None
+
+
+class CancelParams(types.NotificationParams):
+    """`$/cancelRequest`: the id as any JSON value, compared in canonical form."""
+
+    id: object = None
+
+
+__all__ = [
+    "CANCEL_ANSWER",
+    "CancelParams",
+    "Context",
+    "WshServer",
+    "call_at_end",
+    "get_connection",
+    "guard",
+    "hold_structured",
+    "make_version_stamp",
+    "put_structured",
+    "send_progress",
+]

@@ -1,0 +1,1 @@
+"""How MCP messages come and go: Streamable HTTP, and the line stream of `wsh mcp`."""

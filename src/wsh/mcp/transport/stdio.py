@@ -1,0 +1,237 @@
+"""One `wsh mcp` process, at the server's end: JSON-RPC lines both ways on one HTTP exchange over the unix socket.
+
+The request's body is what the host wrote to stdin, the response's body is what it reads from stdout; neither ends
+before the host does. One ordered stream keeps a cancel behind the call it cancels, and when it breaks, everything
+that hung on the connection ends with it. The first line each way is a greeting, everything after it is MCP in
+whichever era the host speaks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+import mcp_types as types
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+from starlette.types import Receive, Send
+
+from wsh.mcp.caller import MAX_CONNECTION_BYTES, ConnectionSurroundings
+from wsh.mcp.sdk_compat import WshServer
+from wsh.wire.caller import Caller
+from wsh.wire.json import rpc
+from wsh.wire.version import VERSION
+
+log = logging.getLogger(__name__)
+
+
+class StdioLink:
+    """A connection under way. Messages that arrive by it carry it as their request context."""
+
+    def __init__(self, caller: Caller, surroundings: ConnectionSurroundings, send: Send) -> None:
+        self.caller = caller
+        self.surroundings = surroundings
+        self._send = send
+        self._lock = asyncio.Lock()
+        self._open: set[str] = set()
+        self._muted = False
+
+    def mute(self) -> None:
+        """Say nothing more: the server ends, and an end without words is what the pump knows how to mend."""
+        self._muted = True
+
+    async def write(self, line: bytes) -> None:
+        async with self._lock:
+            if self._muted:
+                return
+            body = rpc.escape_separators(line)
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    def admit(self, id: rpc.Id) -> bool:
+        """False if a request with an equivalent id is in flight."""
+        key = rpc.canonical_id(id) or ""
+        if key in self._open:
+            return False
+        self._open.add(key)
+        return True
+
+    def settle(self, id: object) -> None:
+        self._open.discard(rpc.canonical_id(id) or "")
+
+
+async def read_lines(receive: Receive) -> AsyncIterator[bytes | None]:
+    """Lines of a request body; None stands for one that was too long and has been skipped."""
+    pending = bytearray()
+    skipping = False
+    while True:
+        event = await receive()
+        if event["type"] != "http.request":
+            return
+        pending += event.get("body", b"")
+        while (end := pending.find(b"\n")) >= 0:
+            line = bytes(pending[:end])
+            del pending[: end + 1]
+            yield None if skipping else line
+            skipping = False
+        if len(pending) > rpc.MAX_MESSAGE_BYTES:
+            skipping = True
+            pending.clear()
+        if not event.get("more_body", False):
+            return
+
+
+class _In:
+    """The SDK's read stream: answers what is no message, passes on what is."""
+
+    def __init__(self, link: StdioLink, lines: AsyncIterator[bytes | None]) -> None:
+        self._link = link
+        self._lines = lines
+
+    async def receive(self) -> SessionMessage:
+        async for line in self._lines:
+            if line is not None and not line.strip():
+                continue
+            message = await self._admit(line)
+            if message is not None:
+                return message
+        raise anyio.EndOfStream
+
+    async def _admit(self, line: bytes | None) -> SessionMessage | None:
+        if line is None:
+            problem = f"Invalid Request: a message may have {rpc.MAX_MESSAGE_BYTES} bytes."
+            await self._answer(rpc.BadMessage(rpc.INVALID_REQUEST, problem))
+            return None
+        read = await _parse(line)
+        if isinstance(read, rpc.BadMessage):
+            await self._answer(read)
+            return None
+        try:
+            message = types.jsonrpc_message_adapter.validate_python(read.body, by_name=False)
+        except ValidationError:
+            await self._answer(rpc.BadMessage(rpc.INVALID_REQUEST, "Invalid Request", read.id))
+            return None
+        metadata = ServerMessageMetadata(request_context=self._link)
+        if read.is_request and read.id is not None:
+            id = read.id
+            if not self._link.admit(id):
+                problem = f"Invalid Request: the id {id!r} is in use by a request that is under way."
+                await self._answer(rpc.BadMessage(rpc.INVALID_REQUEST, problem, id))
+                return None
+
+            async def unanswered() -> None:
+                self._link.settle(id)
+
+            metadata.on_request_unanswered = unanswered
+        return SessionMessage(message, metadata)
+
+    async def _answer(self, bad: rpc.BadMessage) -> None:
+        await self._link.write(rpc.dump(bad.to_wire()))
+
+    async def aclose(self) -> None:
+        return None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class _Out:
+    """The SDK's write stream."""
+
+    def __init__(self, link: StdioLink) -> None:
+        self._link = link
+
+    async def send(self, item: SessionMessage, /) -> None:
+        message = item.message
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._link.settle(message.id)
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        try:
+            await self._link.write(line)
+        except OSError:
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+async def _parse(line: bytes) -> rpc.Message | rpc.BadMessage:
+    # Megabytes of JSON hold the interpreter for a while; a thread at least lets the loop take turns.
+    return await asyncio.to_thread(rpc.parse, line) if len(line) > 1 << 20 else rpc.parse(line)
+
+
+class GreetingRefused(Exception):
+    """The greeting cannot be used."""
+
+
+async def read_greeting(lines: AsyncIterator[bytes | None], home: ConnectionSurroundings) -> ConnectionSurroundings:
+    line = await anext(lines, None)
+    if line is None or len(line) > MAX_CONNECTION_BYTES:
+        raise GreetingRefused("The connection sent no greeting.")
+    try:
+        greeting: object = json.loads(line)
+        return ConnectionSurroundings.parse(greeting.get("wsh") if isinstance(greeting, dict) else None, home)
+    except ValueError as problem:
+        raise GreetingRefused(f"The greeting cannot be used: {problem}.") from None
+
+
+async def serve_link(
+    server: WshServer,
+    caller: Caller,
+    home: ConnectionSurroundings,
+    receive: Receive,
+    send: Send,
+    opened: Callable[[StdioLink], None],
+) -> None:
+    """Serve one `wsh mcp` until either side ends. `opened` hears of it once it has greeted."""
+    lines = read_lines(receive)
+    headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    try:
+        surroundings = await read_greeting(lines, home)
+    except GreetingRefused as refusal:
+        answer = rpc.dump({"wsh": {"refused": str(refusal)}})
+        await send({"type": "http.response.body", "body": answer, "more_body": False})
+        return
+    link = StdioLink(caller, surroundings, send)
+    await link.write(rpc.dump({"wsh": {"version": VERSION}}))
+    opened(link)
+    await serve_dual_era_loop(
+        server,
+        _In(link, lines),
+        _Out(link),
+        lifespan_state={},
+        session_id=surroundings.id,
+        init_options=server.create_initialization_options(),
+    )
+    try:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    except OSError:
+        pass

@@ -1,0 +1,1 @@
+"""Rules: what they match, those that are shipped, and those that are proposed for a project."""

@@ -1,0 +1,1 @@
+"""What children print: streams into rings, and the journal on disk."""

@@ -1,0 +1,1 @@
+"""From a request to a running program: spawning it, and what holds it in."""

@@ -1,0 +1,1 @@
+"""Commands in a session: the line that is typed, running one, its output."""

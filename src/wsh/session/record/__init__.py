@@ -1,0 +1,1 @@
+"""What a session leaves on disk: journal, sidecar, description and snapshots; and reading it back."""

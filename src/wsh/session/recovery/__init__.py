@@ -1,0 +1,1 @@
+"""After a death: bringing sessions back, and finding and leaving out what killed the engine."""

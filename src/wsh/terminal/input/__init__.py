@@ -1,0 +1,1 @@
+"""Keys, the mouse and pasted text as the bytes that a program expects."""

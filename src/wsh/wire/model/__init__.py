@@ -1,0 +1,1 @@
+"""What crosses the wire as JSON: the models of parameters and results (pydantic)."""

@@ -1,0 +1,1 @@
+"""The index of a workspace: building it, keeping it fresh, its files on disk."""

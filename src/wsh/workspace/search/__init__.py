@@ -1,0 +1,1 @@
+"""Searching: queries, scans, ranking, and the lines that are shown."""

@@ -1,0 +1,277 @@
+"""Finding a literal or a pattern in the texts of an index: trigrams choose candidates, the text itself decides.
+
+Runs in scanner processes (`scan_child`), because a pattern may need exponential time and only a process can be
+stopped, and because the texts are mapped into memory here (see `text`).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from wsh.workspace.error import IndexBroken
+from wsh.workspace.search.filter import Filter
+from wsh.workspace.search.pattern import Demand, compile_pattern, study
+
+MAX_SPANS_PER_FILE = 200
+MAX_MATCHES = 50_000
+_MANY_SPANS = 5_000
+_FEW_SPANS = 4
+_SAMPLE_BYTES = 256 * 1024
+_LINE_COST = 3  # trying a line takes as long as trying so many places
+
+Span = tuple[int, int]
+Data = bytes | mmap.mmap
+
+
+@dataclass
+class FileMatch:
+    file: int
+    count: int
+    spans: list[Span]  # bytes; at most MAX_SPANS_PER_FILE
+
+
+@dataclass
+class ScanResult:
+    files: list[FileMatch] = field(default_factory=list)
+    candidates: int = 0
+    complete: bool = True
+
+
+class Needle(Protocol):
+    def tune(self, sample: bytes) -> None:
+        """Choose how to look, by a sample of the texts that will be looked at."""
+        ...
+
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+        """Number of matches in the UTF-8 text at `data[start:end]`, and spans of the first, relative to `start`.
+
+        `ascii` says that there is nothing but ASCII in it.
+        """
+        ...
+
+
+class LiteralMatcher:
+    def __init__(self, text: str) -> None:
+        self._needle = text.encode("utf-8", "replace")
+
+    def tune(self, sample: bytes) -> None:
+        pass
+
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+        needle = self._needle
+        at = data.find(needle, start, end)
+        size = len(needle)
+        count = 0
+        spans: list[Span] = []
+        while at >= 0:
+            count += 1
+            if count <= MAX_SPANS_PER_FILE:
+                spans.append((at - start, at - start + size))
+            at = data.find(needle, at + size, end)
+        return count, spans
+
+
+class PatternMatcher:
+    """A regular expression. ASCII texts are matched in place as bytes; others are decoded.
+
+    The matcher steps through a text far slower than a search for fixed text does. So where every match begins with
+    the same text, the places of that are looked up and tried; and where a match cannot leave its line, the lines that
+    hold an anchor, whichever is less work.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = compile_pattern(pattern)
+        demand: Demand = study(self._pattern)
+        self._anchors = [anchor.encode("utf-8", "replace") for anchor in demand.anchors]
+        self._by_line = bool(self._anchors) and not demand.crosses_lines
+        self._bytes: re.Pattern[bytes] | None = None
+        try:
+            if pattern.isascii() and r"\A" not in pattern:  # the start of a text is known only when it is cut out
+                self._bytes = re.compile(pattern.encode("ascii"), re.MULTILINE)
+        except re.error:
+            pass  # written for characters, as \u00e9 or \N{…}
+        self._prefix = demand.prefix.encode("utf-8", "replace") if len(demand.prefix) > 1 else b""
+
+    def tune(self, sample: bytes) -> None:
+        self._anchors.sort(key=sample.count)
+        if self._by_line and self._prefix:
+            lines, places = sample.count(self._anchors[0]), sample.count(self._prefix)
+            if lines * _LINE_COST < places:
+                self._prefix = b""
+
+    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+        if self._bytes is not None and ascii:
+            if self._prefix:
+                return self._find_by_prefix(self._bytes, data, start, end)
+            if self._by_line:
+                return self._find_by_line(self._bytes, data, start, end)
+            spans: list[Span] = []
+            return _collect(self._bytes.finditer(data, start, end), start, spans), spans
+        if self._by_line:
+            return self._find_in_decoded_lines(data, start, end)
+        if self._anchors and data.find(self._anchors[0], start, end) < 0:
+            return 0, []
+        return self._find_characters(data[start:end])
+
+    def _find_by_prefix(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        prefix, match_at = self._prefix, pattern.match
+        count = 0
+        spans: list[Span] = []
+        at = data.find(prefix, start, end)
+        while at >= 0:
+            match = match_at(data, at, end)
+            if match is None:
+                at = data.find(prefix, at + 1, end)
+                continue
+            after = match.end()
+            count += 1
+            if len(spans) < MAX_SPANS_PER_FILE:
+                spans.append((at - start, after - start))
+            at = data.find(prefix, after, end)
+        return count, spans
+
+    def _lines(self, data: Data, start: int, end: int) -> Iterator[Span]:
+        """The lines that hold the rarest anchor."""
+        anchor = self._anchors[0]
+        at = data.find(anchor, start, end)
+        while at >= 0:
+            line_start = data.rfind(b"\n", start, at) + 1 or start
+            line_end = data.find(b"\n", at, end)
+            if line_end < 0:
+                line_end = end
+            yield line_start, line_end
+            at = data.find(anchor, line_end, end)
+
+    def _find_by_line(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        count = 0
+        spans: list[Span] = []
+        for line_start, line_end in self._lines(data, start, end):
+            count += _collect(pattern.finditer(data, line_start, line_end), start, spans)
+        return count, spans
+
+    def _find_in_decoded_lines(self, data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+        count = 0
+        spans: list[Span] = []
+        for line_start, line_end in self._lines(data, start, end):
+            found, inside = self._find_characters(data[line_start:line_end])
+            count += found
+            base = line_start - start
+            spans += [(base + s, base + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
+        return count, spans
+
+    def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
+        text = data.decode("utf-8", "replace")
+        spans: list[Span] = []
+        count = _collect(self._pattern.finditer(text), 0, spans)
+        return count, _to_bytes(text, spans)
+
+
+def _collect(found: Iterator[re.Match[Any]], base: int, spans: list[Span]) -> int:
+    count = 0
+    for match in found:
+        start, end = match.span()
+        if start != end:
+            count += 1
+            if len(spans) < MAX_SPANS_PER_FILE:
+                spans.append((start - base, end - base))
+    return count
+
+
+def _to_bytes(text: str, spans: list[Span]) -> list[Span]:
+    converted = []
+    at = offset = 0
+    for start, end in spans:
+        offset += len(text[at:start].encode("utf-8", "replace"))
+        width = len(text[start:end].encode("utf-8", "replace"))
+        converted.append((offset, offset + width))
+        at, offset = end, offset + width
+    return converted
+
+
+class MappedTexts:
+    """The texts of an index in memory, mapped again when they have grown."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._size = -1
+        self._map: mmap.mmap | None = None
+
+    def view(self, at_least: int) -> mmap.mmap:
+        size = os.fstat(self._fd).st_size
+        if size < at_least or size == 0:
+            raise IndexBroken("corrupt", "texts are missing")
+        if self._map is None or size != self._size:
+            self._map = mmap.mmap(self._fd, size, prot=mmap.PROT_READ)
+            self._size = size
+        return self._map
+
+    def close(self) -> None:
+        if self._map is not None:
+            self._map.close()
+        os.close(self._fd)
+
+
+def scan(
+    connection: sqlite3.Connection,
+    texts: MappedTexts,
+    needle: Needle,
+    candidates_fts: str | None,
+    narrowing: Filter,
+    deadline: float,
+    part: tuple[int, int] = (0, 1),
+) -> ScanResult:
+    """All matches in the candidate files. `part` (n of m) takes every m-th file, for several scanners at once.
+
+    Past `deadline` (monotonic) raises TimeoutError; past MAX_MATCHES the result is what was found so far, with
+    `complete` false.
+    """
+    narrowing.install(connection)
+    condition, values = narrowing.file_condition()
+    where = ["f.text_size > 0", *([condition] if condition else [])]
+    source = "file f"
+    if candidates_fts is not None:
+        source = "grams CROSS JOIN file f ON f.id = grams.rowid"
+        where.insert(0, "grams MATCH ?")
+        values = [candidates_fts, *values]
+    if part[1] > 1:
+        where.append("f.id % ? = ?")
+        values += [part[1], part[0]]
+    columns = "f.id, f.text_start, f.text_start + f.text_size, f.text_ascii"
+    sql = f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)}"
+    rows = connection.execute(sql, values).fetchall()
+    result = ScanResult(candidates=len(rows))
+    if not rows:
+        return result
+    view = texts.view(max(row[2] for row in rows))
+    needle.tune(_sample(view, rows))
+    find = needle.find
+    total = kept = 0
+    for file_id, start, end, ascii in rows:
+        count, spans = find(view, start, end, bool(ascii))
+        if spans:
+            if kept > _MANY_SPANS:
+                del spans[_FEW_SPANS:]
+            kept += len(spans)
+            result.files.append(FileMatch(file_id, count, spans))
+            total += count
+        if total > MAX_MATCHES:
+            result.complete = False
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return result
+
+
+def _sample(view: mmap.mmap, rows: list[tuple[int, int, int, int]]) -> bytes:
+    """Some of the texts in `rows`, from all over them."""
+    size = _SAMPLE_BYTES // 32
+    return b"".join(view[start : min(end, start + size)] for _, start, end, _ in rows[:: max(1, len(rows) // 32)])

@@ -1,0 +1,1 @@
+"""What terminals printed, as documents that can be searched."""

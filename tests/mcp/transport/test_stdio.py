@@ -1,0 +1,147 @@
+"""The pump between a host's pipes and the server: garbage, order, surroundings, endings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.mcp.door import RunningDoor, serve
+from tests.support.mcp.host import StdioHost, envelope, structured
+from tests.support.waiting import wait_until
+from wsh.wire.system.place import Places
+
+
+def test_garbage_is_answered_and_the_connection_lives_on(stdio: StdioHost) -> None:
+    cases: list[tuple[bytes, int, object]] = [
+        (b"{nope", -32700, None),
+        (b'{"a": NaN}', -32700, None),
+        (b"\xff\xfe{}", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b"[]", -32600, None),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, None),
+        (b"17", -32600, None),
+        (b"{}", -32600, None),
+        (b'{"jsonrpc":"1.0","id":4,"method":"ping"}', -32600, 4),
+        (b'{"jsonrpc":"2.0","id":5}', -32600, 5),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":6,"method":7}', -32600, 6),
+        (b'{"jsonrpc":"2.0","id":8,"method":"ping","params":[1]}', -32600, 8),
+        (b'{"jsonrpc":"2.0","id":9,"method":"no/such"}', -32601, 9),
+        (b'{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{}}', -32602, 10),
+        (b'{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"echo","arguments":[1]}}', -32602, 11),
+    ]
+    for line, code, id in cases:
+        stdio.send_raw(line + b"\n")
+        answer = stdio.receive()
+        assert (answer["error"]["code"], answer["id"]) == (code, id), line[:80]
+    stdio.send_raw(b"\n   \n")
+    assert structured(stdio.call("echo", {"text": "alive"}))["text"] == "alive"
+
+
+def test_a_request_before_the_handshake_is_refused(door: RunningDoor) -> None:
+    with StdioHost() as host:
+        assert "error" in host.request("tools/list")
+        assert host.request("ping")["result"] == {}
+        host.initialize()
+        assert host.request("tools/list")["result"]["tools"]
+
+
+def test_the_connection_carries_folder_and_variables_of_the_host(door: RunningDoor, tmp_path: Path) -> None:
+    env = {"ALLOWED_COMMANDS": "ls", "PM_X": "1", "WSH_Y": "2", "OTHER": "no"}
+    with StdioHost(cwd=str(tmp_path), env=env) as host:
+        host.initialize()
+        seen = structured(host.call("echo", {"text": ""}))
+    assert seen["cwd"] == str(tmp_path)
+    assert seen["env"] == {k: v for k, v in env.items() if k != "OTHER"}
+    assert seen["caller"].startswith("stdio:")
+
+
+def test_two_hosts_are_two_callers(stdio: StdioHost, door: RunningDoor) -> None:
+    with StdioHost() as other:
+        other.initialize()
+        first = structured(stdio.call("echo", {"text": ""}))["caller"]
+        assert structured(other.call("echo", {"text": ""}))["caller"] != first
+
+
+def test_a_narrowed_connection_lists_and_calls_only_its_families(door: RunningDoor) -> None:
+    with StdioHost(args=["--toolsets", "exec"]) as host:
+        host.initialize()
+        names = [tool["name"] for tool in host.request("tools/list")["result"]["tools"]]
+        assert names == ["broken_exec", "picky_exec"]
+        assert host.call("echo", {"text": ""})["error"]["code"] == -32602
+
+
+def test_answers_of_one_caller_come_in_the_order_of_their_ends(stdio: StdioHost) -> None:
+    stdio.start_request("tools/call", {"name": "slow", "arguments": {"ms": 400}}, id="late")
+    stdio.start_request("tools/call", {"name": "slow", "arguments": {"ms": 50}}, id="early")
+    assert [stdio.receive()["id"], stdio.receive()["id"]] == ["early", "late"]
+
+
+def test_closing_stdin_ends_the_pump_and_says_farewell(door: RunningDoor) -> None:
+    host = StdioHost()
+    host.initialize()
+    assert host.close() == 0
+    wait_until(lambda: len(door.log.farewells) == 1)
+
+
+def test_answers_that_are_about_to_come_still_go_out_after_stdin_closed(door: RunningDoor) -> None:
+    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "sh", "version": "1"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "slow", "arguments": {"ms": 100}}},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=True)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_input_from_a_file_is_pumped_too(door: RunningDoor, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\nnonsense\n')
+    command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
+    with open(tmp_path / "in", "rb") as source, open(tmp_path / "out", "wb") as out:
+        subprocess.run(command, stdin=source, stdout=out, timeout=30, check=True)
+    answers = {(m.get("id"), "error" in m) for m in map(json.loads, (tmp_path / "out").read_text().splitlines())}
+    assert answers == {(1, False), (None, True)}
+
+
+def test_a_server_that_dies_fails_what_was_under_way_and_the_next_one_serves_on(places: Places) -> None:
+    with serve(places) as first:
+        host = StdioHost()
+        host.initialize()
+        host.start_request("tools/call", {"name": "slow", "arguments": {"ms": 60_000}}, id="lost")
+        wait_until(lambda: first.log.started == [""])
+    answer = host.wait_for(lambda m: m.get("id") == "lost")
+    assert answer["error"]["code"] == -32000
+    assert "went away" in answer["error"]["message"]
+    with serve(places):
+        assert structured(host.call("echo", {"text": "again"}))["text"] == "again"
+        assert host.close() == 0
+
+
+def test_a_listen_stream_of_a_modern_host_survives_a_new_server(places: Places) -> None:
+    with serve(places):
+        host = StdioHost()
+        wanted = {"resourceSubscriptions": ["wsh://sessions/one/screen"]}
+        host.start_request("subscriptions/listen", envelope({"notifications": wanted}), id="ear")
+        host.wait_for(lambda m: m.get("method") == "notifications/subscriptions/acknowledged")
+    with serve(places) as second:
+        wait_until(lambda: len(second.endpoint.links) == 1)
+        wait_until(lambda: second.shelf.shelf is not None and len(second.shelf.shelf.bus) == 1)
+        assert second.shelf.shelf is not None
+        second.loop.call_soon_threadsafe(second.shelf.shelf.note_session, "one")
+        note = host.wait_for(lambda m: m.get("method") == "notifications/resources/updated")
+        assert note["params"]["uri"] == "wsh://sessions/one/screen"
+        assert not [m for m in host.seen if m.get("method", "").endswith("acknowledged")]
+        host.close()
+
+
+def test_only_the_unix_socket_takes_lines(door: RunningDoor) -> None:
+    import httpx2
+
+    assert httpx2.post(door.url + "/stdio", content=b"{}", trust_env=False).status_code == 404

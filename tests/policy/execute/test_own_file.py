@@ -1,0 +1,158 @@
+"""wsh's own files are refused to headless commands, by whatever name; everything else is as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import running_server
+from wsh.policy.execute.own_file import refuse_own_files
+from wsh.wire.error import Refused
+from wsh.wire.system.place import Places
+
+REFUSED = [
+    "cat {config}/tokens.json",
+    "cat {runtime}/default.keeper.secret",
+    "cat ../config/wsh/tokens.json",
+    "cat ./../config/./wsh/../wsh/tokens.json",
+    "cat link",
+    "cat folder-link/tokens.json",
+    "cat hard",
+    "cat /proc/self/root{config}/tokens.json",
+    "cat /proc/self/cwd/../../../../../../../../../../..{config}/tokens.json",
+    "cat /proc/1/root{config}/tokens.json",
+    "cat /proc/{pid}/environ",
+    "head -c 100 {config}/tokens.json",
+    "head -n1 -- {config}/tokens.json",
+    "grep owner {config}/tokens.json",
+    "grep -r owner {config}",
+    "grep -r owner {base}",
+    "grep -R owner /",
+    "grep -rn owner ..",
+    "grep -f{config}/tokens.json x",
+    "grep -rf../config/wsh/tokens.json .",
+    "grep --file={config}/tokens.json x",
+    "rg owner {base}",
+    "rg owner /",
+    "diff -r {base} /tmp",
+    "diff -r .. .",
+    "diff /dev/null {config}/tokens.json",
+    "git diff --no-index /dev/null {config}/tokens.json",
+    "git diff /dev/null {base}",
+    "git grep --no-index owner {base}",
+    "git -C {config} grep --no-index owner",
+    "sed -n p {config}/tokens.json",
+    "sed -n r{config}/tokens.json x",
+    "jq . {config}/tokens.json",
+    "jq --rawfile t {config}/tokens.json -n $t",
+    "wc --files0-from=list",
+    "sort --files0-from list",
+    "xxd {config}/tokens.json",
+    "od -c {state}/audit.jsonl",
+    "strings {state}/sessions/default/1/journal.raw",
+    "find {base} -exec cat {{}} ;",
+    "ls {config}",
+    "stat {runtime}/default.sock",
+    "date -f {config}/tokens.json",
+    "date -f{config}/tokens.json",
+]
+ALLOWED = [
+    "cat notes.txt",
+    "grep -r owner .",
+    "grep owner notes.txt",
+    "grep -r owner",
+    "rg owner",
+    "rg owner sub",
+    "ls {base}",
+    "ls /",
+    "find . -name x",
+    "find {base} -name tokens.json",
+    "du -sh {base}",
+    "git status",
+    "git log --oneline",
+    "git diff notes.txt",
+    "wc -l notes.txt",
+    "echo wsh tokens.json owner",
+    "cat /proc/cpuinfo",
+    "cat /proc/self/status",
+    "diff -r sub sub",
+    "sort -f notes.txt",
+]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, str]:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / "notes.txt").write_text("hello\n")
+    (work / "list").write_text("x\0")
+    for name in ("config", "runtime", "state"):
+        (tmp_path / name / "wsh").mkdir(parents=True)
+    secret = tmp_path / "config" / "wsh" / "tokens.json"
+    secret.write_text("{}")
+    (work / "link").symlink_to(secret)
+    (work / "folder-link").symlink_to(secret.parent)
+    os.link(secret, work / "hard")
+    return {
+        "config": str(tmp_path / "config" / "wsh"),
+        "runtime": str(tmp_path / "runtime" / "wsh"),
+        "state": str(tmp_path / "state" / "wsh"),
+        "base": str(tmp_path),
+        "work": str(work),
+        "pid": str(os.getpid()),
+    }
+
+
+def try_it(folders: dict[str, str], command: str, cwd: str | None = None) -> None:
+    own = [Path(folders[name]) for name in ("config", "runtime", "state")]
+    refuse_own_files(command.format(**folders).split(" "), cwd or folders["work"], own)
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_a_command_that_leads_to_them_is_refused(folders: dict[str, str], command: str) -> None:
+    with pytest.raises(Refused):
+        try_it(folders, command)
+
+
+@pytest.mark.parametrize("command", ALLOWED)
+def test_any_other_is_not(folders: dict[str, str], command: str) -> None:
+    try_it(folders, command)
+
+
+def test_nothing_runs_in_our_folders_and_no_search_begins_above_them(folders: dict[str, str]) -> None:
+    for command in ("cat tokens.json", "ls", "rg x"):
+        with pytest.raises(Refused):
+            try_it(folders, command, folders["config"])
+    for command in ("rg x", "grep -r x", "git grep --no-index x"):
+        with pytest.raises(Refused):
+            try_it(folders, command, folders["base"])
+    try_it(folders, "ls", folders["base"])
+
+
+def test_the_server_refuses_them_headless_whatever_the_rules_say(places: Places, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "notes.txt").write_text("nothing secret\n")
+    (work / "link").symlink_to(places.tokens)
+    places.config.mkdir(parents=True, exist_ok=True)
+    places.policy_file.write_text('[headless]\nallow = ["cat", "cat *", "grep *"]\n')
+    with running_server(places) as server:
+        for command in (
+            f"cat {places.tokens}",
+            f"cat {places.keeper_secret}",
+            "cat link",
+            f"grep -r o {places.config}",
+        ):
+            program, *arguments = command.split()
+            execution = {"command": program, "args": arguments}
+            body: dict[str, object] = {
+                "action": "execute",
+                "invocation": {"mode": "headless", "intent": "execute_command"},
+                "execution": execution,
+            }
+            body["runtime"] = {"cwd": str(work)}
+            said = server.request("POST", "/terminal", body, timeout=120).json
+            assert said["success"] is False and "own files" in json.dumps(said), (command, said)

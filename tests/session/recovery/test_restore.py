@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from tests.support.session import printer
+from tests.support.session.printer import KINDS
+from tests.support.session.running import open_quiet, plain, run, settings_of, whole_text
+from tests.support.waiting import wait_until
+from wsh.session.event import Actor
+from wsh.session.record.journal import Journal
+from wsh.session.registry import SessionRegistry, terminal_limits
+from wsh.session.spec import SessionSpec
+from wsh.terminal.terminal import Terminal
+from wsh.wire.error import SessionExited
+from wsh.wire.system.place import Places
+
+AGENT = Actor("agent", "test")
+
+
+def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await open_quiet(first, name="stays", tags=("x",), rows=20, cols=70)
+        await session.send_input(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbold\\033[0m\\n'\r", AGENT)
+        await session.wait_until_text("bold")
+        await session.wait_until_quiet(100)
+        before = (session.generation, session.title, session.pid, session.terminal.screen(styled=True))
+        lines = session.terminal.scrollback(limit=1000, styled=True).lines
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("stays")
+            assert (again.generation, again.title, again.pid) == before[:3]
+            assert again.terminal.screen(styled=True).lines == before[3].lines
+            assert again.terminal.screen(styled=True).cursor == before[3].cursor
+            assert again.terminal.scrollback(limit=1000, styled=True).lines == lines
+            assert (again.tags, again.rows, again.cols, again.running) == (("x",), 20, 70, True)
+            await again.send_input(b"echo still here\r", AGENT)
+            await again.wait_until_text("still here")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_ended_sessions_come_back_readable(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await first.open_session(SessionSpec(name="done", command="echo bye; exit 4"))
+        await session.wait_until_exit()
+        await session.wait_until_quiet(50)
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("done")
+            assert (again.running, again.exit_code) == (False, 4)
+            assert whole_text(again).startswith("bye")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "meta"])
+def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of(journal__snapshot_interval_s=0.1))
+        session = await open_quiet(first, name="hurt")
+        await session.send_input(b"seq 200\r", AGENT)
+        await session.wait_until_text("200")
+        await session.wait_until_quiet(100)
+        expected = whole_text(session)
+        folder = session.folder.path
+        await first.aclose()
+        for path in folder.glob("snapshot.*" if damage != "meta" else "meta.json"):
+            data = path.read_bytes()
+            if damage == "truncate":
+                path.write_bytes(data[: len(data) // 2])
+            elif damage == "flip":
+                path.write_bytes(data[:100] + bytes([data[100] ^ 255]) + data[101:])
+            else:
+                path.write_bytes(b"")
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("hurt")
+            assert whole_text(again) == expected
+            assert bool(second.restored) == (damage != "meta")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_output_that_no_disk_has_comes_back_from_the_ring_and_the_loss_is_told(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of(journal__segment_bytes=65536))
+        session = await open_quiet(first, name="unkept")
+        assert first.list_warnings() == []
+        shutil.rmtree(session.folder.path)
+        await session.send_input(b"seq 400000; echo al''l\r", AGENT)
+        await session.wait_until_text("all")
+        await session.wait_until_quiet(100)
+        assert any("unkept" in line and "disk" in line for line in first.list_warnings())
+        expected = plain(session)
+        await first.aclose()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            await second.get_session("unkept").wait_until_quiet(50)
+            assert plain(second.get_session("unkept")) == expected
+            assert any("could not be restored" in line for line in second.list_warnings())
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_when_the_keeper_dies_its_sessions_have_ended_and_new_ones_can_be_opened(places: Places) -> None:
+    async def work() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        try:
+            session = await open_quiet(registry, name="lost")
+            ended = await open_quiet(registry, name="ended")
+            await ended.send_input(b"exit 3\r", AGENT)
+            await ended.wait_until_exit()
+            shell = psutil.Process(session.pid)
+            os.kill(registry.keeper.pid, signal.SIGKILL)
+            assert (await session.wait_until_exit()).ended_by == "exit"
+            assert (session.running, session.exit_code, ended.exit_code) == (False, None, 3)
+            assert plain(session)[0].startswith("$")
+            with pytest.raises(SessionExited):
+                await session.send_input(b"x", AGENT)
+            again = await open_quiet(registry, name="again")
+            assert again.running and not session.running
+            assert any("lost" in line and "keeper died" in line for line in registry.list_warnings())
+            await asyncio.to_thread(shell.wait, 10)  # its terminal hung up
+            await registry.kill("lost")
+        finally:
+            await registry.stop()
+
+    run(work())
+    assert not places.keeper_socket.exists()
+
+
+SERVER = """
+import asyncio, sys, uvloop
+from wsh.session.registry import SessionRegistry, terminal_limits
+from wsh.wire.system.place import find_places
+from wsh.wire.setting import load
+async def main():
+    registry = await SessionRegistry.open(find_places(), load(None, {}, {"journal.snapshot_bytes": 65536, "journal.snapshot_interval_s": 0.1}))
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    runner.run(main())
+"""
+
+
+def _until_written(journal: Journal, end: int) -> None:
+    """The keeper puts on disk a moment later what it has handed over."""
+    wait_until(lambda: journal.end >= end, f"{end} bytes in the journal", seen=lambda: journal.end)
+
+
+@pytest.mark.torture
+def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Places, torture: bool) -> None:
+    rounds = 500 if torture else 6
+    count = (100 if torture else 130) * rounds
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, env=dict(os.environ))
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        return process
+
+    async def prepare() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        for kind in KINDS:
+            argv = (sys.executable, printer.__file__, kind, str(count), "0.005")
+            await registry.open_session(SessionSpec(name=kind, argv=argv))
+        await registry.aclose()
+
+    async def check() -> None:
+        registry = await SessionRegistry.open(places, settings_of())
+        try:
+            for kind in KINDS:
+                session = registry.get_session(kind)
+                await session.wait_until_exit(300_000)
+                expected = printer.printed(kind, count)
+                journal = Journal(session.folder.path)
+                await asyncio.to_thread(_until_written, journal, session.generation)
+                assert journal.oldest == 0, kind
+                recorded, _ = journal.read_bytes(0, journal.end)
+                tail = recorded[len(expected) :] if kind == "queries" else b""
+                assert recorded == expected + tail, kind
+                assert session.lost_bytes == 0 and session.generation == len(recorded), kind
+                # Nobody was ever killed under this one.
+                whole = Terminal(session.rows, session.cols, terminal_limits(registry.settings))
+                whole.feed(recorded)
+                assert session.terminal.screen(styled=True).lines == whole.screen(styled=True).lines, kind
+                assert session.terminal.screen(styled=True).cursor == whole.screen(styled=True).cursor, kind
+                ours, theirs = (
+                    terminal.scrollback(limit=20_000, styled=True).lines for terminal in (session.terminal, whole)
+                )
+                assert len(ours) == len(theirs) and ours == theirs, kind
+            answers = whole_text(registry.get_session("queries")).splitlines()
+            words = next(line for line in answers if line.startswith("answered ")).split()
+            assert int(words[1]) > 0, "queries were answered"
+            assert int(words[3]) == 1, "and none of them twice"
+        finally:
+            await registry.stop()
+
+    run(prepare())
+    chance = random.Random(7)
+    for _ in range(rounds):
+        process = start()
+        time.sleep(chance.uniform(0.0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    run(check())
+
+
+def test_nothing_of_a_stopped_registry_is_left(places: Places) -> None:
+    async def work() -> int:
+        registry = await SessionRegistry.open(places, settings_of())
+        session = await open_quiet(registry)
+        pid = session.pid
+        await registry.stop()
+        return pid
+
+    pid = run(work())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert list(places.sessions.iterdir()) == []
+    assert list(places.runtime.iterdir()) == []

@@ -1,0 +1,303 @@
+"""What a viewer's own emulator shows equals the picture composed cell by cell, after every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wsh.terminal import Terminal
+from wsh.visual.picture.cell import BLANK, CellRow, clip, lay_spans, put
+from wsh.visual.picture.compositor import Picture
+from wsh.visual.picture.draw import draw_overlay, draw_panel
+from wsh.visual.picture.painter import Painter, ViewShape
+from wsh.visual.stage import Stage
+from wsh.wire.model.element import OverlayCreate, PanelCreate
+
+
+@dataclass
+class Program:
+    """A terminal under a stage, as a session would be."""
+
+    rows: int = 10
+    cols: int = 30
+    borrowed_rows: int = 0
+    name: str = "test"
+    terminal: Terminal = field(default_factory=lambda: Terminal(10, 30))
+
+    def resize(self, rows: int, cols: int) -> None:
+        self.rows, self.cols = rows, cols
+        self.terminal.resize(rows, cols)
+
+
+def compose_cells(terminal: Terminal, stage: Stage) -> list[CellRow]:
+    """The picture cell by cell, slowly and plainly: what every faster way must equal."""
+    layout = stage.layout
+    rows: list[CellRow] = [[BLANK] * stage.cols for _ in range(stage.rows)]
+    if not stage.has_canvas:
+        for index, line in enumerate(terminal.styled_rows()[: layout.pty_rows]):
+            put(rows[layout.first_row + index], 0, lay_spans(line))
+    for slot in (*layout.top, *layout.bottom):
+        for row, drawn in enumerate(draw_panel(slot.panel, stage.cols)[: slot.height]):
+            put(rows[slot.row + row], 0, drawn)
+    for overlay in sorted(stage.overlays.list(), key=lambda o: o.z):
+        if overlay.screen_mode == stage.mode:
+            for row, drawn in enumerate(draw_overlay(overlay)):
+                if overlay.y + row < stage.rows:
+                    put(rows[overlay.y + row], overlay.x, drawn)
+    return rows
+
+
+class Scene:
+    """A program, its stage, one painter, and a viewer that is fed what the painter says."""
+
+    def __init__(self, shape: ViewShape | None = None) -> None:
+        self.program = Program()
+        self.stage = Stage(self.program)
+        self.shape = shape or ViewShape(10, 30)
+        self.painter = Painter(
+            self.program.terminal, self.stage, Picture(self.program.terminal, self.stage), self.shape, 1000
+        )
+        self.viewer = Terminal(self.shape.rows, self.shape.cols)
+        self.viewer.feed(self.painter.full())
+
+    def feed(self, data: bytes) -> None:
+        self.program.terminal.feed(data)
+        self.stage.follow_program(self.program.terminal.alt)
+
+    def show(self, splits: list[int] | None = None) -> None:
+        data = self.painter.change()
+        position = 0
+        for split in sorted(splits or []):
+            at = min(split, len(data))
+            self.viewer.feed(data[position:at])
+            position = at
+        self.viewer.feed(data[position:])
+
+    def check_window(self) -> None:
+        """The same for a viewer of another size than the picture: the part that it shows."""
+        shape = self.shape
+        rows = compose_cells(self.program.terminal, self.stage)[shape.top : shape.top + shape.picture_rows]
+        width = max(0, min(shape.cols, self.stage.cols - shape.left))
+        expected = [_trim(clip(row, shape.left, width)) for row in rows]
+        shown = [_trim(clip(lay_spans(line), 0, width)) for line in self.viewer.styled_rows()]
+        assert shown[: len(expected)] == expected
+
+    def check(self) -> None:
+        expected = [_trim(row) for row in compose_cells(self.program.terminal, self.stage)]
+        shown = [_trim(lay_spans(line)[: self.stage.cols]) for line in self.viewer.styled_rows()]
+        assert shown[: len(expected)] == expected
+        cursor = self.program.terminal.cursor
+        if cursor.visible and not self.stage.has_canvas:
+            assert self.viewer.cursor.row == self.stage.layout.first_row + cursor.row
+            assert self.viewer.cursor.col == cursor.col
+        assert self.viewer.alt == (self.stage.mode == "alt")
+        assert self.viewer.modes.bracketed_paste == self.program.terminal.modes.bracketed_paste
+
+
+def _trim(row: CellRow) -> list[object]:
+    # A blank in a link looks like any other blank, and the engine does not say which of them the link has.
+    row = [BLANK if cell is not None and cell[:2] == BLANK[:2] else cell for cell in row]
+    end = len(row)
+    while end and row[end - 1] == BLANK:
+        end -= 1
+    return list(row[:end])
+
+
+def overlay(x: int, y: int, width: int, height: int, text: str, **more: object) -> OverlayCreate:
+    return OverlayCreate.model_validate(
+        {"x": x, "y": y, "width": width, "height": height, "spans": [{"text": text, "fg": "red"}], **more}
+    )
+
+
+def panel(position: str, height: int, text: str) -> PanelCreate:
+    return PanelCreate.model_validate(
+        {"position": position, "height": height, "spans": [{"text": text}], "background": "blue"}
+    )
+
+
+def test_removing_an_overlay_restores_what_it_covered() -> None:
+    scene = Scene()
+    scene.feed(b"".join(b"row %d is here and long\r\n" % n for n in range(9)))
+    scene.show()
+    before = scene.viewer.screen(styled=True).lines
+    made = scene.stage.overlays.create(overlay(3, 2, 10, 3, "secret\nplans"))
+    scene.show()
+    assert "secret" in str(scene.viewer.screen(styled=False).lines[2])
+    scene.check()
+    scene.stage.overlays.remove(made.id)
+    scene.show()
+    assert scene.viewer.screen(styled=True).lines == before
+
+
+def test_panels_take_rows_from_the_program_and_give_them_back() -> None:
+    scene = Scene()
+    scene.feed(b"hello\r\nworld")
+    first = scene.stage.panels.create(panel("top", 2, "above\nit"))
+    scene.stage.panels.create(panel("bottom", 1, "below"))
+    assert scene.program.rows == 7
+    scene.show()
+    scene.check()
+    lines = [str(line) for line in scene.viewer.screen(styled=False).lines]
+    assert (lines[0], lines[1], lines[2], lines[9]) == ("above", "it", "hello", "below")
+    scene.stage.panels.remove(first.id)
+    scene.show()
+    scene.check()
+    assert scene.program.rows == 9
+
+
+def test_lines_that_scroll_off_reach_the_viewers_own_scrollback() -> None:
+    scene = Scene()
+    scene.stage.panels.create(panel("top", 1, "panel"))
+    for start in range(0, 300, 37):
+        scene.feed(b"".join(b"line %d\r\n" % n for n in range(start, min(300, start + 37))))
+        scene.show()
+        scene.check()
+    kept = [str(line) for line in scene.viewer.scrollback(limit=1000, styled=False).lines]
+    numbered = [line for line in kept if line.startswith("line ")]
+    assert numbered == [f"line {n}" for n in range(300)]
+
+
+def test_text_of_an_element_cannot_break_out_of_it() -> None:
+    scene = Scene()
+    scene.stage.overlays.create(overlay(2, 2, 5, 1, "\x1b[2J\x1b]0;x\x07very long text\nsecond"))
+    scene.show()
+    scene.check()
+    assert scene.viewer.title == ""
+
+
+def test_an_agents_canvas_hides_the_program_and_leaving_shows_it_again() -> None:
+    scene = Scene()
+    scene.feed(b"program")
+    scene.stage.enter_alternate()
+    scene.stage.overlays.create(overlay(0, 0, 6, 1, "canvas"))
+    scene.show()
+    scene.check()
+    assert str(scene.viewer.screen(styled=False).lines[0]) == "canvas"
+    scene.stage.leave_alternate()
+    scene.show()
+    scene.check()
+    assert str(scene.viewer.screen(styled=False).lines[0]) == "program"
+    assert scene.stage.overlays.list() == []
+
+
+def test_a_larger_viewer_shows_a_border_and_a_smaller_one_a_window() -> None:
+    large = Scene(ViewShape(13, 40))
+    large.feed(b"x" * 30)
+    large.show()
+    lines = [str(line) for line in large.viewer.screen(styled=False).lines]
+    assert lines[0] == "x" * 30 + "│"
+    assert lines[10] == "─" * 30 + "┘"
+    small = Scene(ViewShape(4, 8, False, 2, 5))
+    small.feed(b"".join(b"%d23456789abcdef\r\n" % n for n in range(8)))
+    small.show()
+    assert [str(line) for line in small.viewer.screen(styled=False).lines] == ["6789abcd" for _ in range(4)]
+
+
+def test_the_status_line_is_the_last_row_and_the_banner_covers_its_end() -> None:
+    scene = Scene(ViewShape(11, 30, True))
+    scene.painter.status = "name"
+    scene.painter.banner = "captured"
+    scene.show()
+    last = str(scene.viewer.screen(styled=False).lines[10])
+    assert last.startswith("name") and last.rstrip().endswith("captured")
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        b"plain text ",
+        b"\r\n",
+        b"\n\n",
+        "日本語 wide ".encode(),
+        "e\u0301\u0302 combining".encode(),
+        b"\x1b[31;1mred\x1b[0m",
+        b"\x1b[48;5;22m   \x1b[K\x1b[0m",
+        b"\x1b[7mreverse\x1b[27m",
+        b"\x1b[5;3Hmoved",
+        b"\x1b[1;1H",
+        b"\x1b[2J",
+        b"\x1b[3;7r",
+        b"\x1b[r",
+        b"\x1b[L\x1b[M",
+        b"\x1b[?1049h",
+        b"\x1b[?1049l",
+        b"\x1b[?2004h",
+        b"\x1b[?2004l",
+        b"\x1b[?25l",
+        b"\x1b[?25h",
+        b"\x1b]8;;http://x.example/\x07link\x1b]8;;\x07",
+        b"\x1b[38;2;1;2;3mrgb",
+        b"0123456789" * 7,
+        b"".join(b"%d\r\n" % n for n in range(25)),
+        b"\x1b(0qqq\x1b(B",
+        b"\t\ttabs",
+        b"\x1b[10P",
+        b"\x1bM\x1bM",
+    ]
+)
+STEPS = st.one_of(
+    FRAGMENTS,
+    st.tuples(st.just("overlay"), st.integers(0, 32), st.integers(0, 11), st.integers(1, 20), st.integers(1, 5)),
+    st.tuples(st.just("panel"), st.sampled_from(["top", "bottom"]), st.integers(1, 4)),
+    st.just(("clear",)),
+    st.just(("canvas",)),
+    st.tuples(st.just("resize"), st.integers(1, 10), st.integers(2, 30)),
+)
+
+
+def take_step(scene: Scene, step: object) -> None:
+    match step:
+        case bytes():
+            scene.feed(step)
+        case ("overlay", int(x), int(y), int(width), int(height)):
+            scene.stage.overlays.create(overlay(x, y, width, height, "wide 日本 text\nand more"))
+        case ("panel", str(position), int(height)):
+            scene.stage.panels.create(panel(position, height, "panel 語\nrow"))
+        case ("clear",):
+            scene.stage.overlays.clear()
+            scene.stage.panels.clear()
+        case ("canvas",):
+            if scene.stage.mode == "normal":
+                scene.stage.enter_alternate()
+            elif scene.stage.has_canvas:
+                scene.stage.leave_alternate()
+        case ("resize", int(rows), int(cols)):
+            scene.stage.resize(rows, cols)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 4000), max_size=4))
+def test_a_viewer_shows_the_composition_at_every_step(steps: list[object], splits: list[int]) -> None:
+    scene = Scene()
+    for step in steps:
+        take_step(scene, step)
+        scene.show(splits)
+        scene.check()
+        fresh = Terminal(10, 30)
+        fresh.feed(scene.painter.full())
+        assert fresh.screen(styled=True).lines == scene.viewer.screen(styled=True).lines
+
+
+SHAPES = st.builds(
+    ViewShape,
+    st.integers(1, 14),
+    st.integers(1, 40),
+    st.booleans(),
+    st.sampled_from([0, 0, 3]),
+    st.sampled_from([0, 0, 7]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHAPES, st.lists(STEPS, max_size=15), st.booleans())
+def test_a_viewer_of_any_size_shows_its_part_of_the_composition(
+    shape: ViewShape, steps: list[object], hurried: bool
+) -> None:
+    scene = Scene(shape)
+    for step in steps:
+        take_step(scene, step)
+        # Hurried: no time for more than one piece of what scrolled off in each frame.
+        scene.viewer.feed(scene.painter.change(0.0 if hurried else None))
+        if scene.stage.rows > shape.top and scene.stage.cols > shape.left:
+            scene.check_window()
