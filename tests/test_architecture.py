@@ -1,14 +1,16 @@
-"""The drawing in docs/architecture.md against the imports: a room imports what its row says, and nothing else."""
+"""The drawing in docs/architecture.md against the imports: a room imports what its row says, and nothing else. Names are unique, folders small."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import grimp
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+SOURCE = Path(__file__).parents[1] / "src"
 
 
 def _read_drawing() -> dict[str, set[str]]:
@@ -49,3 +51,37 @@ def test_any_stays_where_bytes_become_types() -> None:
         if re.search(r"\bAny\b", line)
     ]
     assert len(lines) < 300, lines
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((SOURCE / "wsh").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+LARGEST_FOLDER = 16
+LARGE_FOR_A_REASON = {
+    "src/wsh": "one folder for each room; each is in the drawing",
+    "src/wsh/cli": "one command in each file, found by its name",
+    "src/wsh/operation": "one noun in each file; the catalog lists the folder",
+    "tests": "one folder for each room",
+    "tests/cli": "one command in each file",
+    "tests/support": "one folder for each room, and what all of them use",
+    "tests/web": "one part of the page in each file",
+    "tests/bridge/fixtures": "one frame in each file",
+}
+
+
+def test_no_folder_is_too_large_to_be_looked_through() -> None:
+    root = PAGE.parents[1]
+    files = [path for top in ("src/wsh", "tests") for path in (root / top).rglob("*")]
+    entries = Counter(
+        str(path.parent.relative_to(root))
+        for path in files
+        if not path.name.startswith("__") and not {"__pycache__", "static", "node_modules"} & set(path.parts)
+    )
+    large = {folder: count for folder, count in entries.items() if count > LARGEST_FOLDER}
+    assert set(large) <= set(LARGE_FOR_A_REASON), large

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from wsh.desktop.message import Notice, StyledLine, TerminalFrame
+from wsh.desktop.message import StyledLine, TerminalFrame, WindowNotice
 from wsh.desktop.remote import PREFIX, RemoteView
 from wsh.session.event import Actor
 from wsh.session.session import Session
@@ -114,7 +114,7 @@ class ActiveTerminal:
         top = terminal.screen_line - self._scrolled
         lines = sorted({hit.line for hit in terminal.search(text)})
         if not lines:
-            self._tell(Notice("Not found."))
+            self._tell(WindowNotice("Not found."))
             return
         if backwards:
             line = max((line for line in lines if line < top), default=lines[-1])

@@ -133,7 +133,7 @@ class PolicyView:
 
 
 @dataclass(frozen=True)
-class Notice:
+class WindowNotice:
     text: str
     bad: bool = False
     details: JsonObject = field(default_factory=dict)

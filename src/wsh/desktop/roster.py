@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from wsh.desktop.message import Notice, SessionRow
+from wsh.desktop.message import SessionRow, WindowNotice
 from wsh.desktop.remote import PREFIX, RemoteSessions, read_mood
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
@@ -70,7 +70,9 @@ class Roster:
                 self._tell(("bell", session.sid))
             elif isinstance(event, ev.RunWaitChanged) and event.actor is not None:
                 what = event.command.splitlines()[0][:80] if event.command else ""
-                self._tell(Notice(f"{event.actor.id} wants to run `{what}` in {session.name}; it waits for your line."))
+                self._tell(
+                    WindowNotice(f"{event.actor.id} wants to run `{what}` in {session.name}; it waits for your line.")
+                )
 
         session.listeners.add(hear)
         self._printed[session.sid] = session

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wsh.approval.always import RuleChoice
-from wsh.desktop.message import Notice, PolicyView, RuleRow
+from wsh.desktop.message import PolicyView, RuleRow, WindowNotice
 from wsh.policy import Kind, Mode, Policy, Rule, RuleEffect, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.file.edit import NewRule, add_rule, change_rule, locked, set_value, write_policy
@@ -66,7 +66,7 @@ class Rulebook:
         gone = [name for key, name in before.items() if key not in rules]
         parts = [f"{word} {', '.join(names[:5])}" for word, names in (("added", added), ("removed", gone)) if names]
         said = "; ".join(parts) if parts else "limits or comments; the rules are the same"
-        self._tell(Notice(f"The policy file was changed outside this window: {said}."))
+        self._tell(WindowNotice(f"The policy file was changed outside this window: {said}."))
 
     # changing
 

@@ -24,7 +24,7 @@ from wsh.bridge.endpoint import Endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.listener import BridgeListener, ListenerOptions
 from wsh.desktop.active_terminal import PERSON, ActiveTerminal
 from wsh.desktop.approver import WindowApprover
-from wsh.desktop.message import CardRow, HistoryRow, Notice, WindowHello
+from wsh.desktop.message import CardRow, HistoryRow, WindowHello, WindowNotice
 from wsh.desktop.preference import read_preferences, write_preference
 from wsh.desktop.remote import PREFIX, RemoteSessions
 from wsh.desktop.roster import Roster
@@ -193,12 +193,12 @@ class DesktopService:
     def _tell_problem(self, problem: Exception) -> None:
         match problem:
             case WshError():
-                self._tell(Notice(f"{problem.message} {problem.hint or ''}".strip(), bad=True))
+                self._tell(WindowNotice(f"{problem.message} {problem.hint or ''}".strip(), bad=True))
             case OSError() | ValueError():
-                self._tell(Notice(str(problem), bad=True))
+                self._tell(WindowNotice(str(problem), bad=True))
             case _:
                 log.error("something the window asked for failed", exc_info=problem)
-                self._tell(Notice("That did not work; the log says why.", bad=True))
+                self._tell(WindowNotice("That did not work; the log says why.", bad=True))
 
     # the window
 
@@ -299,7 +299,7 @@ class DesktopService:
         """The person's answer to a card, by the names of `Answer`; `command` is what to run instead, in the words of a shell."""
         pending = self.end.pending.get(id)
         if pending is None:
-            self._tell(Notice("That request is no longer open."))
+            self._tell(WindowNotice("That request is no longer open."))
             return
         more = dict(given)
         command = more.pop("command", None)
@@ -314,7 +314,7 @@ class DesktopService:
             elif refused.code in ("not_editable", "bad_rule", "forbidden"):
                 self._tell(("wrong", id, refused.message))
             else:
-                self._tell(Notice(refused.message, bad=True))
+                self._tell(WindowNotice(refused.message, bad=True))
 
     def _on_request(self, card: Card) -> None:
         self._tell(_row(card))
@@ -325,7 +325,7 @@ class DesktopService:
         self._tell(("closed", id, outcome, reason))
         self.roster.tell()
         if elsewhere:
-            self._tell(Notice(f"A request was {outcome} elsewhere, by {elsewhere}."))
+            self._tell(WindowNotice(f"A request was {outcome} elsewhere, by {elsewhere}."))
 
     # policy and history
 
@@ -337,7 +337,7 @@ class DesktopService:
         """Write the history as JSON lines, with what was printed where it is still kept."""
         lines = [json.dumps(self._history_line(row), ensure_ascii=False) + "\n" for row in self.end.history.values()]
         target = await asyncio.to_thread(_write_lines, path, lines)
-        self._tell(Notice(f"{len(lines)} lines were written to {target}."))
+        self._tell(WindowNotice(f"{len(lines)} lines were written to {target}."))
 
     def _history_line(self, row: HistoryRow) -> dict[str, object]:
         line = dataclasses.asdict(row)

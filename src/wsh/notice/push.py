@@ -38,7 +38,7 @@ _WORDS: dict[NoticeKind, str] = {
 
 
 @dataclass(frozen=True)
-class Subscription:
+class PushSubscription:
     """One browser. `id` is made from the endpoint, which itself is shown to nobody: whoever has it can be taken for us."""
 
     id: str
@@ -61,7 +61,7 @@ class Pushes:
         self._path = path
         self._contact, self._loopback, self._most, self._timeout_s = contact, loopback, most, timeout_s
         self._key = ""
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, PushSubscription] = {}
         self._writing = asyncio.Lock()
 
     def load(self) -> None:
@@ -69,7 +69,7 @@ class Pushes:
         try:
             found = json.loads(self._path.read_bytes())
             self._key = str(found["key"])
-            self._subscriptions = {one["id"]: Subscription(**one) for one in found["subscriptions"]}
+            self._subscriptions = {one["id"]: PushSubscription(**one) for one in found["subscriptions"]}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, KeyError) as problem:
@@ -79,7 +79,7 @@ class Pushes:
     def is_there(self) -> bool:
         return bool(self._subscriptions)
 
-    def list_subscriptions(self) -> list[Subscription]:
+    def list_subscriptions(self) -> list[PushSubscription]:
         return list(self._subscriptions.values())
 
     async def get_public_key(self) -> str:
@@ -95,7 +95,7 @@ class Pushes:
                 await asyncio.to_thread(self._write)
         return await asyncio.to_thread(_public_of, self._key)
 
-    async def subscribe(self, endpoint: str, p256dh: str, auth: str, name: str) -> Subscription:
+    async def subscribe(self, endpoint: str, p256dh: str, auth: str, name: str) -> PushSubscription:
         """On disk when this returns. The same browser again is the same subscription."""
         if len(endpoint) > _LONGEST_ENDPOINT:
             raise InvalidRequest("The endpoint is too long.")
@@ -106,7 +106,7 @@ class Pushes:
         id = hashlib.sha256(endpoint.encode()).hexdigest()[:16]
         if id not in self._subscriptions and len(self._subscriptions) >= self._most:
             raise LimitReached("browsers that take push", self._most, "notify.max_subscriptions")
-        made = Subscription(id, endpoint, p256dh, auth, name, time.time())
+        made = PushSubscription(id, endpoint, p256dh, auth, name, time.time())
         async with self._writing:
             before = dict(self._subscriptions)
             self._subscriptions[id] = made
@@ -140,7 +140,7 @@ class Pushes:
         if len(problems) == len(every):
             raise problems[0]
 
-    async def _send_to(self, subscription: Subscription, body: bytes, headers: dict[str, str]) -> None:
+    async def _send_to(self, subscription: PushSubscription, body: bytes, headers: dict[str, str]) -> None:
         try:
             await asyncio.to_thread(self._encrypt_and_post, subscription, body, headers)
         except Undelivered as problem:
@@ -150,7 +150,7 @@ class Pushes:
             # A push that came twice is shown once, so a doubtful one may be sent again.
             raise Undelivered(str(problem), again=problem.again or "did not come" in str(problem)) from None
 
-    def _encrypt_and_post(self, subscription: Subscription, body: bytes, headers: dict[str, str]) -> None:
+    def _encrypt_and_post(self, subscription: PushSubscription, body: bytes, headers: dict[str, str]) -> None:
         from py_vapid import Vapid02
         from pywebpush import WebPusher
 

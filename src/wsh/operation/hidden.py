@@ -86,7 +86,7 @@ class HiddenInputs:
         return await self._wait(key, ask, wait_ms)  # type: ignore[return-value]  # the same call has the same result
 
     async def _ask(self, on: OnSession, key: _Key, data: bytes, type: Callable[[], Awaitable[object]]) -> _HiddenAsk:
-        from wsh.contract.hidden import HiddenQuestion, ask_hidden
+        from wsh.contract.ask.hidden import HiddenQuestion, ask_hidden
 
         session = on.session
         prompt = await _settle(session)
@@ -125,7 +125,7 @@ class HiddenInputs:
 
     async def _follow(self, ask: _HiddenAsk, type: Callable[[], Awaitable[object]]) -> object:
         """Until it is answered or the prompt has gone; then type, or raise why not."""
-        from wsh.contract.hidden import record_typing
+        from wsh.contract.ask.hidden import record_typing
 
         session, asked = ask.session, ask.asked
         try:

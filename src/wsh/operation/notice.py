@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from wsh.notice.outbox import Notice
-from wsh.notice.push import Subscription, has_push
+from wsh.notice.push import PushSubscription, has_push
 from wsh.notice.rule import CHANNELS, NoticeRule
 from wsh.operation.context import Context, Rooms
 from wsh.operation.operation import operation
@@ -232,7 +232,7 @@ def _show_rule(rule: NoticeRule) -> RuleInfo:
     )
 
 
-def _show_subscription(one: Subscription) -> SubscriptionInfo:
+def _show_subscription(one: PushSubscription) -> SubscriptionInfo:
     from urllib.parse import urlsplit
 
     return SubscriptionInfo(id=one.id, name=one.name, service=urlsplit(one.endpoint).hostname or "", made=one.made)

@@ -14,13 +14,13 @@ from wsh.desktop.link import WindowLink
 from wsh.desktop.message import (
     CardRow,
     HistoryRow,
-    Notice,
     PolicyView,
     Preferences,
     RuleRow,
     SessionRow,
     TerminalFrame,
     WindowHello,
+    WindowNotice,
 )
 from wsh.desktop.window.model import ListModel
 from wsh.desktop.window.terminal_item import TerminalItem
@@ -135,7 +135,7 @@ class WindowController(QObject):
                 self.preferencesChanged.emit()
             case WindowHello():
                 self._greet(value)
-            case Notice():
+            case WindowNotice():
                 self.noticed.emit(value.text, value.bad)
             case ("sessions", tuple(rows)):
                 self._show_sessions([row for row in rows if isinstance(row, SessionRow)])
