@@ -23,7 +23,9 @@ from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 # `wsh mcp` speaks JSON-RPC and nothing else, `wsh hook` what hosts understand; the window prints nothing and takes its own arguments.
-WITHOUT = {"mcp", "hook", "desktop"}
+WITHOUT = {"mcp", "hook", "desktop", "relay"}
+ELSEWHERE = {"server", "host add", "host remove", "host install", "host doctor"}
+"""Those of hosts are used with a real sshd in `tests/host`."""
 
 Check = Callable[[Any], bool]
 # In this order: each has a server with what the ones before left. A typed text means that a person must be at a terminal.
@@ -79,6 +81,8 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("inbox done", ("exit.",), lambda v: v["items"] == []),
     ("wake", (), lambda v: v == {"wakes": []}),
     ("wake", ("--when", "job", "--line", "true", "job"), lambda v: v["state"] == "waiting" and v["session"] == "job"),
+    ("host", (), lambda v: v == {"hosts": []}),
+    ("host list", (), lambda v: v == {"hosts": []}),
     ("policy show", (), lambda v: isinstance(v, dict)),
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),
@@ -117,7 +121,7 @@ def _leaves() -> Iterator[CliCommand]:
 def test_every_command_takes_json_and_has_a_case() -> None:
     leaves = {command.path.removeprefix("wsh "): command for command in _leaves()}
     assert {name for name, command in leaves.items() if json_option not in command.options} == WITHOUT
-    assert set(leaves) - WITHOUT == {name for name, _, _ in CASES} | {"server"}
+    assert set(leaves) - WITHOUT == {name for name, _, _ in CASES} | ELSEWHERE
 
 
 def _run(words: Sequence[str]) -> tuple[int, str]:

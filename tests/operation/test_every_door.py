@@ -94,6 +94,9 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_policy", _nothing),
     ("get_audit", lambda seen: {"limit": 5}),
     ("list_clients", _nothing),
+    ("list_hosts", _nothing),
+    ("add_host", lambda seen: {"host": seen["session"], "target": "nobody.invalid"}),
+    ("remove_host", lambda seen: {"host": seen["session"]}),
     ("list_approvals", _nothing),
     ("get_approval", lambda seen: {"id": "none"}),
     ("get_approval_mode", _nothing),
@@ -133,7 +136,8 @@ REFUSED = {
     "import_index": {"not_found"},
 }
 """What needs more than this scenario has: a waiting request, a list of allowed programs, an index. Their own tests have that."""
-APART = {"stop_server"}
+APART = {"stop_server", "leave_host"}
+"""One ends the server; the other is told by one server to another, and its doors are those of `tests/host`."""
 
 
 @pytest.fixture(scope="module")

@@ -106,6 +106,27 @@ export interface HookParams {
   note?: string | null;
 }
 
+export interface HostInfo {
+  name: string;
+  kind: string;
+  target: string;
+  online: boolean;
+  since: number;
+  last_seen: number | null;
+  version: string | null;
+  protocol: number | null;
+  problem: string | null;
+}
+
+export interface HostList {
+  hosts: HostInfo[];
+}
+
+export interface HostTarget {
+  target?: string | null;
+  command?: string | null;
+}
+
 export interface IdleAnswer {
   screen: Screen;
   scrollback_lines: number;
@@ -137,6 +158,7 @@ export interface InboxEntry {
   duration_ms: number | null;
   done: boolean;
   snoozed_until: number | null;
+  host?: string | null;
 }
 
 export interface InboxMarkBody {
@@ -444,6 +466,8 @@ export interface SessionInfo {
   journal: "ok" | "full" | "off";
   notice?: string | null;
   sandbox?: SandboxInfo | null;
+  host?: string | null;
+  unreachable_since?: number | null;
 }
 
 export interface SessionPatch {
@@ -526,6 +550,7 @@ export interface WakeInfo {
   why: string;
   set_at: number;
   changed_at: number;
+  host?: string | null;
 }
 
 export interface WakeList {
@@ -758,6 +783,15 @@ export const subscribePush = (body: SubscribePush): Promise<SubscriptionInfo> =>
 
 /** Send no more push to a browser. */
 export const unsubscribePush = (id: string): Promise<void> => ask("DELETE", `/push/subscriptions/${encodeURIComponent(id)}`);
+
+/** Other machines, whether they can be reached, and since when. */
+export const listHosts = (): Promise<HostList> => ask("GET", "/hosts");
+
+/** Make another machine's sessions addressable as `name/session`; it is connected to at once. */
+export const addHost = (host: string, body: HostTarget): Promise<HostList> => ask("PUT", `/hosts/${encodeURIComponent(host)}`, undefined, body);
+
+/** Forget another machine. Its sessions go on there. */
+export const removeHost = (host: string): Promise<HostList> => ask("DELETE", `/hosts/${encodeURIComponent(host)}`);
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */
 export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");

@@ -208,6 +208,7 @@ class App:
     async def open(self) -> None:
         """Import and open the rooms; from then on every request is answered."""
         from wsh.desktop.window.notification import find_sender
+        from wsh.host.ssh.book import SshBook
         from wsh.http.route import operation_route, page_route, socket_route
         from wsh.http.ws.json import encode_event
         from wsh.notice.notices import Notices
@@ -241,6 +242,8 @@ class App:
             LimitTally("waits", self.settings.get_int("server.max_waits"), "server.max_waits"),
             notices,
         )
+        self._book = SshBook(self.places, self.settings, self.rooms.hosts, self.facts.hostname)
+        self.rooms.host_book = self._book
         self.gateway.rooms = self.rooms
         self.facts.list_damage = lambda: [*registry.list_warnings(), *self.late.list_warnings()]
         self.lifetime.sessions = self._holding
@@ -252,6 +255,7 @@ class App:
         await notices.start(registry, self.rooms.wakes)
         self.gateway.ready.set()
         self.late.start()
+        self._book.open()
 
     def _on_lifecycle(self, event: LifecycleEvent) -> None:
         from wsh.session.registry import SessionCreated
@@ -283,6 +287,8 @@ class App:
         if hasattr(self, "rooms"):
             await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()
+            await self.rooms.hosts.aclose()
+            await self.rooms.receiver.aclose()
         self.stages.close()
         if forsaken:
             running = [session for session in self._registry.list_sessions() if session.running]

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from wsh.client.attach.look_back import CopyKeys
 
 
-def find_last() -> str:
-    """The session that was attached last, or else the one that was used last. Raises where there is none."""
+def find_last(host: str | None = None) -> str:
+    """The session that was attached last, or else the one that was used last, on `host` if that is given. Raises where there is none."""
     from wsh.cli.request import call, is_server_there
     from wsh.wire.error import InvalidRequest
     from wsh.wire.system.place import find_places
 
-    found = call("GET", "/sessions", doing="") if is_server_there() else []
+    found = call("GET", "/sessions", query={"host": host}, doing="") if host or is_server_there() else []
     running = [session for session in found if session["running"]] or found
     if not running:
         raise InvalidRequest(
@@ -84,9 +84,9 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
 def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, session: str | None) -> int:
     """Show SESSION in this terminal and type into it; without a name the one that you attached to last.
 
-    Ctrl+\\ is a prefix and shows what may follow: ? explains all, d detaches. Pressed twice it detaches, too, and it takes captured keys
+    HOST/ is the session that was used last on another machine. Ctrl+\\ is a prefix and shows what may follow: ? explains all, d detaches. Pressed twice it detaches, too, and it takes captured keys
     back. With --json the last line says how it ended.
     """
-    return show(
-        session or find_last(), read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json
-    )
+    if session is None or session.endswith("/"):
+        session = find_last(session and session[:-1])
+    return show(session, read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json)

@@ -57,6 +57,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     "The server": {
         "server": "Run the server in the foreground.",
         "service": "Run the server as a systemd user unit.",
+        "host": "Reach sessions on other machines by ssh.",
+        "relay": "Connect stdin and stdout with the server, for `wsh host` on another machine.",
         "status": "Say whether a server runs, and how it is.",
         "open": "Open the page in your browser.",
         "link": "Print a link that signs a browser in, once.",

@@ -32,11 +32,14 @@ def new(
     as_json: bool,
     words: tuple[str, ...],
 ) -> None:
-    """Create a session that runs COMMAND, or a shell, and print its name.
+    """Create a session that runs COMMAND, or a shell, and print its name. HOST/NAME in front of it makes one on another machine.
 
     One word is a command line as you would type it; several are a program and its arguments. Options stand before them.
     """
-    where = os.path.abspath(cwd or os.getcwd())
+    if name is None and words and is_address(words):
+        name, words = words[0], words[1:]
+    # A folder of this machine means nothing on another.
+    where = cwd if name is not None and "/" in name else os.path.abspath(cwd or os.getcwd())
     asked: dict[str, object] = {
         "sandbox": sandbox,
         "name": name,
@@ -55,6 +58,16 @@ def new(
         print_json(info)
     else:
         echo(info["name"])
+
+
+def is_address(words: tuple[str, ...]) -> bool:
+    """Whether the first word names a session on another machine rather than a program in a folder."""
+    host, slash, _ = words[0].partition("/")
+    if not slash or not host or host.startswith((".", "~")) or os.path.exists(words[0]):
+        return False
+    from wsh.cli.host import read_names
+
+    return host in read_names()
 
 
 def command_line(words: tuple[str, ...]) -> str | None:

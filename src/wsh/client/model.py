@@ -38,6 +38,8 @@ class SessionReply:
     journal: str = ""
     notice: str | None = None
     sandbox: JsonObject | None = None
+    host: str | None = None
+    unreachable_since: float | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 """Raised when an older host would misunderstand; hosts of the same number work together, whatever their versions."""
 
+CALLER_HEADER = "wsh-caller"
+"""On a connection of the owner's: JSON of the ForwardedCaller for whom it is made."""
+
 StreamKind: TypeAlias = Literal["view", "raw", "json"]
 
 
@@ -53,6 +56,8 @@ class ForwardedCaller:
             client=self.client,
             for_model=self.for_model,
             pid=None,
+            account=f"{proven.account}:{self.host}",
+            via=self.host,
         )
 
     def to_wire(self) -> JsonObject:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from wsh.operation.context import Context
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
 from wsh.wire.caller import Caller
 from wsh.wire.error import ApprovalNotFound, InvalidRequest, Refused
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
 
 SETTING = "approvals.server"
+_NAMES = ("id", "session")
 _TAIL_BYTES = 2 * 1024
 _WHOLE_BYTES = 64 * 1024
 _WITH_OUTPUT = 5
@@ -59,7 +61,7 @@ class ApprovalMode(Shown):
     """Whether approvals are answered at this server, and wait and run here where no window is connected."""
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(names=_NAMES, joined="requests"))
 async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answered_in, server}`"]:
     """Requests that wait for a person, with their cards, and what became of the last ones."""
     contract = await context.rooms.contract.get()
@@ -77,7 +79,12 @@ async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answe
     }
 
 
-@operation(who="owner", manner="reads", errors=("approval_not_found",))
+@operation(
+    who="owner",
+    manner="reads",
+    errors=("approval_not_found",),
+    forwarding=Forwarding(addresses=("id",), names=_NAMES),
+)
 async def get_approval(
     context: Context, params: ApprovalId
 ) -> Annotated[Json, "The request, with its output if it ran."]:
@@ -92,6 +99,7 @@ async def get_approval(
 @operation(
     who="owner",
     errors=("forbidden", "approval_not_found", "approval_settled", "approval_changed", "confirmation_needed"),
+    forwarding=Forwarding(addresses=("id",), names=_NAMES),
 )
 async def answer_approval(context: Context, params: AnswerParams) -> Annotated[Json, "The request as it then stands."]:
     """Approve or decline one of them, where the setting approvals.server permits it."""

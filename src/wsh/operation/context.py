@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from wsh.host.receive import Receiver
+from wsh.host.registry import HostRegistry
 from wsh.inbox.mark import InboxMarks
 from wsh.inbox.wake import Wakes
 from wsh.notice.notices import Notices
+from wsh.operation.forward import make_forwarded
 from wsh.operation.hidden import HiddenInputs
 from wsh.operation.late import Late
 from wsh.operation.mark import Marks
@@ -22,6 +25,7 @@ from wsh.visual.feed import Feeds
 from wsh.visual.stage import Stage
 from wsh.visual.stage_registry import StageRegistry
 from wsh.wire.caller import GOVERNING, Actor, Caller
+from wsh.wire.error import CapabilityMissing
 from wsh.wire.setting import Settings
 from wsh.wire.system.place import Places
 from wsh.wire.tool import Progress, Stream
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
     from wsh.contract.execute_command import ExecuteCommand
     from wsh.workspace.service import WorkspaceService
+
+
+_OTHER_SERVER = Caller("owner", "owner", "unix", account="host")
+"""Whoever brings forwarded calls over the owner's own connection, such as an ssh login."""
 
 
 def ignore_progress(message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
@@ -62,6 +70,24 @@ class ServerState(Protocol):
     def list_damage(self) -> Callable[[], list[str]]: ...
 
 
+class HostBook(Protocol):
+    """What keeps the list of ssh hosts, and opens carriers to them."""
+
+    async def add(self, name: str, target: str, command: str | None) -> None: ...
+
+    async def remove(self, name: str) -> None: ...
+
+
+class ClosedBook:
+    """No hosts can be added."""
+
+    async def add(self, name: str, target: str, command: str | None) -> None:
+        raise CapabilityMissing("This server keeps no list of hosts.")
+
+    async def remove(self, name: str) -> None:
+        raise CapabilityMissing("This server keeps no list of hosts.")
+
+
 @dataclass
 class Rooms:
     """The rooms that operations work with. The late ones open beside the first requests."""
@@ -79,12 +105,16 @@ class Rooms:
     waits: LimitTally
     notices: Notices
     marks: Marks = field(default_factory=Marks)
+    hosts: HostRegistry = field(default_factory=HostRegistry)
+    host_book: HostBook = field(default_factory=ClosedBook)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
     sandbox: SandboxPolicies = field(init=False)
     inbox_marks: InboxMarks = field(init=False)
     wakes: Wakes = field(init=False)
     hidden: HiddenInputs = field(init=False)
+    receiver: Receiver = field(init=False)
+    """Makes the calls of the owner's other servers."""
 
     def __post_init__(self) -> None:
         self.sandbox = SandboxPolicies(self.places.policy_file)
@@ -94,6 +124,11 @@ class Rooms:
             self.registry,
             self.settings.get_int("inbox.max_wakes"),
             self.settings.get_int("inbox.keep_s"),
+        )
+        self.receiver = Receiver(
+            lambda call: make_forwarded(self, call, _OTHER_SERVER),
+            keep_s=self.settings.get_float("hosts.resume_s"),
+            most=self.settings.get_int("hosts.max_calls"),
         )
         self.hidden = HiddenInputs(self.settings.get_str("approvals.hidden_input") == "ask", self.contract.get)
         admit = make_gate(self.sandbox)

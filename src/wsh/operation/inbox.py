@@ -11,12 +11,14 @@ from pydantic import Field
 from wsh.inbox.item import ORDER, InboxItem, InboxLimits, ItemKind, list_items
 from wsh.inbox.mark import DONE
 from wsh.operation.context import Context, Rooms
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import operation
 from wsh.session.state import find_word
 from wsh.wire.error import InvalidRequest, NotFound
 from wsh.wire.model.base import Model, Shown
 
 _SNOOZE_S = 3600
+_NAMES = ("id", "session", "request_id")
 
 
 class InboxEntry(Shown):
@@ -39,6 +41,8 @@ class InboxEntry(Shown):
     duration_ms: float | None
     done: bool
     snoozed_until: float | None
+    host: str | None = None
+    """The host that it is of; null for this server."""
 
 
 class Inbox(Shown):
@@ -62,13 +66,13 @@ class InboxMark(InboxMarkBody):
     id: str
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(names=_NAMES, joined="items"))
 async def list_inbox(context: Context, params: InboxQuery) -> Inbox:
     """What waits for a person or has ended: requests, programs that ask, failed and finished commands."""
     return _make_inbox(await _list_entries(context.rooms), params.all)
 
 
-@operation(who="owner", errors=("not_found",))
+@operation(who="owner", errors=("not_found",), forwarding=Forwarding(addresses=("id",), names=_NAMES))
 async def mark_inbox(context: Context, params: InboxMark) -> Inbox:
     """Mark an entry as done, put it off, or bring it back."""
     if params.for_s is not None and params.action != "snooze":

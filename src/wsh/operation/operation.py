@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
+from pydantic import BaseModel
+
 from wsh.operation.context import Context, OnSession, Rooms, ignore_progress
+from wsh.operation.forward import HERE, Forwarding, find_place, forward, join_hosts
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
 from wsh.wire.model.base import Model
@@ -60,6 +63,8 @@ class Operation:
     errors: tuple[str, ...] = ()
     invalid: type[InvalidRequest] = InvalidRequest
     missing: Callable[[str], NotFound] | None = None
+    forwarding: Forwarding = HERE
+    """What of it are addresses, and how the answers of several hosts become one."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class OperationCall:
     params: Model
     caller: Caller
     session: str | None = None
+    host: str | None = None
+    """Where it is made, where nothing in it is the address of something there; None for this server."""
 
     def check(self) -> None:
         """Raises OwnerOnly where the caller may not."""
@@ -79,9 +86,21 @@ class OperationCall:
     async def make(self, rooms: Rooms, progress: Progress = ignore_progress) -> object:
         self.check()
         operation = self.operation
+        if operation.on_session and self.session is None:
+            raise SessionRequired
+        place = find_place(self)
+        if place is not None:
+            with rooms.waits.hold(self.caller.counted_as):
+                return await forward(self, place, rooms)
+        result = await self._make_here(rooms, progress)
+        if operation.forwarding.joined is not None and len(rooms.hosts) and not self.caller.via:
+            return await join_hosts(self, result, rooms)
+        return result
+
+    async def _make_here(self, rooms: Rooms, progress: Progress) -> object:
+        operation = self.operation
         if operation.on_session:
-            if self.session is None:
-                raise SessionRequired
+            assert self.session is not None
             context: Context = OnSession(rooms, self.caller, progress, rooms.registry.get_session(self.session))
         else:
             context = Context(rooms, self.caller, progress)
@@ -103,12 +122,14 @@ def operation(
     manner: Manner = "writes",
     invalid: type[InvalidRequest] = InvalidRequest,
     missing: Callable[[str], NotFound] | None = None,
+    forwarding: Forwarding = HERE,
 ) -> Callable[[Run], Operation]:
     """Declare the function below as an operation of its name."""
 
     def declare(run: Run) -> Operation:
         hints = get_type_hints(run, include_extras=True)
         result = hints.pop("return", None)
+        model = result if isinstance(result, type) and issubclass(result, BaseModel) else None
         if get_origin(result) is Annotated:
             result = get_args(result)[1]
         context, params = [*hints.values(), Nothing][:2]
@@ -124,6 +145,7 @@ def operation(
             errors=errors,
             invalid=invalid,
             missing=missing,
+            forwarding=replace(forwarding, model=model),
         )
 
     return declare

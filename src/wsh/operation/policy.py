@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from wsh.operation.context import Context
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
 from wsh.wire.model.base import Model
 
@@ -25,7 +26,7 @@ async def get_policy(context: Context) -> Annotated[Json, "What `wsh policy show
     return describe_policy(PolicyStore(context.rooms.places.policy_file))
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(joined="entries"))
 async def get_audit(context: Context, params: AuditParams) -> Annotated[Json, "`{entries}`"]:
     """The newest entries of the audit, oldest first."""
     from wsh.policy.audit import Audit

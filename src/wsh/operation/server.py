@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from wsh.operation.context import Context
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
 from wsh.session.presence import Present
 from wsh.wire.model.base import Model
@@ -61,7 +62,7 @@ async def stop_server(context: Context, params: StopParams) -> Annotated[Json, "
     return {"stopping": True, "pid": os.getpid()}
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(joined="clients"))
 async def list_clients(context: Context) -> Annotated[Json, "`{clients}`"]:
     """Who is connected, to which session, and how: WebSockets, viewers, MCP clients."""
     rooms = context.rooms

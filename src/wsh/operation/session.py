@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from wsh.operation.context import Context, OnSession, Rooms
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import choose_profile
 from wsh.sandbox.hold import Holding
@@ -22,6 +23,7 @@ from wsh.wire.model.session import Resize, SessionCreate, SessionInfo, SessionPa
 from wsh.wire.name import check_session_name, check_tag
 
 _ONE = ("session_not_found",)
+_NAMED = Forwarding(names=("name",))
 
 
 class ListParams(Model):
@@ -48,6 +50,7 @@ def describe(rooms: Rooms, session: Session, state: StateWord = "running") -> Js
     stage = rooms.stages.find(session)
     return {
         "name": session.name,
+        "host": None,
         "server": rooms.server.hostname,
         "pid": session.pid or None,
         "command": session.command,
@@ -64,6 +67,7 @@ def describe(rooms: Rooms, session: Session, state: StateWord = "running") -> Js
         "journal": session.journal_state,
         "sandbox": None if session.holding is None else show_holding(session.holding),
         "notice": session.notice,
+        "unreachable_since": None,
     }
 
 
@@ -78,7 +82,7 @@ def split_tags(given: str | None) -> list[str] | None:
     return [check_tag(tag.strip()) for tag in given.split(",") if tag.strip()] or None
 
 
-@operation(manner="reads", errors=("invalid_tag",))
+@operation(manner="reads", errors=("invalid_tag",), forwarding=Forwarding(names=("name",), joined=""))
 async def list_sessions(context: Context, params: ListParams) -> Annotated[list[Json], list[SessionInfo]]:
     """All sessions, or those with a tag."""
     found = context.rooms.registry.list_sessions(split_tags(params.tag))
@@ -98,7 +102,8 @@ async def list_sessions(context: Context, params: ListParams) -> Annotated[list[
         "max_sessions_reached",
         "sandbox_unavailable",
         "sandbox_refused",
-    )
+    ),
+    forwarding=Forwarding(addresses=("name",), names=("name",)),
 )
 async def create_session(context: Context, params: SessionCreate) -> Annotated[Json, SessionInfo]:
     """Start a session."""
@@ -128,13 +133,16 @@ def _resolve(base: str, cwd: str | None) -> str | None:
     return base if cwd is None else os.path.join(base, os.path.expanduser(cwd))
 
 
-@operation(manner="reads", errors=_ONE)
+@operation(manner="reads", errors=_ONE, forwarding=_NAMED)
 async def get_session(on: OnSession) -> Annotated[Json, SessionInfo]:
     """One session."""
     return await look_and_describe(on.rooms, on.session)
 
 
-@operation(errors=(*_ONE, "session_name_conflict", "invalid_session_name", "invalid_tag"))
+@operation(
+    errors=(*_ONE, "session_name_conflict", "invalid_session_name", "invalid_tag"),
+    forwarding=Forwarding(addresses=("name",), names=("name",)),
+)
 async def update_session(on: OnSession, params: SessionPatch) -> Annotated[Json, SessionInfo]:
     """Rename and tag it, all or nothing."""
     registry, session = on.rooms.registry, on.session
@@ -165,7 +173,7 @@ async def detach_session(on: OnSession) -> Detached:
     return Detached(detached=on.rooms.clients.detach(on.session))
 
 
-@operation(errors=_ONE)
+@operation(errors=_ONE, forwarding=_NAMED)
 async def resize(on: OnSession, params: Resize) -> Annotated[Json, SessionInfo]:
     """Give it another size."""
     on.stage.resize(params.rows, params.cols)

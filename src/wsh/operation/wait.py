@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from wsh.operation.context import Context, OnSession, Rooms
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
 from wsh.operation.screen import Count, Formatted
 from wsh.operation.session import split_tags
@@ -18,6 +19,7 @@ from wsh.wire.model.base import Format, Model, Shown
 from wsh.wire.model.screen import IdleAnswer
 
 Milliseconds: TypeAlias = Annotated[int, Field(ge=0, le=86_400_000)]
+_AGAIN = Forwarding(repeatable=True)
 _WAIT = ("idle_timeout", "invalid_format", "invalid_pattern")
 
 
@@ -50,20 +52,20 @@ class AnyIdleParams(IdleParams):
     last_session: Annotated[str, Field(description="The session that the last call gave.")] | None = None
 
 
-@operation(manner="waits", errors=("session_not_found", *_WAIT))
+@operation(manner="waits", errors=("session_not_found", *_WAIT), forwarding=_AGAIN)
 async def await_idle(on: OnSession, params: IdleParams) -> Annotated[Json, IdleAnswer]:
     """Wait until it is quiet, or for something else."""
     result = await on.session.wait(_make_spec(on, params, on.session))
     return _answer(on.rooms, on.session, result, params.format)
 
 
-@operation(manner="waits", errors=("session_not_found", "idle_timeout", "invalid_pattern"))
+@operation(manner="waits", errors=("session_not_found", "idle_timeout", "invalid_pattern"), forwarding=_AGAIN)
 async def await_state(on: OnSession, params: WaitParams) -> Annotated[Json, WaitAnswer]:
     """The same, without the screen."""
     return _name(await on.session.wait(_make_spec(on, params, on.session)))
 
 
-@operation(manner="waits", errors=(*_WAIT, "no_sessions", "invalid_tag"))
+@operation(manner="waits", errors=(*_WAIT, "no_sessions", "invalid_tag"), forwarding=_AGAIN)
 async def await_any_idle(context: Context, params: AnyIdleParams) -> Annotated[Json, IdleAnswer]:
     """Wait until any session is quiet, each in its turn."""
     rooms = context.rooms

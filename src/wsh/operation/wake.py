@@ -8,8 +8,11 @@ from pydantic import Field
 
 from wsh.inbox.wake import Wake
 from wsh.operation.context import Context, OnSession
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import operation
 from wsh.wire.model.base import Model, Shown
+
+_NAMES = ("id", "session", "when")
 
 
 class WakeRequest(Model):
@@ -33,26 +36,32 @@ class WakeInfo(Shown):
     """What a line that is due waits for, or why it was dropped."""
     set_at: float
     changed_at: float
+    host: str | None = None
+    """The host that it is on; null for this server."""
 
 
 class WakeList(Shown):
     wakes: list[WakeInfo]
 
 
-@operation(who="owner", errors=("session_not_found", "session_exited", "resource_limit_reached"))
+@operation(
+    who="owner",
+    errors=("session_not_found", "session_exited", "resource_limit_reached"),
+    forwarding=Forwarding(addresses=("when",), names=_NAMES),
+)
 async def set_wake(on: OnSession, params: WakeRequest) -> WakeInfo:
     """Type a line into it, once, when a command of another session has ended; never onto a line in use."""
     when = on.rooms.registry.get_session(params.when)
     return _show(await on.rooms.wakes.set(on.session, when, params.line))
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(names=_NAMES, joined="wakes"))
 async def list_wakes(context: Context) -> WakeList:
     """Lines that wait to be typed, and what became of earlier ones."""
     return WakeList(wakes=[_show(wake) for wake in context.rooms.wakes.list_wakes()])
 
 
-@operation(who="owner", errors=("not_found",))
+@operation(who="owner", errors=("not_found",), forwarding=Forwarding(addresses=("id",), names=_NAMES))
 async def cancel_wake(context: Context, params: WakeId) -> WakeInfo:
     """Take back a line that has not been typed."""
     return _show(await context.rooms.wakes.cancel(params.id))

@@ -51,6 +51,8 @@ class Caller:
     """Whether the calls are a model's, whoever's token they carry."""
     cwd: str = ""
     """Where the connection works."""
+    via: str = ""
+    """The other server that admitted the caller and forwards the call; empty for one of our own."""
     environ: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The ALLOWED_*, PM_* and WSH_* variables that govern the connection."""
 

@@ -282,6 +282,23 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("notify.push_loopback", False, "Take push endpoints on this machine. For tests."),
     Setting("notify.max_subscriptions", 20, "Browsers that may take push.", 1, 1000),
+    # other machines
+    Setting("hosts.ssh", ["ssh"], "The words that ssh is called with, such as ssh, -F and a file of its own."),
+    Setting("hosts.max_hosts", 64, "Other machines that may be added.", 0, 10_000),
+    Setting("hosts.connect_timeout_s", 20.0, "How long one attempt to connect to a host may take.", 1, 3600),
+    Setting("hosts.longest_pause_s", 60.0, "Longest pause between two attempts to reach a host.", 0.1, 86_400),
+    Setting(
+        "hosts.call_timeout_s", 30.0, "How long a host may take to answer what does not wait by itself.", 0.1, 3600
+    ),
+    Setting("hosts.list_timeout_ms", 2000, "How long a list waits for the part of a host.", 10, 600_000),
+    Setting(
+        "hosts.resume_s",
+        120.0,
+        "How long a call goes on after its connection was cut, and its answer is kept.",
+        1,
+        86_400,
+    ),
+    Setting("hosts.max_calls", 4096, "Calls of other servers that may be under way or kept.", 1, 1_000_000),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),

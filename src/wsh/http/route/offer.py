@@ -54,7 +54,7 @@ def offer(
             given = part.model_construct(None, **{raw or whole or "": given})
         assert given is None or isinstance(given, Model)
         params = _join(operation, given, {name: call.path[name] for name in named})
-        made = OperationCall(operation, params, call.caller, call.path.get(SESSION))
+        made = OperationCall(operation, params, call.caller, call.path.get(SESSION), call.host)
         result = await made.make(call.rooms)
         return show(result, shows, status) if answer is None else answer(result)
 

@@ -54,6 +54,8 @@ class HttpCall:
     body: BaseModel | bytes | None
     headers: Mapping[str, str]
     scope: Mapping[str, object]
+    host: str | None = None
+    """The machine that is meant, where the query says so."""
 
     @property
     def session_name(self) -> str:

@@ -7,6 +7,7 @@ raise leaves in the one error shape. What routes exist and what they do is not k
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 from pydantic import BaseModel, ValidationError
 from starlette.websockets import WebSocket, WebSocketState
 
+from wsh.host.carrier import CALLER_HEADER, ForwardedCaller
 from wsh.http import error as failure
 from wsh.http.auth import PAGE_HEADER, Authority
 from wsh.http.route.table import HttpAnswer, HttpCall, Route, Table, to_answer
@@ -41,7 +43,9 @@ _HARDENING: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-_ONCE = frozenset({"host", "origin", "authorization", "content-length", "content-type", "cookie", PAGE_HEADER})
+_ONCE = frozenset(
+    {"host", "origin", "authorization", "content-length", "content-type", "cookie", PAGE_HEADER, CALLER_HEADER}
+)
 
 
 @dataclass(frozen=True)
@@ -144,9 +148,10 @@ class Gateway:
         route, path = self.table.find(scope["method"], segments)
         if route.owner_only and not caller.is_owner:
             raise OwnerOnly(caller.fault)
+        query_string, host = _split_host(query_string) if route.operation is not None else (query_string, None)
         query = read_query(route.query, query_string)
         body = await self._read_body(route, receive, headers)
-        call = HttpCall(self.rooms, caller, path, query, body, headers, scope)
+        call = HttpCall(self.rooms, caller, path, query, body, headers, scope, host)
         if route.waits:
             return to_answer(await _unless_gone(route.handler(call), receive), route.status)
         return to_answer(await route.handler(call), route.status)
@@ -186,6 +191,9 @@ class Gateway:
             caller = self._identify(scope, headers, ticket)
             await self._wait_until_ready()
             route, path = self.table.find("WEBSOCKET", self._split(scope))
+            query_string, host = _split_host(query_string)
+            if host is not None and "name" in path:
+                path = {**path, "name": f"{host}/{path['name']}"}
             query = read_query(route.query, query_string)
             if self.closing:
                 raise ShuttingDown
@@ -241,7 +249,8 @@ class Gateway:
         self, scope: Scope, headers: Mapping[str, str], ticket: str | None = None, public: bool = False
     ) -> Caller:
         unix = _find_unix_caller(_peer(scope))
-        return self.authority.identify(headers, unix=unix, ticket=ticket, public=public)
+        caller = self.authority.identify(headers, unix=unix, ticket=ticket, public=public)
+        return caller if CALLER_HEADER not in headers else _find_forwarded(caller, headers[CALLER_HEADER])
 
     async def _wait_until_ready(self) -> None:
         if not self.ready.is_set():
@@ -350,12 +359,21 @@ def _peer(scope: Scope) -> ConnectionPeer:
 
 def _split_ticket(query_string: bytes) -> tuple[bytes, str | None]:
     """The parameters without the ticket, and the ticket."""
+    return _split_parameter(query_string, "ticket")
+
+
+def _split_host(query_string: bytes) -> tuple[bytes, str | None]:
+    """The parameters without the host, and the host: every operation can be made at another machine."""
+    return _split_parameter(query_string, "host")
+
+
+def _split_parameter(query_string: bytes, name: str) -> tuple[bytes, str | None]:
     parts = query_string.split(b"&") if query_string else []
-    tickets = [part for part in parts if part.partition(b"=")[0] == b"ticket"]
-    if len(tickets) > 1:
-        raise InvalidRequest("The parameter 'ticket' is given twice.", hint="Give it once.")
-    rest = b"&".join(part for part in parts if part not in tickets)
-    return rest, unquote_to_bytes(tickets[0].partition(b"=")[2]).decode("latin-1") if tickets else None
+    found = [part for part in parts if part.partition(b"=")[0] == name.encode()]
+    if len(found) > 1:
+        raise InvalidRequest(f"The parameter {name!r} is given twice.", hint="Give it once.")
+    rest = b"&".join(part for part in parts if part not in found)
+    return rest, unquote_to_bytes(found[0].partition(b"=")[2]).decode("latin-1") if found else None
 
 
 def _find_unix_caller(peer: ConnectionPeer) -> Caller | None:
@@ -366,6 +384,17 @@ def _find_unix_caller(peer: ConnectionPeer) -> Caller | None:
         return Caller("owner", "owner", "unix", peer.pid, account="unix:owner")
     # A program that wsh itself started is not the person, though it has the person's user id.
     return Caller("agent", "inside", "unix", peer.pid, peer.fault, account="unix:inside")
+
+
+def _find_forwarded(proven: Caller, header: str) -> Caller:
+    """For whom another server connects. Only the owner's connections may say so."""
+    if not proven.is_owner:
+        raise OwnerOnly(proven.fault)
+    try:
+        said = json.loads(unquote_to_bytes(header))
+    except ValueError:
+        raise InvalidRequest(f"The header {CALLER_HEADER} is not JSON.") from None
+    return ForwardedCaller.from_wire(said).to_caller(proven)
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

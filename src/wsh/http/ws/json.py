@@ -18,14 +18,17 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http import error as failure
 from wsh.http.route.table import HttpCall, dump_json
+from wsh.http.ws.far_subscription import FarSubscription
 from wsh.http.ws.methods import METHODS, Method, NameParams, RenameParams
 from wsh.http.ws.sender import WsSender, make_frame
 from wsh.http.ws.subscription import Subscribe, Subscription
 from wsh.operation.context import Rooms
+from wsh.operation.host import leave_host
+from wsh.operation.news import adopt_news, follow_sessions
 from wsh.operation.operation import NOTHING, OperationCall
-from wsh.operation.session import describe
-from wsh.session.event import Destroyed, SessionEvent, TagsChanged
-from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRenamed
+from wsh.operation.session import get_session
+from wsh.session.event import Destroyed, SessionEvent
+from wsh.session.registry import LifecycleEvent, SessionDestroyed
 from wsh.session.session import Session
 from wsh.wire.caller import Caller
 from wsh.wire.error import IdleSuperseded, InvalidRequest, SessionNotFound, SessionRequired
@@ -44,17 +47,32 @@ class _Wait:
 
 
 class Channel:
-    def __init__(self, rooms: Rooms, caller: Caller, websocket: WebSocket, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        rooms: Rooms,
+        caller: Caller,
+        websocket: WebSocket,
+        session: Session | None = None,
+        far: str | None = None,
+    ) -> None:
         self.rooms = rooms
         self.caller = replace(caller, connection=f"ws:{secrets.token_hex(6)}")
         self.session = session
         """The one session of this socket; None on the server's."""
+        self.far = far
+        """Its address, where it is on another machine."""
         self._websocket = websocket
         self._outlet = WsSender(websocket)
         self._most = rooms.settings.get_int("server.client_buffer_bytes")
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, Subscription | FarSubscription] = {}
         self._waits: dict[str, _Wait] = {}
         self._stops: list[Callable[[], None]] = []
+        self._hosts_used: set[str] = set()
+
+    @property
+    def is_servers(self) -> bool:
+        """True for the socket about all sessions."""
+        return self.session is None and self.far is None
 
     async def run(self) -> None:
         """Serve until either side is done."""
@@ -65,7 +83,7 @@ class Channel:
         try:
             await self._websocket.accept()
             self._write({"connected": True})
-            if self.session is None:
+            if self.is_servers:
                 self._follow_everything()
             while True:
                 message = await self._websocket.receive()
@@ -90,6 +108,11 @@ class Channel:
             task.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
         self.rooms.stages.end_leases(self.caller.id)
+        if self._hosts_used:
+            await asyncio.gather(*map(self._leave_host, self._hosts_used), return_exceptions=True)
+
+    async def _leave_host(self, host: str) -> None:
+        await OperationCall(leave_host, NOTHING, self.caller, host=host).make(self.rooms)
 
     def _write(self, body: JsonObject) -> None:
         if self._outlet.buffered > self._most:
@@ -115,31 +138,39 @@ class Channel:
             if unknown:
                 raise InvalidRequest(f"The field {sorted(unknown)[0][:80]!r} is not known.", hint="Put it into params.")
             method = METHODS.get(name)
-            if method is None or method.server_only and self.session is not None:
+            if method is None or method.server_only and not self.is_servers:
                 raise failure.UnknownMethod(name)
             params = self._check_params(method, request.get("params"))
             if not method.on_session:
                 answer["result"] = await self._call(method, params)
             else:
                 session = self._find_session(request, params)
-                if self.session is None:
-                    answer["session"] = session.name
+                if self.is_servers:
+                    answer["session"] = _name_of(session)
                 if method.waits:
                     self._start_wait(session, method, params, answer)
                     return
-                answer["result"] = await self._call(method, params, session)
-                if self.session is None:
-                    answer["session"] = session.name
+                result = answer["result"] = await self._call(method, params, session)
+                if self.is_servers:
+                    answer["session"] = _name_of(session)
+                    if isinstance(session, str) and isinstance(params, RenameParams) and isinstance(result, dict):
+                        answer["session"] = result["name"]
         except Exception as problem:
             answer["error"] = failure.to_wire(problem)[1]["error"]
         self._write(answer)
         self._start_subscriptions()
 
-    async def _call(self, method: Method, params: Model, session: Session | None = None) -> object:
+    async def _call(self, method: Method, params: Model, session: Session | str | None = None) -> object:
         if method.operation is None:
             assert session is not None
-            return self.subscribe(session, params) if isinstance(params, Subscribe) else self.unsubscribe(session)
-        address = None if session is None else session.name
+            if not isinstance(params, Subscribe):
+                return self.unsubscribe(session)
+            if isinstance(session, str):
+                return await self._subscribe_far(session, params)
+            return self.subscribe(session, params)
+        address = None if session is None else _name_of(session)
+        if address is not None and "/" in address:
+            self._hosts_used.add(address.partition("/")[0])
         if method.otherwise is not None and not params.model_fields_set:
             call = OperationCall(method.otherwise, NOTHING, self.caller, address)
         else:
@@ -160,7 +191,12 @@ class Channel:
         except ValidationError as problem:
             raise failure.from_validation(problem, method.invalid) from None
 
-    def _find_session(self, request: JsonObject, params: Model) -> Session:
+    def _find_session(self, request: JsonObject, params: Model) -> Session | str:
+        """The session, or the address of one on another machine."""
+        if self.far is not None:
+            if request.get("session") not in (None, self.far):
+                raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
+            return self.far
         if self.session is not None:
             if request.get("session") not in (None, self.session.name):
                 raise InvalidRequest("This socket belongs to another session.", hint="Use /ws/json for several.")
@@ -174,11 +210,11 @@ class Channel:
             name = params.session if is_new else params.address
         if not isinstance(name, str):
             raise SessionRequired
-        return self.rooms.registry.get_session(name)
+        return name if "/" in name else self.rooms.registry.get_session(name)
 
-    def _start_wait(self, session: Session, method: Method, params: Model, answer: JsonObject) -> None:
+    def _start_wait(self, session: Session | str, method: Method, params: Model, answer: JsonObject) -> None:
         """Run a wait beside the other requests; of those that are quick to repeat, a newer one replaces the older."""
-        key = session.sid if method.replaces else secrets.token_hex(8)
+        key = _key_of(session) if method.replaces else secrets.token_hex(8)
         older = self._waits.pop(key, None)
         if older is not None:
             # Answered here: a task that is cancelled before its first step never runs a line of its own.
@@ -210,8 +246,19 @@ class Channel:
         self._subscriptions[session.sid] = made
         return {"events": sorted(made.events)}
 
-    def unsubscribe(self, session: Session) -> dict[str, object]:
-        older = self._subscriptions.pop(session.sid, None)
+    async def _subscribe_far(self, address: str, wanted: Subscribe) -> dict[str, object]:
+        made = FarSubscription(self.rooms, self.caller, address, wanted, self._write, named=self.is_servers)
+        try:
+            answer = await made.open()
+        except BaseException:
+            made.close()
+            raise
+        self.unsubscribe(address)
+        self._subscriptions[address] = made
+        return answer
+
+    def unsubscribe(self, session: Session | str) -> dict[str, object]:
+        older = self._subscriptions.pop(_key_of(session), None)
         if older is not None:
             older.close()
         return {"events": []}
@@ -228,50 +275,23 @@ class Channel:
             self._outlet.close_soon(1000, "the session ended")
 
     def _follow_everything(self) -> None:
-        registry = self.rooms.registry
-        followed: dict[str, Callable[[], None]] = {}
-
-        def follow(session: Session) -> None:
-            def on_event(event: SessionEvent) -> None:
-                if isinstance(event, TagsChanged):
-                    body = {"tags": list(event.tags), "added": list(event.added), "removed": list(event.removed)}
-                    params = {"name": session.name, "tags": list(event.tags)}
-                    self._tell_lifecycle("session_tags_changed", session.name, params, **body)
-
-            followed[session.sid] = session.listeners.add(on_event)
-
         def on_lifecycle(event: LifecycleEvent) -> None:
-            if isinstance(event, SessionCreated):
-                follow(event.session)
-                info = describe(self.rooms, event.session)
-                params = {key: info[key] for key in _CREATED}
-                self._tell_lifecycle("session_created", event.session.name, params, info=info)
-            elif isinstance(event, SessionRenamed):
-                names = {"old_name": event.old, "new_name": event.session.name}
-                self._tell_lifecycle("session_renamed", event.session.name, names, **names)
-            elif isinstance(event, SessionDestroyed):
-                followed.pop(event.sid, lambda: None)()
+            if isinstance(event, SessionDestroyed):
                 older = self._subscriptions.pop(event.sid, None)
                 if older is not None:
                     older.close()
-                self._tell_lifecycle("session_destroyed", event.name, {"name": event.name}, exit_code=event.exit_code)
 
-        for session in registry.list_sessions():
-            follow(session)
-        self._stops.append(registry.lifecycle.add(on_lifecycle))
-
-        def forget_all() -> None:
-            for stop in followed.values():
-                stop()
-
-        self._stops.append(forget_all)
-
-    def _tell_lifecycle(self, event: str, name: str, params: JsonObject, **facts: object) -> None:
-        """Flat, and once more as `params`, where pages and recipes of the public API look for it."""
-        self._write({"event": event, "session": name, "name": name, **facts, "params": params})
+        self._stops.append(self.rooms.registry.lifecycle.add(on_lifecycle))
+        self._stops.append(follow_sessions(self.rooms, self._write))
+        self._stops.append(self.rooms.hosts.listen(lambda host, news: self._write(adopt_news(host, news))))
 
 
-_CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
+def _name_of(session: Session | str) -> str:
+    return session if isinstance(session, str) else session.name
+
+
+def _key_of(session: Session | str) -> str:
+    return session if isinstance(session, str) else session.sid
 
 
 def encode_event(body: JsonObject) -> bytes:
@@ -295,6 +315,12 @@ def _refuse_constant(name: str) -> object:
 
 
 async def serve_session(call: HttpCall, websocket: WebSocket) -> None:
+    if "/" in call.session_name:
+        address = call.session_name
+        # Before the upgrade, so that a session which is not there is answered with a status.
+        await OperationCall(get_session, NOTHING, call.caller, address).make(call.rooms)
+        await Channel(call.rooms, call.caller, websocket, far=address).run()
+        return
     session = call.rooms.registry.get_session(call.session_name)
     await Channel(call.rooms, call.caller, websocket, session).run()
 

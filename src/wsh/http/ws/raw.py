@@ -12,6 +12,7 @@ import asyncio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.route.table import HttpCall
+from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.sender import BINARY, WsSender, make_frame
 from wsh.operation.context import Rooms
 from wsh.session.event import Destroyed, Exited, SessionEvent
@@ -131,5 +132,7 @@ class RawStream:
 
 
 async def serve_raw(call: HttpCall, websocket: WebSocket) -> None:
+    if "/" in call.session_name:
+        return await serve_far(call, websocket, "raw")
     session = call.rooms.registry.get_session(call.session_name)
     await RawStream(call.rooms, session, call.caller, websocket).run()

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.route.table import HttpCall, Query
+from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
 from wsh.visual.input.keyboard import Direction
 from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
@@ -156,6 +157,8 @@ class _Connection:
 
 
 async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
+    if "/" in call.session_name:
+        return await serve_far(call, websocket, "view")
     session = call.rooms.registry.get_session(call.session_name)
     asked = call.read_query(ViewQuery)
     viewers = call.rooms.stages.viewers_of(session)

@@ -25,8 +25,9 @@ class SandboxInfo(Shown):
 
 class SessionInfo(Shown):
     name: str
+    """Its address: `host/name` for one on another machine."""
     server: str
-    """The host that it runs on."""
+    """The name that the machine which it runs on has for itself."""
     pid: int | None
     command: str
     rows: int
@@ -48,6 +49,10 @@ class SessionInfo(Shown):
     """What its screen lacks, and why; null if it lacks nothing."""
     sandbox: SandboxInfo | None = None
     """Null for an open session."""
+    host: str | None = None
+    """The host that it is on; null for this server."""
+    unreachable_since: float | None = None
+    """Since when its host cannot be reached, in seconds since the epoch: the rest is as it was then. Null if it can."""
 
 
 class SessionCreate(Model):
