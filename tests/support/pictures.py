@@ -21,6 +21,7 @@ from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_sc
 from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import chromium, open_page
 from wsh.wire.system.place import find_places
+from wsh.wire.token import TokenFile
 
 OUT = Path(__file__).parents[2] / "docs" / "pictures"
 
@@ -92,8 +93,14 @@ def _fill(server: RunningServer, project: Path) -> None:
     ):
         body = {"name": name, "command": command, "cwd": str(project), "env": env, "tags": tags}
         assert server.request("POST", "/sessions", body).status == 201
-    for line in ("ls --color=always -l", "make test", "python3 app.py | tail -3", "grep -rn nothing-here ."):
-        server.request("POST", "/sessions/build/run", {"input": line, "timeout_ms": 500})
+    agent = {"token": TokenFile(server.places.tokens).add_agent("coder")}
+    for line, who in (
+        ("ls --color=always -l", {}),
+        ("make test", agent),
+        ("python3 app.py | tail -3", agent),
+        ("grep -rn nothing-here .", {}),
+    ):
+        server.request("POST", "/sessions/build/run", {"input": line, "timeout_ms": 500}, **who)
 
 
 def take_pages(server: RunningServer, browser: Browser) -> None:
@@ -110,6 +117,7 @@ def take_pages(server: RunningServer, browser: Browser) -> None:
                 page.keyboard.press("Alt+g")
                 page.wait_for_timeout(1800)
                 _keep(page, "page-grid")
+                _split(page)
                 page.locator(".session").first.click()
                 page.wait_for_timeout(600)
                 page.locator(".menu summary").click()
@@ -140,6 +148,24 @@ def take_pages(server: RunningServer, browser: Browser) -> None:
         watched.page.wait_for_selector(".bar h1")
         watched.page.wait_for_timeout(1500)
         _keep(watched.page, "page-phone")
+
+
+def _split(page: Page) -> None:
+    page.locator(".session").first.click()
+    for key, name in (("|", "editor"), ("_", "monitor")):
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.type(key)
+        page.locator(".chooser li button", has_text=name).click()
+        page.wait_for_timeout(800)
+    page.keyboard.press("Control+Backslash")
+    page.keyboard.press("o")
+    page.wait_for_timeout(600)
+    _keep(page, "page-split")
+    for _ in range(2):
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("o")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("x")
 
 
 def take_approvals(server: RunningServer, browser: Browser, theme: Literal["dark", "light"], project: Path) -> None:

@@ -8,7 +8,9 @@ import { grant, permission, setPermission, wish } from "./clipboard";
 import { Replay } from "./replay";
 import { Search } from "./search";
 import { Sidebar } from "./sidebar";
-import { Grid, Queue, Single } from "./stage";
+import { layoutsOpen } from "./layout";
+import { Layouts, Splits } from "./split";
+import { Grid, Queue } from "./stage";
 import { connection, creating, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
 import { pasting } from "./terminal";
 
@@ -43,6 +45,7 @@ export function App() {
       {sheetOpen.value && <Sheet />}
       <Hint />
       {creating.value && <CreateDialog />}
+      {layoutsOpen.value && <Layouts />}
       <div class="toasts" role="status" aria-live="polite">
         <Pasting />
         <Wish />
@@ -107,7 +110,7 @@ function Stage() {
     case "replay":
       return <Replay />;
     default:
-      return <Single />;
+      return <Splits />;
   }
 }
 

@@ -5,15 +5,20 @@ import { render } from "preact";
 import { App } from "./app";
 import { signIn } from "./api";
 import { followApprovals } from "./approvals";
+import { followLinks } from "./block";
 import { followInbox } from "./inbox";
+import { followLayout } from "./layout";
 import { selected, start } from "./store";
 import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
 import { listenToKeys } from "./shortcut";
 
 followTheme();
+followLayout();
 listenToKeys();
+window.addEventListener("hashchange", followLinks);
 void signIn().finally(() => {
+  followLinks();
   start();
   followApprovals();
   followInbox();

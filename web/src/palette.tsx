@@ -2,6 +2,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { listCommands } from "./api";
 import { copyOnSelect, permission, setCopyOnSelect, setPermission } from "./clipboard";
 import { score } from "./fuzzy";
+import { grouping, GROUPINGS, setGrouping } from "./group";
+import { openLayout, saved } from "./layout";
 import { directKeys, keysOf, setDirectKeys, SHORTCUTS } from "./shortcut";
 import { choose, entries, kill, paletteOpen, selected, view } from "./store";
 import { enter } from "./terminal";
@@ -26,6 +28,8 @@ function choices(commands: string[]): Choice[] {
     ...(name ? [{ label: `Kill ${name}…`, run: () => void (confirm(`Kill ${name}?`) && kill(name)) }] : []),
     ...(name ? commands.map((command) => ({ label: `Run ${command}`, run: () => (choose(name), enter(name, command)) })) : []),
     ...(["system", "dark", "light"] as const).map((t) => ({ label: `Theme: ${t}${is(theme.value === t)}`, run: () => (theme.value = t) })),
+    ...Object.keys(saved.value).map((one) => ({ label: `Layout: ${one}`, run: () => openLayout(one) })),
+    ...GROUPINGS.map(([how, label]) => ({ label: `Sessions ${label}${is(grouping.value === how)}`, run: () => setGrouping(how) })),
     ...FONTS.map(([label, family]) => ({ label: `Font: ${label}${is(fontFamily.value === family)}`, run: () => setFont(family) })),
     ...[11, 12, 13, 14, 16, 18, 20].map((px) => ({ label: `Type size: ${px}${is(fontSize.value === px)}`, run: () => (fontSize.value = px) })),
     { label: `Copy on select: ${copyOnSelect.value ? "turn off" : "turn on"}`, run: () => setCopyOnSelect(!copyOnSelect.value) },

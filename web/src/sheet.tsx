@@ -83,6 +83,15 @@ export function Hint() {
         </span>
       ))}
       <span>
+        <kbd>[</kbd> <kbd>]</kbd> Commands
+      </span>
+      <span>
+        <kbd>|</kbd> <kbd>_</kbd> Split
+      </span>
+      <span>
+        <kbd>O</kbd> Next part
+      </span>
+      <span>
         <kbd>Esc</kbd> Never mind
       </span>
     </div>

@@ -1,7 +1,10 @@
 // Keys of the page itself. They stand behind one leader, so that the terminal keeps all others; a few have a direct way with Alt besides.
 // Every key has one owner: an open dialog, else the leader, else what has the focus, else the terminal in front.
 import { signal } from "@preact/signals";
-import { captured, choose, connection, creating, finding, inspector, leader, listed, paletteOpen, searchTick, selected, sheetOpen, shown, tell, USUAL_LEADER, view } from "./store";
+import { copyBlock, linkBlock, runBlock, stepBlock } from "./block";
+import { ordered } from "./group";
+import { closePane, growPane, layoutsOpen, splitPane, stepPane } from "./layout";
+import { captured, choose, connection, creating, finding, inspector, leader, listed, paletteOpen, searchTick, selected, sheetOpen, tell, USUAL_LEADER, view } from "./store";
 import { fitSession, focusTerminal, releaseKeys, takeStrayKey, typeLiterally } from "./terminal";
 import { zoom } from "./theme";
 
@@ -36,7 +39,7 @@ export function wordsOf(event: KeyboardEvent): string | null {
 }
 
 function step(by: number): void {
-  const names = shown.value.map((entry) => entry.info.name);
+  const names = ordered.value.map((entry) => entry.info.name);
   const at = names.indexOf(selected.value ?? "");
   const next = names[(at + by + names.length) % names.length];
   if (next !== undefined) choose(next);
@@ -64,6 +67,18 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { key: "r", does: "Replay this session", run: () => (view.value = "replay") },
   { key: "t", does: "Back to the terminal", run: () => ((view.value = "single"), selected.value && focusTerminal(selected.value)) },
   { key: "z", does: "Fit: give the session this window's size", run: () => selected.value && fitSession(selected.value) },
+  { key: "[", does: "Previous command", run: () => void stepBlock(-1) },
+  { key: "]", does: "Next command", run: () => void stepBlock(1) },
+  { key: "y", does: "Copy that command's output", run: () => void copyBlock() },
+  { key: "a", does: "Run that command again", run: () => void runBlock() },
+  { key: "l", does: "Copy a link to that command", run: () => void linkBlock() },
+  { key: "|", does: "Split to the right", run: () => splitPane("row") },
+  { key: "_", does: "Split below", run: () => splitPane("column") },
+  { key: "o", does: "Next part", run: () => stepPane(1) },
+  { key: "x", does: "Close this part", run: () => closePane() },
+  { key: ">", does: "Larger part", run: () => growPane(1) },
+  { key: "<", does: "Smaller part", run: () => growPane(-1) },
+  { key: "w", does: "Layouts", run: () => (layoutsOpen.value = true) },
   { key: "ArrowUp", direct: "Alt+ArrowUp", does: "Previous session", run: () => step(-1) },
   { key: "ArrowDown", direct: "Alt+ArrowDown", does: "Next session", run: () => step(1) },
   { key: "=", direct: "Ctrl+=", does: "Larger type", run: () => zoom(1) },

@@ -1,3 +1,5 @@
+import "./group.css";
+import { grouping, GROUPINGS, groups, setGrouping, type Group, type Grouping } from "./group";
 import { inbox } from "./inbox";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
@@ -47,38 +49,30 @@ export function Sidebar() {
         value={filter.value}
         onInput={(event) => (filter.value = event.currentTarget.value)}
       />
-      <ul class="sessions">
-        {shown.value.map((entry) => (
-          <li key={entry.info.name}>
-            <button
-              class={`session ${visible(entry)}${entry.info.name === selected.value ? " on" : ""}`}
-              aria-current={entry.info.name === selected.value ? "true" : undefined}
-              onClick={() => {
-                choose(entry.info.name);
-                focusTerminal(entry.info.name); // one that was shown already does not come anew
-              }}
-            >
-              <Thumbnail name={entry.info.name} />
-              <span class="about">
-                <span class="name">
-                  <StateMark entry={entry} />
-                  <bdi>{entry.info.name}</bdi>
-                </span>
-                <span class="soft mono">
-                  <bdi>{entry.info.title || entry.info.command}</bdi>
-                </span>
-                {entry.info.tags.length > 0 && (
-                  <span class="tags">
-                    {entry.info.tags.map((tag) => (
-                      <i key={tag}>{tag}</i>
-                    ))}
-                  </span>
-                )}
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <label class="group-by">
+        <span class="soft">Sessions</span>
+        <select value={grouping.value} aria-label="Group sessions" onChange={(event) => setGrouping(event.currentTarget.value as Grouping)}>
+          {GROUPINGS.map(([how, label]) => (
+            <option key={how} value={how}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="sessions">
+        {groups.value.map((group) =>
+          grouping.value === "none" ? (
+            <SessionList key="" group={group} />
+          ) : (
+            <details key={group.label} open>
+              <summary>
+                <bdi>{group.label}</bdi> <span class="soft">{group.entries.length}</span>
+              </summary>
+              <SessionList group={group} />
+            </details>
+          ),
+        )}
+      </div>
       {shown.value.length === 0 && (
         <p class="soft empty">
           {filter.value ? "No session matches." : "No sessions yet. Begin here with New, or in a terminal:"}
@@ -86,5 +80,42 @@ export function Sidebar() {
         </p>
       )}
     </nav>
+  );
+}
+
+function SessionList(props: { group: Group }) {
+  return (
+    <ul>
+      {props.group.entries.map((entry) => (
+        <li key={entry.info.name}>
+          <button
+            class={`session ${visible(entry)}${entry.info.name === selected.value ? " on" : ""}`}
+            aria-current={entry.info.name === selected.value ? "true" : undefined}
+            onClick={() => {
+              choose(entry.info.name);
+              focusTerminal(entry.info.name); // one that was shown already does not come anew
+            }}
+          >
+            <Thumbnail name={entry.info.name} />
+            <span class="about">
+              <span class="name">
+                <StateMark entry={entry} />
+                <bdi>{entry.info.name}</bdi>
+              </span>
+              <span class="soft mono">
+                <bdi>{entry.info.title || entry.info.command}</bdi>
+              </span>
+              {entry.info.tags.length > 0 && (
+                <span class="tags">
+                  {entry.info.tags.map((tag) => (
+                    <i key={tag}>{tag}</i>
+                  ))}
+                </span>
+              )}
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }

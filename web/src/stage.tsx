@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { LastInput } from "./api";
 import { Approvals } from "./approvals";
+import { ordered } from "./group";
 import { InboxList } from "./inbox";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
@@ -25,6 +26,7 @@ import {
   view,
   type Entry,
 } from "./store";
+import { closePane, layoutsOpen, panes, splitPane } from "./layout";
 import { keysFor } from "./shortcut";
 import { fitSession, focusTerminal, searches, TerminalView, type Remote } from "./terminal";
 import { zoom } from "./theme";
@@ -60,6 +62,10 @@ function Menu(props: { entry: Entry }) {
         <button onClick={() => void detach(name)}>Detach every viewer</button>
         <button onClick={() => (view.value = "replay")}>Replay</button>
         <button onClick={() => (finding.value = true)}>Find…</button>
+        <button onClick={() => splitPane("row")}>Split to the right</button>
+        <button onClick={() => splitPane("column")}>Split below</button>
+        {panes.value.length > 1 && <button onClick={() => closePane()}>Close this part</button>}
+        <button onClick={() => (layoutsOpen.value = true)}>Layouts…</button>
         <button onClick={() => zoom(1)}>Larger type</button>
         <button onClick={() => zoom(-1)}>Smaller type</button>
         <button
@@ -149,13 +155,15 @@ function Fit(props: { name: string; remote: Remote }) {
   );
 }
 
-export function Single() {
-  const entry = current.value;
+export function Single(props: { entry?: Entry; active?: boolean }) {
+  const entry = props.entry ?? current.value;
+  const active = props.active !== false;
   const [remote, setRemote] = useState<Remote | null>(null);
   useLayoutEffect(() => {
+    if (!active) return;
     captured.value = Boolean(remote?.owner);
     if (remote?.fits) room.value = remote.fits;
-  }, [remote]);
+  }, [remote, active]);
   if (!entry) return <Empty />;
   const { info, state } = entry;
   const taken = remote?.taken ?? state?.taken_by ?? null;
@@ -206,7 +214,7 @@ export function Single() {
               Take over
             </button>
           ))}
-        {inspector.value === null && (
+        {inspector.value === null && active && (
           <button class="icon" title={`Commands and details (${keysFor("i")})`} aria-label="Commands" onClick={() => (inspector.value = "commands")}>
             <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true">
               <path d="M1.5 3h1M1.5 7h1M1.5 11h1M5.5 3h7M5.5 7h7M5.5 11h7" />
@@ -220,8 +228,8 @@ export function Single() {
           <bdi>{info.notice}</bdi>
         </p>
       )}
-      {finding.value && <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />}
-      <TerminalView key={info.name} name={info.name} onRemote={setRemote} />
+      {finding.value && active && <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />}
+      <TerminalView key={info.name} name={info.name} focus={active} onRemote={setRemote} />
       {info.running && <KeyBar name={info.name} />}
     </section>
   );
@@ -256,7 +264,7 @@ export function Grid() {
   }, [count]);
   return (
     <section class="grid" aria-label="All sessions" ref={area} style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
-      {shown.value.map((entry) => (
+      {ordered.value.map((entry) => (
         <article key={entry.info.name} class="tile">
           <header>
             <StateMark entry={entry} />

@@ -39,6 +39,8 @@ export const searchTick = signal(0);
 export const captured = signal(false);
 /** What has room where a session is shown: a new one opened here begins with that. */
 export const room = signal<{ rows: number; cols: number } | null>(null);
+/** The old and the new name of a session. */
+export const renamed = signal<readonly [string, string] | null>(null);
 export const toasts = signal<readonly Toast[]>([]);
 export const commandTick = signal(0);
 
@@ -141,7 +143,7 @@ async function reload(): Promise<void> {
 
 function follow(name: string): void {
   void channel
-    .request("subscribe", { events: ["activity", "exit", "mode"], idle_timeout_ms: 1500, interval_ms: 500 }, name)
+    .request("subscribe", { events: ["activity", "exit", "mode", "commands"], idle_timeout_ms: 1500, interval_ms: 500 }, name)
     .catch(() => undefined);
 }
 
@@ -183,6 +185,7 @@ export function start(): void {
       case "session_renamed": {
         const [old, now] = [String(event.old_name), String(event.new_name)];
         change(old, () => undefined);
+        renamed.value = [old, now];
         if (selected.value === old) selected.value = now;
         void refresh(now);
         follow(now);

@@ -1,0 +1,219 @@
+// Commands as blocks: who ran each, when, how it ended; folded or with its output, with a link, and keys that go from one to the next.
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { IDecoration, Terminal } from "@xterm/xterm";
+import "./block.css";
+import { getCommandOutput, getScreen, listCommands, type CommandInfo } from "./api";
+import { copyText } from "./clipboard";
+import { attempt, choose, commandTick, entries, inspector, listed, selected, tell } from "./store";
+import { emulators, enter } from "./terminal";
+
+/** The command that keys act on: the one that was last jumped to. */
+export const block = signal<{ session: string; id: number } | null>(null);
+
+export function Timeline(props: { name: string }) {
+  const [commands, setCommands] = useState<CommandInfo[] | null>(null);
+  const tick = commandTick.value;
+  useEffect(() => {
+    listCommands(props.name)
+      .then(setCommands)
+      .catch(() => setCommands([]));
+  }, [props.name, tick]);
+  if (commands === null) return <p class="soft pad">Loading…</p>;
+  if (commands.length === 0) {
+    return <p class="soft pad">No commands known. They appear for bash, zsh and fish that wsh started.</p>;
+  }
+  return (
+    <ol class="timeline">
+      {[...commands].reverse().map((command) => (
+        <Item key={command.id} name={props.name} command={command} />
+      ))}
+    </ol>
+  );
+}
+
+const isRunning = (command: CommandInfo): boolean => command.exit_code === null && command.duration_ms === null;
+
+function Item(props: { name: string; command: CommandInfo }) {
+  const [output, setOutput] = useState<string | null>(null);
+  const details = useRef<HTMLDetailsElement>(null);
+  const { command, name } = props;
+  const running = isRunning(command);
+  const at = block.value?.session === name && block.value.id === command.id;
+  useLayoutEffect(() => {
+    if (at) details.current?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  // What it has printed since is asked for again when it has ended.
+  useEffect(() => {
+    if (!running && details.current?.open) void load();
+  }, [running]);
+  const load = async (): Promise<void> => {
+    const text = await readOutput(name, command.id);
+    if (text !== undefined) setOutput(text);
+  };
+  return (
+    <li class={`${running ? "running" : command.exit_code === 0 ? "good" : "bad"}${at ? " at" : ""}`} aria-current={at ? "true" : undefined}>
+      <details ref={details} onToggle={(event) => event.currentTarget.open && output === null && void load()}>
+        <summary>
+          <span class="code" title={running ? "runs" : `exit ${command.exit_code ?? "unknown"}`}>
+            {running ? "…" : (command.exit_code ?? "?")}
+          </span>
+          <code>
+            <bdi>{command.command}</bdi>
+          </code>
+          <span class="soft time">{duration(command.duration_ms)}</span>
+          <small class="soft by">
+            <bdi>{author(command)}</bdi>
+            {command.started !== null && <time title={new Date(command.started * 1000).toLocaleString()}>{moment(command.started)}</time>}
+          </small>
+        </summary>
+        <div class="actions">
+          <button onClick={() => void jump(name, command)}>Show in terminal</button>
+          <button onClick={() => void copyOutput(name, command.id)}>Copy output</button>
+          <button onClick={() => enter(name, command.command)}>Run again</button>
+          <button onClick={() => void copyLink(name, command.id)}>Copy link</button>
+        </div>
+        <pre class="output" tabIndex={0}>
+          {output ?? "Loading…"}
+        </pre>
+      </details>
+    </li>
+  );
+}
+
+function author(command: CommandInfo): string {
+  if (command.author === null) return "author unknown";
+  const { kind, id } = command.author;
+  return kind === "agent" ? `agent ${id.replace(/^agent:/, "")}` : kind === "server" ? "the server" : "you";
+}
+
+function moment(seconds: number): string {
+  const when = new Date(seconds * 1000);
+  const today = when.toDateString() === new Date().toDateString();
+  return today ? when.toLocaleTimeString() : when.toLocaleString();
+}
+
+export function duration(ms: number | null): string {
+  if (ms === null) return "";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  return s < 60 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+}
+
+const readOutput = (name: string, id: number): Promise<string | undefined> =>
+  attempt(async () => (await getCommandOutput(name, String(id), { format: "plain" })).lines.join("\n"));
+
+async function copyOutput(name: string, id: number): Promise<void> {
+  const text = await readOutput(name, id);
+  if (text === undefined) return;
+  if (await copyText(text)) tell("Output copied.");
+  else tell("The browser did not let the clipboard be written.", undefined, true);
+}
+
+async function copyLink(name: string, id: number): Promise<void> {
+  const words = new URLSearchParams({ session: name, command: String(id) });
+  const link = `${location.origin}${location.pathname}#${words.toString()}`;
+  if (await copyText(link)) tell("Link copied.", "It opens this session at this command, in a browser that is signed in.");
+  else tell(link, "The browser did not let the clipboard be written.", true);
+}
+
+let mark: IDecoration | undefined;
+
+/** Show where a command stands in its terminal, marked until the next one is. */
+async function jump(name: string, command: CommandInfo): Promise<void> {
+  block.value = { session: name, id: command.id };
+  const screen = await attempt(() => getScreen(name, { format: "plain" }));
+  const terminal = emulators.get(name);
+  if (!terminal || !screen) return;
+  const line = findLine(terminal, command, screen.first_line_index);
+  if (line === null) {
+    tell("That command has scrolled out of this window.", "Its output is kept in the list of commands.");
+    return;
+  }
+  terminal.scrollToLine(Math.max(0, line - 1));
+  mark?.dispose();
+  const buffer = terminal.buffer.active;
+  const marker = terminal.registerMarker(line - buffer.baseY - buffer.cursorY);
+  mark = marker ? terminal.registerDecoration({ marker, width: terminal.cols, layer: "bottom" }) : undefined;
+  mark?.onRender((element) => element.classList.add("block-mark"));
+}
+
+/** The row of the emulator that a command was typed in; rows of the session and of the emulator are counted alike from the screen's top. */
+function findLine(terminal: Terminal, command: CommandInfo, top: number): number | null {
+  const buffer = terminal.buffer.active;
+  const output = buffer.baseY + command.first_line - top;
+  const words = command.command.split("\n")[0]?.slice(0, Math.max(8, terminal.cols - 24)) ?? "";
+  const holds = (row: number): boolean => buffer.getLine(row)?.translateToString(true).includes(words) ?? false;
+  for (let back = 0; back <= 12; back++) if (output - back >= 0 && holds(output - back)) return output - back;
+  return output >= 0 && output < buffer.length ? Math.max(0, output - 1) : null;
+}
+
+async function findBlock(): Promise<{ name: string; list: CommandInfo[]; at: number } | null> {
+  const name = selected.value;
+  if (name === null) return null;
+  const list = await attempt(() => listCommands(name));
+  if (!list) return null;
+  if (list.length === 0) {
+    tell("No commands are known here.", "They appear for bash, zsh and fish that wsh started.");
+    return null;
+  }
+  const known = block.value?.session === name ? list.findIndex((one) => one.id === block.value?.id) : -1;
+  return { name, list, at: known };
+}
+
+/** To the command before or after the one that was jumped to; at first to the newest. */
+export async function stepBlock(by: number): Promise<void> {
+  const found = await findBlock();
+  if (!found) return;
+  const { name, list, at } = found;
+  const next = list[at < 0 ? list.length - 1 : Math.max(0, Math.min(list.length - 1, at + by))];
+  if (next) await jump(name, next);
+}
+
+async function withBlock(work: (name: string, command: CommandInfo) => void): Promise<void> {
+  const found = await findBlock();
+  const command = found?.list[found.at < 0 ? found.list.length - 1 : found.at];
+  if (found && command) work(found.name, command);
+}
+
+export const copyBlock = (): Promise<void> => withBlock((name, command) => void copyOutput(name, command.id));
+export const runBlock = (): Promise<void> => withBlock((name, command) => enter(name, command.command));
+export const linkBlock = (): Promise<void> => withBlock((name, command) => void copyLink(name, command.id));
+
+/** Go where a link points: `#session=NAME&command=ID`. */
+export function followLinks(): void {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const session = words.get("session");
+  if (session === null) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  const id = Number(words.get("command"));
+  const stop = listed.subscribe((known) => {
+    if (!known) return;
+    queueMicrotask(() => stop());
+    if (!entries.peek().has(session)) {
+      tell(`There is no session ${session} any more.`, undefined, true);
+      return;
+    }
+    choose(session);
+    if (id) {
+      if (window.innerWidth > 720) inspector.value = "commands";
+      void show(session, id);
+    }
+  });
+}
+
+async function show(name: string, id: number, tries = 40): Promise<void> {
+  const command = (await attempt(() => listCommands(name)))?.find((one) => one.id === id);
+  if (!command) {
+    tell(`Command ${id} of ${name} is not known any more.`, "Old commands are forgotten; the search may still have its lines.", true);
+    return;
+  }
+  const terminal = emulators.get(name);
+  // The picture and the lines above it come in one piece.
+  if ((!terminal || terminal.buffer.active.getLine(0)?.translateToString(true) === "") && tries > 0) {
+    setTimeout(() => void show(name, id, tries - 1), 100);
+    return;
+  }
+  await jump(name, command);
+  document.querySelector<HTMLDetailsElement>(".timeline li.at details")?.setAttribute("open", "");
+}
