@@ -93,14 +93,14 @@ def _fill(server: RunningServer, project: Path) -> None:
     ):
         body = {"name": name, "command": command, "cwd": str(project), "env": env, "tags": tags}
         assert server.request("POST", "/sessions", body).status == 201
-    agent = {"token": TokenFile(server.places.tokens).add_agent("coder")}
+    agent = TokenFile(server.places.tokens).add_agent("coder")
     for line, who in (
-        ("ls --color=always -l", {}),
+        ("ls --color=always -l", ""),
         ("make test", agent),
         ("python3 app.py | tail -3", agent),
-        ("grep -rn nothing-here .", {}),
+        ("grep -rn nothing-here .", ""),
     ):
-        server.request("POST", "/sessions/build/run", {"input": line, "timeout_ms": 500}, **who)
+        server.request("POST", "/sessions/build/run", {"input": line, "timeout_ms": 500}, token=who)
 
 
 def take_pages(server: RunningServer, browser: Browser) -> None:

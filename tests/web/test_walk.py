@@ -25,11 +25,9 @@ def lead(page: Page, key: str) -> None:
     expect(page.locator(".hint")).to_have_count(0)
 
 
-def run(server: RunningServer, name: str, command: str, token: str | None = None) -> None:
-    more = {} if token is None else {"token": token}
-    assert (
-        server.request("POST", f"/sessions/{name}/run", {"input": command, "max_wait_ms": 60_000}, **more).status == 200
-    )
+def run(server: RunningServer, name: str, command: str, token: str = "") -> None:
+    body = {"input": command, "max_wait_ms": 60_000}
+    assert server.request("POST", f"/sessions/{name}/run", body, token=token).status == 200
 
 
 def test_commands_are_reached_copied_linked_and_run_again_by_keys(server: RunningServer, browser: Browser) -> None:
