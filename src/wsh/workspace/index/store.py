@@ -125,4 +125,5 @@ def is_corruption(problem: BaseException) -> bool:
     if not isinstance(problem, sqlite3.DatabaseError) or is_refused_write(problem):
         return False
     text = str(problem)
-    return any(mark in text for mark in ("malformed", "not a database", "no such table", "corrupt", "disk I/O error"))
+    marks = ("malformed", "not a database", "no such table", "corrupt", "vtable constructor failed", "disk I/O error")
+    return any(mark in text for mark in marks)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wsh.wire.json.object import JsonObject
-from wsh.workspace.error import InvalidArguments
+from wsh.workspace.error import IndexBroken, InvalidArguments
 from wsh.workspace.index.reader import Index, Readers, is_interruption
 from wsh.workspace.search.filter import Filter
 from wsh.workspace.search.find import FileFinder, deadline_guard
@@ -254,14 +254,19 @@ class Search:
             )
         rows: list[tuple[int, int, list[Span]]] = []
         if self._transcripts is not None and self._transcripts.exists():
-            rows = await self._scanners.scan_transcripts(
-                str(self._transcripts.path),
-                request.match,
-                request.query,
-                fts,
-                request.transcripts,
-                self._seconds_left(),
-            )
+            try:
+                rows = await self._scanners.scan_transcripts(
+                    str(self._transcripts.path),
+                    request.match,
+                    request.query,
+                    fts,
+                    request.transcripts,
+                    self._seconds_left(),
+                )
+            except IndexBroken as problem:
+                if problem.reason != "corrupt":
+                    raise
+                self._transcripts.give_up(problem.message)
         plan = {"fts": fts, "candidateFiles": result.candidates, "matchingFiles": len(result.files)}
         need = request.offset + request.top + 1
 

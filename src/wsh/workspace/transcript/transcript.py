@@ -12,10 +12,10 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import zstandard
 
@@ -30,6 +30,8 @@ from wsh.workspace.search.scan import Needle, Span
 from wsh.workspace.search.snippet import make_snippet, mark_spans, mark_terms
 from wsh.workspace.search.word import gram_text, word_row
 from wsh.workspace.transcript.render import plain_text
+
+T = TypeVar("T")
 
 FORMAT = 1
 APPLICATION_ID = 0x77736874  # "wsht"
@@ -188,6 +190,24 @@ class TranscriptStore:
                 self._readers.connection = found
         return found
 
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`work` with this thread's connection. A damaged file is replaced by an empty one, and that is read."""
+        readers = self._readers
+        try:
+            return work(self.reader())
+        except (sqlite3.DatabaseError, IndexBroken) as problem:
+            if not is_corruption(problem):
+                raise
+            with self._lock:
+                if self._readers is readers:  # else another thread has replaced it
+                    self._replace(str(problem))
+            return work(self.reader())
+
+    def give_up(self, reason: str) -> None:
+        """A reader in another process found it damaged: begin anew."""
+        with self._lock:
+            self._replace(reason)
+
     # writing
 
     def put(self, documents: Iterable[Transcript]) -> int:
@@ -239,18 +259,27 @@ class TranscriptStore:
         """Forget what is older than the retention; returns how many documents."""
         limit = (self._steady_now() if now is None else now) - self._retention_s
         with self._lock:
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
             try:
-                old = [row[0] for row in connection.execute("SELECT id FROM command WHERE started < ?", (limit,))]
-                for rowid in old:
-                    _forget(connection, rowid)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+                forgotten = self._forget_before(self._open(), limit)
+            except sqlite3.DatabaseError as problem:
+                if not is_corruption(problem):
+                    raise
+                self._replace(str(problem))
+                return 0
             self._shorten_log()
+        return forgotten
+
+    def _forget_before(self, connection: sqlite3.Connection, limit: float) -> int:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            old = [row[0] for row in connection.execute("SELECT id FROM command WHERE started < ?", (limit,))]
+            for rowid in old:
+                _forget(connection, rowid)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
         return len(old)
 
     def _steady_now(self) -> float:
@@ -274,14 +303,10 @@ class TranscriptStore:
         return self.path.exists()
 
     def status(self) -> JsonObject:
-        row = (
-            self.reader()
-            .execute(
-                "SELECT count(*), coalesce(sum(bytes), 0), min(started), max(started), count(DISTINCT session) "
-                "FROM command"
-            )
-            .fetchone()
+        sql = (
+            "SELECT count(*), coalesce(sum(bytes), 0), min(started), max(started), count(DISTINCT session) FROM command"
         )
+        row = self.read(lambda connection: connection.execute(sql).fetchone())
         size = sum(p.stat().st_size for s in ("", "-wal") if (p := Path(f"{self.path}{s}")).exists())
         return {
             "documents": row[0],
@@ -294,8 +319,8 @@ class TranscriptStore:
 
     def list_finished(self) -> set[str]:
         """Keys of the documents whose command has ended."""
-        rows = self.reader().execute("SELECT key FROM command WHERE duration_ms IS NOT NULL")
-        return {row[0] for row in rows}
+        sql = "SELECT key FROM command WHERE duration_ms IS NOT NULL"
+        return self.read(lambda connection: {row[0] for row in connection.execute(sql)})
 
     def find_words(
         self, query: Query, narrowing: TranscriptFilter, need: int, now: float, workspace: str
@@ -308,7 +333,7 @@ class TranscriptStore:
             f"{' AND ' + condition if condition else ''} ORDER BY score, d.started DESC LIMIT ?"
         )
         limit = -(-need // BLOCK) * BLOCK
-        rows = self.reader().execute(sql, (to_fts(query), *values, limit)).fetchall()
+        rows = self.read(lambda connection: connection.execute(sql, (to_fts(query), *values, limit)).fetchall())
         found: list[Candidate] = []
         for at in range(0, len(rows), BLOCK):
             block = [_candidate(row, rank.Score(1.0 - row[10]), asked, now, workspace) for row in rows[at : at + BLOCK]]
@@ -317,8 +342,9 @@ class TranscriptStore:
 
     def from_matches(self, matches: list[tuple[int, int, list[Span]]], now: float, workspace: str) -> list[Candidate]:
         found: list[Candidate] = []
-        for rowid, count, spans in matches:
-            row = self.reader().execute(f"SELECT {_COLUMNS} FROM command d WHERE d.id = ?", (rowid,)).fetchone()
+        sql = f"SELECT {_COLUMNS} FROM command d WHERE d.id = ?"
+        rows = self.read(lambda connection: [connection.execute(sql, (id,)).fetchone() for id, _, _ in matches])
+        for row, (_, count, spans) in zip(rows, matches, strict=True):
             if row is None:
                 continue
             score = rank.score_found(count, "command", "", "", 0.0, frozenset(), False, False)
@@ -330,12 +356,20 @@ class TranscriptStore:
 
     def find_by_uid(self, uid: int) -> tuple[JsonObject, str] | None:
         """Facts and text of a document, or None."""
-        row = self.reader().execute(f"SELECT {_COLUMNS}, d.packed FROM command d WHERE d.uid = ?", (uid,)).fetchone()
-        return None if row is None else (_facts(row), unpack(row[10]).decode("utf-8", "replace"))
+
+        def work(connection: sqlite3.Connection) -> tuple[JsonObject, str] | None:
+            sql = f"SELECT {_COLUMNS}, d.packed FROM command d WHERE d.uid = ?"
+            row = connection.execute(sql, (uid,)).fetchone()
+            return None if row is None else (_facts(row), unpack(row[10]).decode("utf-8", "replace"))
+
+        return self.read(work)
 
     def render(self, candidate: Candidate, terms: list[Term], context: int, *, explain: bool) -> JsonObject:
-        row = self.reader().execute("SELECT packed FROM command WHERE id = ?", (candidate.row,)).fetchone()
-        data = b"" if row is None else unpack(row[0])
+        def work(connection: sqlite3.Connection) -> bytes:
+            row = connection.execute("SELECT packed FROM command WHERE id = ?", (candidate.row,)).fetchone()
+            return b"" if row is None else unpack(row[0])
+
+        data = self.read(work)
         text = data.decode("utf-8", "replace")
         marks = mark_spans(data, candidate.spans) if candidate.spans else mark_terms(text, terms)
         lines = text.split("\n")
