@@ -95,8 +95,8 @@ SCENARIO: list[tuple[str, Callable[[Json], Json]]] = [
     ("get_audit", lambda seen: {"limit": 5}),
     ("list_clients", _nothing),
     ("list_hosts", _nothing),
-    ("add_host", lambda seen: {"host": seen["session"], "target": "nobody.invalid"}),
-    ("remove_host", lambda seen: {"host": seen["session"]}),
+    ("add_host", lambda seen: {"host": seen["host"], "target": "nobody.invalid"}),
+    ("remove_host", lambda seen: {"host": seen["host"]}),
     ("list_approvals", _nothing),
     ("get_approval", lambda seen: {"id": "none"}),
     ("get_approval_mode", _nothing),
@@ -136,8 +136,8 @@ REFUSED = {
     "import_index": {"not_found"},
 }
 """What needs more than this scenario has: a waiting request, a list of allowed programs, an index. Their own tests have that."""
-APART = {"stop_server", "leave_host"}
-"""One ends the server; the other is told by one server to another, and its doors are those of `tests/host`."""
+APART = {"stop_server", "leave_host", "call_tool"}
+"""One ends the server; the others are for one server to another, and their doors are those of `tests/host`."""
 
 
 @pytest.fixture(scope="module")
@@ -156,15 +156,15 @@ def test_the_scenario_has_every_operation_and_every_operation_a_door() -> None:
     assert {name for name, _ in SCENARIO} | APART == set(OPERATIONS)
 
 
-def _run(doors: list[Door], seen: Json) -> dict[str, str]:
+def run_scenario(doors: list[Door], seen: Json, refused: dict[str, set[str]] = REFUSED) -> dict[str, str]:
     """The scenario: each operation at the first of the doors that shows it. Says which door took which."""
     taken: dict[str, str] = {}
     for name, make in SCENARIO:
         operation = OPERATIONS[name]
         door = next(door for door in doors if door.shows(operation))
         taken[name] = door.name
-        if name in REFUSED:
-            with pytest.raises(Refusal, match="|".join(REFUSED[name])):
+        if name in refused:
+            with pytest.raises(Refusal, match="|".join(refused[name])):
                 door.call(operation, seen["session"], make(seen))
         else:
             seen[name] = door.call(operation, seen["session"], make(seen))
@@ -181,7 +181,8 @@ def _wait_for_commands(doors: list[Door], seen: Json) -> None:
 
 
 def _new(tmp_path: Path) -> Json:
-    return {"session": f"door{next(_numbers)}", "folder": str(tmp_path)}
+    number = next(_numbers)
+    return {"session": f"door{number}", "host": f"host{number}", "folder": str(tmp_path)}
 
 
 @contextmanager
@@ -193,7 +194,7 @@ def speaking_mcp(server: RunningServer) -> Iterator[McpDoor]:
 
 def test_every_operation_of_http(server: RunningServer, tmp_path: Path) -> None:
     with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
-        taken = _run([HttpDoor(server), WebSocketDoor(client), mcp], _new(tmp_path))
+        taken = run_scenario([HttpDoor(server), WebSocketDoor(client), mcp], _new(tmp_path))
     assert [name for name, door in taken.items() if door != "HTTP"] == [
         "await_state",
         "batch_update",
@@ -204,14 +205,14 @@ def test_every_operation_of_http(server: RunningServer, tmp_path: Path) -> None:
 
 def test_every_operation_of_the_websocket(server: RunningServer, tmp_path: Path) -> None:
     with talk(server, "/ws/json") as client, speaking_mcp(server) as mcp:
-        taken = _run([WebSocketDoor(client), HttpDoor(server), mcp], _new(tmp_path))
+        taken = run_scenario([WebSocketDoor(client), HttpDoor(server), mcp], _new(tmp_path))
     named = {method.operation.name for method in METHODS.values() if method.operation is not None}
     assert {name for name, door in taken.items() if door == "WebSocket"} == named
 
 
 def test_every_operation_of_mcp(server: RunningServer, tmp_path: Path) -> None:
     with speaking_mcp(server) as mcp, talk(server, "/ws/json") as client:
-        taken = _run([mcp, HttpDoor(server), WebSocketDoor(client)], _new(tmp_path))
+        taken = run_scenario([mcp, HttpDoor(server), WebSocketDoor(client)], _new(tmp_path))
     called = {
         operation.name for tool in list_tools(load(None, {}), {}) if tool.family != "lean" for operation in tool.calls
     }
@@ -221,7 +222,9 @@ def test_every_operation_of_mcp(server: RunningServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.who == "owner"])
 def test_what_is_the_owners_is_refused_to_an_agent_in_every_door(server: RunningServer, name: str, agent: str) -> None:
     operation = OPERATIONS[name]
-    params: Json = next((make({"folder": "/", "session": "x"}) for known, make in SCENARIO if known == name), {})
+    params: Json = next(
+        (make({"folder": "/", "session": "x", "host": "x"}) for known, make in SCENARIO if known == name), {}
+    )
     with talk(server, "/ws/json", agent) as client:
         doors: list[Door] = [HttpDoor(server, agent), WebSocketDoor(client)]
         shown = [door for door in doors if door.shows(operation)]

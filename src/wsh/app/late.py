@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from wsh.mcp.transport.endpoint import McpEndpoint
     from wsh.operation.late import Late
     from wsh.policy.file.store import PolicyStore
+    from wsh.wire.caller import Caller
+    from wsh.wire.json.object import JsonObject
+    from wsh.wire.tool import ToolOutcome
     from wsh.workspace.service import WorkspaceService
     from wsh.workspace.transcript.feed import SessionTranscripts
 
@@ -143,6 +146,13 @@ class LateRooms:
         watch.list_requests, watch.requests_known = list_requests, True
         watch.look_at_requests()
         self._app.lifetime.look()
+
+    async def run_tool(self, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int) -> ToolOutcome:
+        """A terminal tool, for another server; waits until the tools are there."""
+        endpoint = await self.mcp.get()
+        from wsh.mcp.tool.far import run_forwarded
+
+        return await run_forwarded(endpoint.door.registry, name, arguments, caller, timeout_ms)
 
     def _withdraw_of(self, owner: str) -> None:
         """A connection ended: its requests can no longer be approved."""

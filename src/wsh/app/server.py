@@ -244,6 +244,7 @@ class App:
         )
         self._book = SshBook(self.places, self.settings, self.rooms.hosts, self.facts.hostname)
         self.rooms.host_book = self._book
+        self.rooms.run_tool = self.late.run_tool
         self.gateway.rooms = self.rooms
         self.facts.list_damage = lambda: [*registry.list_warnings(), *self.late.list_warnings()]
         self.lifetime.sessions = self._holding

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wsh.host.receive import Receiver
 from wsh.host.registry import HostRegistry
@@ -33,6 +33,8 @@ from wsh.wire.tool import Progress, Stream
 if TYPE_CHECKING:
     from wsh.contract.dispatch import Contract
     from wsh.contract.execute_command import ExecuteCommand
+    from wsh.wire.json.object import JsonObject
+    from wsh.wire.tool import ToolOutcome
     from wsh.workspace.service import WorkspaceService
 
 
@@ -68,6 +70,9 @@ class ServerState(Protocol):
 
     @property
     def list_damage(self) -> Callable[[], list[str]]: ...
+
+
+RunTool: TypeAlias = "Callable[[str, JsonObject, Caller, int], Awaitable[ToolOutcome]]"
 
 
 class HostBook(Protocol):
@@ -107,6 +112,8 @@ class Rooms:
     marks: Marks = field(default_factory=Marks)
     hosts: HostRegistry = field(default_factory=HostRegistry)
     host_book: HostBook = field(default_factory=ClosedBook)
+    run_tool: RunTool | None = None
+    """Runs a terminal tool for a caller of another server; None where there are no tools."""
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
     sandbox: SandboxPolicies = field(init=False)

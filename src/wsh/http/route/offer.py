@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -112,6 +112,12 @@ def _adapter(params: type[Model], name: str) -> TypeAdapter[object]:
     return TypeAdapter(cast("type[object]", params.model_fields[name].rebuild_annotation()))
 
 
+def pick_fields(result: object, shows: type[BaseModel]) -> dict[str, object]:
+    """The published part of a result, which is a model, or JSON from another machine."""
+    given = result.get if isinstance(result, dict) else partial(getattr, result)
+    return {name: given(name) for name in shows.model_fields}
+
+
 def show(result: object, shows: object, status: int) -> HttpAnswer:
     """A result as an answer; of a model only the published fields, where those are fewer."""
     if isinstance(result, File):
@@ -119,5 +125,5 @@ def show(result: object, shows: object, status: int) -> HttpAnswer:
     if shows is None or result is None:
         return to_answer(None, status)
     if isinstance(shows, type) and issubclass(shows, BaseModel):
-        return to_answer({name: getattr(result, name) for name in shows.model_fields}, status)
+        return to_answer(pick_fields(result, shows), status)
     return to_answer(result, status)

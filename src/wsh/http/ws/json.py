@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http import error as failure
+from wsh.http.route.offer import pick_fields
 from wsh.http.route.table import HttpCall, dump_json
 from wsh.http.ws.far_subscription import FarSubscription
 from wsh.http.ws.methods import METHODS, Method, NameParams, RenameParams
@@ -177,7 +178,7 @@ class Channel:
             call = OperationCall(method.operation, method.spell(params), self.caller, address)
         result = await call.make(self.rooms)
         if method.shows is not None:
-            return {name: getattr(result, name) for name in method.shows.model_fields}
+            return pick_fields(result, method.shows)
         return {} if result is None else result
 
     def _check_params(self, method: Method, given: object) -> Model:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import Protocol
+from urllib.parse import quote, unquote
 
 import mcp_types as types
 from mcp.server.connection import Connection
@@ -129,7 +130,7 @@ class ResourceIndex:
                 what = _VIEW_TITLES[view]
                 found.append(
                     types.Resource(
-                        uri=f"{SESSIONS_URI}/{name}/{view}",
+                        uri=f"{SESSIONS_URI}/{quote(name, safe='')}/{view}",
                         name=f"{name}/{view}",
                         title=f"{what} of {name}",
                         description=_VIEW_DESCRIPTIONS[view],
@@ -270,7 +271,7 @@ def _split(uri: str) -> tuple[str, str]:
     known = view in VIEWS or view.startswith("commands/")
     if not uri.startswith(SESSIONS_URI + "/") or not name or not known:
         raise _not_found(uri)
-    return name, view
+    return unquote(name), view
 
 
 def _not_found(uri: str) -> RpcFailure:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import cast
 
 from wsh.mcp.error import RpcFailure
 from wsh.mcp.registry import to_json
 from wsh.mcp.resource.index import SESSIONS_URI, ResourceIndex
 from wsh.mcp.tool.show import show_session, show_state
+from wsh.operation.command import CommandParams, OutputParams, get_command, get_command_output, list_commands
 from wsh.operation.context import Rooms
+from wsh.operation.operation import NOTHING, Operation, OperationCall
+from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
 from wsh.session.command.command import Command
 from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
 from wsh.session.session import Session
 from wsh.wire import tool
+from wsh.wire.caller import Caller
+from wsh.wire.error import CommandNotFound
 from wsh.wire.json import rpc
+from wsh.wire.model.base import Model
 
+_READER = Caller("agent", "resources", "token", account="resources")
+"""For whom sessions of other machines are read: resources are the same for every client."""
 _ON_LIST = (Exited, Resized, TagsChanged, TakenOver, TitleChanged)
 _SHOWN = (
     "id",
@@ -39,12 +48,15 @@ class SessionResources:
         self._stops: dict[str, Callable[[], None]] = {}
 
     def list_names(self) -> list[str]:
-        return [session.name for session in self._rooms.registry.list_sessions()]
+        here = [session.name for session in self._rooms.registry.list_sessions()]
+        return here + [str(far["name"]) for sessions in self._rooms.hosts.last_sessions.values() for far in sessions]
 
     def read_sessions(self) -> str:
         return to_json([show_session(self._rooms, session) for session in self._rooms.registry.list_sessions()])
 
     async def read_view(self, name: str, view: str) -> str:
+        if "/" in name:
+            return to_json(await self._read_far(name, view))
         session = self._rooms.registry.get_session(name)
         if view == "screen":
             return to_json(self._rooms.stages.read_screen(session, "styled") | show_state(session))
@@ -53,6 +65,24 @@ class SessionResources:
         if view == "commands":
             return to_json([describe_command(command) for command in session.list_commands()])
         return to_json(await self._read_command(session, view.removeprefix("commands/")))
+
+    async def _read_far(self, name: str, view: str) -> object:
+        """The same of a session on another machine."""
+
+        async def ask(operation: Operation, params: Model = NOTHING) -> object:
+            return await OperationCall(operation, params, _READER, name).make(self._rooms)
+
+        if view == "screen":
+            return await ask(get_screen, Formatted(format="styled"))
+        if view == "scrollback":
+            return await ask(get_scrollback, ScrollbackParams(offset=0, limit=100, format="styled"))
+        if view == "commands":
+            return await ask(list_commands)
+        id = view.removeprefix("commands/")
+        if not id.isdecimal() or len(id) > 12:
+            raise CommandNotFound(id)
+        shown = cast("dict[str, object]", await ask(get_command, CommandParams(id=int(id))))
+        return shown | cast("dict[str, object]", await ask(get_command_output, OutputParams(id=int(id), limit=100_000)))
 
     async def _read_command(self, session: Session, id: str) -> dict[str, object]:
         if not id.isdecimal() or len(id) > 12:
@@ -77,12 +107,13 @@ class SessionResources:
                 self._rooms.marks.forget_session(event.sid)
             shelf.note_list()
 
-        stop = registry.lifecycle.add(on_lifecycle)
+        stops = [registry.lifecycle.add(on_lifecycle), self._rooms.hosts.listen(lambda host, news: shelf.note_list())]
         for session in registry.list_sessions():
             self._follow(session, shelf)
 
         def end() -> None:
-            stop()
+            for stop in stops:
+                stop()
             for each in self._stops.values():
                 each()
             self._stops.clear()

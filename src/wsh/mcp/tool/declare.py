@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from wsh.mcp.tool.far import call_far, find_host
 from wsh.operation.context import Rooms
 from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.session.session import Session
@@ -61,9 +62,17 @@ class OperationTool:
     annotations: Annotations = field(default_factory=Annotations)
     family: Family = "terminal"
     offered: Callable[[Mapping[str, str]], bool] | None = None
+    addresses: tuple[str, ...] = ("session",)
+    """Arguments that are addresses of sessions: `host/name` has the tool run there. The first is what the call is about."""
+    names: tuple[str, ...] = ("session",)
+    """Fields of the result that become addresses then."""
 
     def bind(self, rooms: Rooms) -> ToolSpec:
         async def run(arguments: Arguments, context: CallContext) -> ToolOutcome:
+            far = find_host(arguments, self.addresses)
+            if far is not None:
+                host, there = far
+                return await call_far(rooms, self.name, host, there, context, self.names)
             return await self.spell(ToolCall(rooms, arguments, context))
 
         return ToolSpec(

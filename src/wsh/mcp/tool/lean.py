@@ -372,6 +372,9 @@ async def _sessions(call: ToolCall) -> ToolOutcome:
 
 
 def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
+    if info.get("host") is not None:
+        away = ", its machine is out of reach" if info.get("unreachable_since") is not None else ""
+        return f"{info['name']}: {info['command']} in {info['cwd']}{'' if info['running'] else ', ended'}{away}"
     session = call.rooms.registry.get_session(info["name"])
     yours = " (yours)" if _find_home(call) is session else ""
     state = "" if info["running"] else f", ended with {info['exit_code']}"
@@ -425,7 +428,7 @@ def _explain_refusal(told: Mapping[str, Any], code: str) -> ToolFailure:
     return ToolFailure(code, said, hint=hints.get(code))
 
 
-_SESSION = s.text("Session; left out: your own.", maxLength=64)
+_SESSION = s.text("Session; left out: your own.", maxLength=129)
 _TOKENS = s.number("Most tokens to return.", 100, 50_000, BUDGET)
 _TIMEOUT = {"type": "integer", "minimum": 1, "maximum": s.MAX_WAIT_MS, "default": 60_000}
 

@@ -38,7 +38,7 @@ def choice(description: str, *choices: str, default: str | None = None) -> Schem
     return made | {"default": default} if default is not None else made
 
 
-SESSION = text("Name of the session.", minLength=1, maxLength=64)
+SESSION = text("Name of the session; `host/name` for one on another machine.", minLength=1, maxLength=129)
 
 
 def on_session(*required: str, **properties: Schema) -> Schema:

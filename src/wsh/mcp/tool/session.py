@@ -5,7 +5,7 @@ from __future__ import annotations
 from wsh.mcp.registry import to_json
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import OperationTool, ToolCall
-from wsh.mcp.tool.show import show_session, show_state
+from wsh.mcp.tool.show import show_listed, show_session, show_state
 from wsh.operation.session import (
     ListParams,
     create_session,
@@ -36,8 +36,27 @@ _ENTRY = s.result(
     cwd={"type": "string"},
     notice={"type": "string", "description": "What its screen lacks, and why; absent if it lacks nothing."},
     sandbox=s.SANDBOX,
+    host={"type": "string", "description": "The machine that it is on; absent for this one."},
+    unreachable_since={
+        "type": "number",
+        "description": "Its machine cannot be reached since then; the rest is as it was.",
+    },
     taken_by={"type": "string", "description": "The person who has taken the keyboard; agents' input is refused."},
 )
+
+
+_HOSTS: JsonObject = {
+    "type": "array",
+    "description": "Other machines; their sessions are `name/session`. Absent if there are none.",
+    "items": s.result(
+        ["name", "online", "since"],
+        name={"type": "string"},
+        online={"type": "boolean"},
+        since={"type": "number", "description": "Since when it is online or offline."},
+        last_seen={"type": ["number", "null"]},
+        problem={"type": ["string", "null"], "description": "Why it cannot be reached."},
+    ),
+}
 
 
 async def _create(call: ToolCall) -> ToolOutcome:
@@ -56,11 +75,12 @@ async def _list(call: ToolCall) -> ToolOutcome:
             raise InvalidRequest("Give either session or tag.", hint="A session's entry shows its tags.")
         await call.make(get_session)
         return ToolOutcome(show_session(rooms, call.session))
-    listed = [
-        info["name"] for info in await call.make(list_sessions, ListParams()) if a.get("tag") in (None, *info["tags"])
-    ]
-    found = [show_session(rooms, rooms.registry.get_session(name)) for name in listed]
-    return ToolOutcome({"sessions": found}, text=to_json(found))
+    listed = [info for info in await call.make(list_sessions, ListParams()) if a.get("tag") in (None, *info["tags"])]
+    found = [show_listed(rooms, info) for info in listed]
+    hosts = [state.to_wire() for state in rooms.hosts.list_hosts()]
+    if not hosts:
+        return ToolOutcome({"sessions": found}, text=to_json(found))
+    return ToolOutcome({"sessions": found, "hosts": hosts}, text=to_json({"sessions": found, "hosts": hosts}))
 
 
 async def _manage(call: ToolCall) -> ToolOutcome:
@@ -89,7 +109,10 @@ TOOLS = (
         ),
         input_schema=s.arguments(
             [],
-            name=s.text("Session name: 1 to 64 letters, digits, '-', '_', '.'. Generated if left out."),
+            name=s.text(
+                "Session name: 1 to 64 letters, digits, '-', '_', '.'. Generated if left out. `host/name`, or `host/`, makes it "
+                "on another machine that wsh_list_sessions shows."
+            ),
             command=s.text(
                 "Command to run, as a shell would read it. Left out: the user's shell. For a single command in an "
                 "existing shell use wsh_run_command instead.",
@@ -129,7 +152,8 @@ TOOLS = (
         ),
         spell=_create,
         calls=(create_session,),
-        schema_version=2,
+        addresses=("name",),
+        schema_version=3,
         annotations=Annotations(open_world=True),
     ),
     OperationTool(
@@ -141,17 +165,18 @@ TOOLS = (
         ),
         input_schema=s.arguments(
             [],
-            session=s.text("Give the details of this session alone.", minLength=1, maxLength=64),
+            session=s.text("Give the details of this session alone.", minLength=1, maxLength=129),
             tag=s.text("List only sessions with this tag.", minLength=1, maxLength=64),
         ),
         output_schema={
             "type": "object",
-            "properties": {"sessions": {"type": "array", "items": _ENTRY}, **_ENTRY["properties"]},
+            "properties": {"sessions": {"type": "array", "items": _ENTRY}, "hosts": _HOSTS, **_ENTRY["properties"]},
             "anyOf": [{"required": ["sessions"]}, {"required": _ENTRY["required"]}],
         },
         spell=_list,
         calls=(list_sessions, get_session),
-        schema_version=3,
+        names=("session", "name"),
+        schema_version=4,
         reads=True,
         annotations=Annotations(read_only=True, idempotent=True),
     ),
@@ -179,8 +204,10 @@ TOOLS = (
                 "description": "Processes that could not be killed, after kill.",
             },
         ),
+        schema_version=2,
         spell=_manage,
         calls=(kill_session, update_session, detach_session),
+        addresses=("session", "new_name"),
         default_timeout_ms=60_000,
         annotations=Annotations(destructive=True),
     ),

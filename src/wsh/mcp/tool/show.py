@@ -33,6 +33,19 @@ def show_session(rooms: Rooms, session: Session) -> JsonObject:
     return shown
 
 
+def show_listed(rooms: Rooms, info: JsonObject) -> JsonObject:
+    """A session in a list of several machines."""
+    if info.get("host") is None:
+        return show_session(rooms, rooms.registry.get_session(info["name"]))
+    shown: JsonObject = {name: info[name] for name in (*_LISTED, "host")}
+    if not info["running"]:
+        shown["exit_code"] = info["exit_code"]
+    for name in ("notice", "sandbox", "unreachable_since"):
+        if info.get(name) is not None:
+            shown[name] = info[name]
+    return shown
+
+
 def show_state(session: Session) -> JsonObject:
     """What an agent needs next, beside a screen."""
     state: JsonObject = {

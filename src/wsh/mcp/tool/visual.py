@@ -135,7 +135,7 @@ def _declare(
             output_schema=_element_result(many, {**_SHARED, **shown_place}),
             spell=spell,
             calls=(kind.list, kind.create, kind.patch),
-            schema_version=2,
+            schema_version=3,
         ),
         OperationTool(
             name=f"wsh_remove_{noun}",
@@ -146,6 +146,7 @@ def _declare(
             ),
             input_schema=s.on_session(id=s.ELEMENT_ID),
             output_schema=s.result(["success"], success=s.SUCCESS),
+            schema_version=2,
             spell=_remove(kind),
             calls=(kind.remove, kind.clear),
             annotations=Annotations(destructive=True),

@@ -1,0 +1,89 @@
+"""Tools about a session on another machine: the tool itself runs there, for the client here."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from wsh.host.address import Address, parse_address
+from wsh.mcp.registry import Registry, to_json
+from wsh.operation.forward import Place, adopt_names, forward
+from wsh.operation.operation import OperationCall
+from wsh.operation.tool import ForwardedTool, call_tool
+from wsh.wire.error import InvalidRequest
+from wsh.wire.model.base import AnyJson
+from wsh.wire.tool import FAMILIES, Family, Stream, ToolOutcome
+
+if TYPE_CHECKING:
+    from wsh.operation.context import Rooms
+    from wsh.wire.caller import Caller
+    from wsh.wire.json.object import JsonObject
+    from wsh.wire.tool import CallContext
+
+_SLACK_S = 15.0
+
+
+def find_host(arguments: JsonObject, names: tuple[str, ...]) -> tuple[str, JsonObject] | None:
+    """The machine that the arguments are about, and the arguments as they are meant there; None for this server."""
+    given: dict[str, Address] = {
+        name: parse_address(arguments[name])
+        for name in names
+        if isinstance(arguments.get(name), str) and "/" in arguments[name]
+    }
+    if not given:
+        return None
+    hosts = {address.host for address in given.values()}
+    first = names[0]
+    if len(hosts) > 1 or (first in arguments and first not in given):
+        raise InvalidRequest("The arguments name sessions of several machines.", hint="All must be on the same one.")
+    (host,) = hosts
+    assert host is not None
+    left = {name: value for name, value in arguments.items() if name not in given}
+    return host, left | {name: address.name for name, address in given.items() if address.name}
+
+
+async def call_far(
+    rooms: Rooms, tool: str, host: str, arguments: JsonObject, context: CallContext, names: tuple[str, ...]
+) -> ToolOutcome:
+    params = ForwardedTool(tool=tool, arguments=AnyJson(arguments), timeout_ms=context.timeout_ms)
+    call = OperationCall(call_tool, params, context.caller, host=host)
+    call.check()
+    told = cast(
+        "JsonObject", await forward(call, Place(host, None, params), rooms, context.timeout_ms / 1000 + _SLACK_S)
+    )
+    structured = adopt_names(told["structured"], host, names)
+    text = told["text"]
+    if text is not None and structured is not None and structured != told["structured"]:
+        text = to_json(structured)
+    return ToolOutcome(structured, text, told["is_error"])  # type: ignore[arg-type]  # JSON
+
+
+@dataclass(frozen=True)
+class FarContext:
+    """What a tool knows of a caller whose client is connected to another server."""
+
+    caller: Caller
+    timeout_ms: int
+    deadline: float
+    toolsets: tuple[Family, ...] = FAMILIES
+
+    def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
+        """Told to nobody: the client is not connected here."""
+
+
+async def run_forwarded(
+    registry: Registry, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int
+) -> ToolOutcome:
+    """Run a terminal tool for another server. Its arguments are checked here, too."""
+    tool = registry.find_tool(name, ("terminal", "lean"))
+    if tool is None:
+        raise InvalidRequest(f"This host has no tool {name[:80]!r} for sessions.", hint="It may be of another version.")
+    problems = tool.validator.find_problems(arguments)
+    if problems:
+        first = problems[0]
+        raise InvalidRequest(f"{first.path!r} {first.message}.", hint=first.hint)
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+    context = FarContext(caller, timeout_ms, deadline)
+    async with asyncio.timeout(timeout_ms / 1000 + _SLACK_S):
+        return await tool.spec.run(tool.validator.normalise(arguments), context)
