@@ -352,6 +352,7 @@ class TmuxEngine(Engine):
         found: list[Row] = []
         # What it paints is read by painting it. Its pen goes on from line to line.
         with Terminal(1, min(1000, self.cols + 2)) as terminal:
+            terminal.feed(b"\x1b)0")  # lines are drawn after a shift out
             for line in painted:
                 terminal.feed(b"\x1b[H\x1b7\x1b[0m\x1b[2K\x1b8" + line.encode("utf-8", "surrogateescape"))
                 found.append(read_line(terminal.screen(True).lines[0]))

@@ -22,7 +22,7 @@ from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
-from wsh.wire.error import WshError
+from wsh.wire.error import SessionExited, WaitTimeout, WshError
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places
 
@@ -209,11 +209,14 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
         prepare(work)
         spec = SessionSpec(command=program.command, cwd=str(work), rows=ROWS, cols=COLS, env={"HOME": str(work)})
         session = await registry.open_session(spec)
-        await session.wait_until_quiet(400, max_wait_ms=5000, generation=0)
+        await _settle(session, 400, 5000, 0)
         for keys in program.keys:
             before = session.generation
-            await session.send_input(keys.encode(), AGENT)
-            await session.wait_until_quiet(250, max_wait_ms=1500, generation=before)
+            try:
+                await session.send_input(keys.encode(), AGENT)
+            except SessionExited:
+                break  # what it left on the screen is compared as well
+            await _settle(session, 250, 1500, before)
         # No await between these: they belong to one offset.
         rows = [read_line(line) for line in session.terminal.screen(True).lines]
         cursor, end = session.terminal.screen(False).cursor, session.generation
@@ -232,6 +235,14 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
         return {"holds": "no", "detail": f"cursor at {cursor}, in tmux at {tmux.cursor()}"}
     seen = sum(1 for row in rows if row)
     return {"holds": "yes" if seen else "no", "detail": "" if seen else "an empty screen"}
+
+
+async def _settle(session: Session, quiet_ms: int, most_ms: int, generation: int) -> None:
+    """Until it is silent after something new; programs that never rest, or do not answer a key, get `most_ms`."""
+    try:
+        await session.wait_until_quiet(quiet_ms, max_wait_ms=most_ms, generation=generation)
+    except (WaitTimeout, SessionExited):
+        return
 
 
 def _wait_until_written(journal: Journal, end: int) -> None:

@@ -146,14 +146,24 @@ async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
     except (MCPError, ValidationError):
         raise
     except Exception as problem:
-        if not isinstance(problem, RpcFailure | WshError) and find_shortage(problem) is None:
-            log.exception("%s failed unexpectedly", ctx.method)
-            raise MCPError(rpc.INTERNAL_ERROR, "An internal error occurred.", {"code": tool.INTERNAL}) from None
-        failure = translate(problem, "terminal", ctx.method)
-        if isinstance(failure, dict):  # only tools have results that can say it
-            message = failure.pop("message")
-            raise MCPError(rpc.INTERNAL_ERROR, message, failure) from None
-        raise MCPError(failure.code, failure.message, failure.data) from None
+        raise _translate_problem(problem, ctx.method) from None
+
+
+def _translate_problem(problem: Exception, method: str) -> MCPError:
+    if not isinstance(problem, RpcFailure | WshError) and find_shortage(problem) is None:
+        log.error("%s failed unexpectedly", method, exc_info=problem)
+        return MCPError(rpc.INTERNAL_ERROR, "An internal error occurred.", {"code": tool.INTERNAL})
+    failure = translate(problem, "terminal", method)
+    if isinstance(failure, dict):  # only tools have results that can say it
+        message = failure.pop("message")
+        return MCPError(rpc.INTERNAL_ERROR, message, failure)
+    return MCPError(failure.code, failure.message, failure.data)
+
+
+def spell_problem(problem: Exception) -> JsonObject:
+    """The error of a call that goes without the SDK."""
+    error = _translate_problem(problem, "tools/call").error
+    return error.model_dump(by_alias=True, exclude_none=True)
 
 
 class CancelParams(types.NotificationParams):
@@ -174,4 +184,5 @@ __all__ = [
     "make_version_stamp",
     "put_structured",
     "send_progress",
+    "spell_problem",
 ]

@@ -20,7 +20,8 @@ from starlette.requests import Request
 from wsh.mcp import error
 from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import ConnectionSurroundings, McpClient
-from wsh.mcp.registry import Registry, to_json
+from wsh.mcp.quick_call import REVISIONS, CallLink, QuickCalls
+from wsh.mcp.registry import Registry, Tool, to_json
 from wsh.mcp.resource.index import ResourceIndex
 from wsh.mcp.resource.prompt import PromptShelf
 from wsh.mcp.sdk_compat import (
@@ -34,9 +35,11 @@ from wsh.mcp.sdk_compat import (
     make_version_stamp,
     put_structured,
     send_progress,
+    spell_problem,
 )
 from wsh.mcp.tool.lean_text import LEAN_INSTRUCTIONS, spell_failure
 from wsh.wire.caller import Caller
+from wsh.wire.json.object import JsonObject
 from wsh.wire.surrogate import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
 from wsh.wire.version import VERSION
@@ -56,8 +59,10 @@ INSTRUCTIONS = (
 )
 
 
-class StdioConnection(Protocol):
+class StdioConnection(CallLink, Protocol):
     """A stdio connection, as messages that came by it carry it."""
+
+    quick_calls: QuickCalls | None
 
     @property
     def surroundings(self) -> ConnectionSurroundings: ...
@@ -141,21 +146,33 @@ class McpDoor:
                 log.exception("a farewell listener failed")
 
 
-def to_result(outcome: ToolOutcome) -> types.CallToolResult:
+def to_fields(outcome: ToolOutcome) -> tuple[str, dict[str, object] | None]:
+    """The text and the structured content of a result."""
     structured = outcome.structured
     if structured is None:
-        text = str(mend_all(outcome.text or ""))
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=outcome.is_error)
+        return str(mend_all(outcome.text or "")), None
     text = outcome.text if outcome.text is not None else to_json(structured)
     if "\\ud" in text and find_unsound(structured) is not None:  # a file's name that is not UTF-8; the wire is
         structured = mend_all(structured)
         text = to_json(structured if outcome.text is None else mend_all(json.loads(text)))
-    content = dict(structured) if hasattr(structured, "keys") else {"items": list(structured)}
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
-        structured_content=hold_structured(content),
-        is_error=outcome.is_error,
-    )
+    return text, dict(structured) if hasattr(structured, "keys") else {"items": list(structured)}
+
+
+def to_result(outcome: ToolOutcome) -> types.CallToolResult:
+    text, content = to_fields(outcome)
+    texts: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    if content is None:
+        return types.CallToolResult(content=texts, is_error=outcome.is_error)
+    return types.CallToolResult(content=texts, structured_content=hold_structured(content), is_error=outcome.is_error)
+
+
+def spell_result(tool: Tool, outcome: ToolOutcome) -> JsonObject:
+    """A result as the SDK spells it for the legacy revisions with structured content."""
+    text, content = to_fields(spell_failure(outcome) if tool.spec.family == "lean" else outcome)
+    result: JsonObject = {"content": [{"type": "text", "text": text}], "isError": outcome.is_error}
+    if content is not None:
+        result["structuredContent"] = content
+    return result
 
 
 def build_server(door: McpDoor) -> WshServer:
@@ -232,13 +249,22 @@ def build_server(door: McpDoor) -> WshServer:
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
         if ctx.protocol_version != MODERN_VERSION:
             door.resources.greet(ctx)
-            door.find_client(ctx)
-            if isinstance(ctx.request, Request):  # a stdio connection says farewell itself
+            client = door.find_client(ctx)
+            if not isinstance(ctx.request, Request):
+                if ctx.protocol_version in REVISIONS and not door.fixtures:
+                    open_quick_calls(ctx, cast(StdioConnection, ctx.request), client)
+            else:  # a stdio connection says farewell itself
                 caller: Caller = ctx.request.scope[CALLER_KEY]
                 owner = f"mcp:{get_connection(ctx).session_id}"
                 door.guests[owner] = ConnectedClient(caller, "mcp-http")
                 assert door.find_client(ctx).caller.id == owner
                 call_at_end(ctx, lambda: door.say_farewell(owner))
+
+    def open_quick_calls(ctx: Context, link: StdioConnection, client: McpClient) -> None:
+        async def tell_caller() -> None:
+            await door.resources.tell_caller(ctx)
+
+        link.quick_calls = QuickCalls(link, registry, desk, client, spell_result, spell_problem, tell_caller)
 
     async def instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
         """Middleware: instructions that speak of the tools which this client has."""

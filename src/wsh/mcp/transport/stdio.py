@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from starlette.types import Receive, Send
 
 from wsh.mcp.caller import MAX_CONNECTION_BYTES, ConnectionSurroundings
+from wsh.mcp.quick_call import QuickCalls
 from wsh.mcp.sdk_compat import WshServer
 from wsh.wire.caller import Caller
 from wsh.wire.json import rpc
@@ -41,6 +42,8 @@ class StdioLink:
         self._lock = asyncio.Lock()
         self._open: set[str] = set()
         self._muted = False
+        self.quick_calls: QuickCalls | None = None
+        """Takes plain calls, once the client has finished a handshake of an era that it knows."""
 
     def mute(self) -> None:
         """Say nothing more: the server ends, and an end without words is what the pump knows how to mend."""
@@ -110,6 +113,8 @@ class _In:
         read = await _parse(line)
         if isinstance(read, rpc.BadMessage):
             await self._answer(read)
+            return None
+        if self._link.quick_calls is not None and self._link.quick_calls.take(read):
             return None
         try:
             message = types.jsonrpc_message_adapter.validate_python(read.body, by_name=False)
@@ -223,14 +228,18 @@ async def serve_link(
     link = StdioLink(caller, surroundings, send)
     await link.write(rpc.dump({"wsh": {"version": VERSION}}))
     opened(link)
-    await serve_dual_era_loop(
-        server,
-        _In(link, lines),
-        _Out(link),
-        lifespan_state={},
-        session_id=surroundings.id,
-        init_options=server.create_initialization_options(),
-    )
+    try:
+        await serve_dual_era_loop(
+            server,
+            _In(link, lines),
+            _Out(link),
+            lifespan_state={},
+            session_id=surroundings.id,
+            init_options=server.create_initialization_options(),
+        )
+    finally:
+        if link.quick_calls is not None:
+            await link.quick_calls.aclose()
     try:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except OSError:
