@@ -18,7 +18,7 @@ from wsh.process import ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command.command import Command, CommandLog
 from wsh.session.command.output import Capture, OutputText, render
-from wsh.session.command.turn import LineMoved, LineTurn, count_unread
+from wsh.session.command.turn import LineMoved, LineTurn, count_unread, has_unseen_output
 from wsh.session.command.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.state import describe_process, shell_name, wants_input
@@ -359,18 +359,19 @@ class _Run:
         if log.phase != "prompt":
             return False
         number = (log.prompts, log.finished, session.generation)
-        if count_unread(session) == 0:
-            seen = await self._typist.inspect()
-            if seen is None:
-                return False
-            calm = seen.reading == "yes" or (
-                seen.reading == "unknown" and time.monotonic() - session.last_activity > PROMPT_GRACE_S
-            )
-            # The kernel hands output over a moment after it was written.
-            await asyncio.sleep(_HANDOVER_S)
-            if calm and not session.backlog() and number == (log.prompts, log.finished, session.generation):
-                return True
-        return False
+        if count_unread(session) != 0:
+            return False
+        seen = await self._typist.inspect()
+        if seen is None:
+            return False
+        calm = seen.reading == "yes" or (
+            seen.reading == "unknown" and time.monotonic() - session.last_activity > PROMPT_GRACE_S
+        )
+        # A shell that reads again has written everything that came of the line before it: that is with the kernel or with the
+        # keeper, whose next answer comes after it has passed on what it had read.
+        if not calm or has_unseen_output(session) or await self._typist.inspect() is None:
+            return False
+        return not session.backlog() and number == (log.prompts, log.finished, session.generation)
 
     async def _silent(self, now: float) -> RunOutcome | None:
         """Called after enough silence: does the program want something, or does it only take its time?"""

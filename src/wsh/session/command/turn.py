@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import os
 import re
+import select
 import signal
 import struct
 import termios
@@ -60,7 +61,7 @@ def read_modes(child: ChildHandle | None) -> LineModes | None:
 
 
 def count_unread(session: Session) -> int | None:
-    """Bytes of input that the kernel holds and nobody has read yet; None if that cannot be known."""
+    """Bytes of input that the kernel holds and nobody has read yet, 0 only if there are none; None if that cannot be known."""
     child = session.child
     if child is None or child.fd < 0:
         return None
@@ -69,11 +70,28 @@ def count_unread(session: Session) -> int | None:
     except OSError:
         return None
     try:
+        _hand_over(peer)
         return int(struct.unpack("i", fcntl.ioctl(peer, termios.FIONREAD, bytes(4)))[0])
     except OSError:
         return None
     finally:
         os.close(peer)
+
+
+def has_unseen_output(session: Session) -> bool:
+    """Whether programs have written what the keeper has not read yet."""
+    child = session.child
+    return child is not None and child.fd >= 0 and _hand_over(child.fd)
+
+
+def _hand_over(end: int) -> bool:
+    """Whether this end of a terminal can be read, with everything that the other end wrote before this call.
+
+    A thread of the kernel carries it over, which on a busy machine takes a while. To poll an end that has nothing waits for that thread.
+    """
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
+    return any(events & select.POLLIN for _, events in poll.poll(0))
 
 
 class LineTurn:
@@ -252,6 +270,8 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
                 raise LineMoved
             return None, None
         modes = read_modes(session.child) or modes
+        if patient and not typed.has_keys:
+            modes = await _await_shell(session, log, modes)
         if _is_shell_reading(session, modes):
             age = abs(time.time() - max(typed.authors.values(), default=0.0))
             if typed.is_inside_key(log.editor, age) or (typed.has_keys and await _does_another_read(session)):
@@ -292,6 +312,20 @@ async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | 
             await asyncio.sleep(0.002)  # one program has gone and the next is not in front yet, or is slow to read
         modes = now
     return None, None
+
+
+async def _await_shell(session: Session, log: CommandLog, modes: LineModes) -> LineModes:
+    """A shell that has shown its prompt and does not read has taken a line that was typed ahead; its mark is on the way.
+
+    Raises LineMoved when that has come. A shell that only takes the terminal back reads a moment later.
+    """
+    until = time.monotonic() + _READING_S
+    while not _is_shell_reading(session, modes) and session.running and time.monotonic() < until:
+        await asyncio.sleep(0.002)
+        if not _reads_line(log):
+            raise LineMoved
+        modes = read_modes(session.child) or modes
+    return modes
 
 
 async def _is_shown(session: Session, text: str | None) -> bool:
