@@ -1,6 +1,6 @@
 // Sessions of the list in groups: by project, by host, by state, or all in one.
 import { computed, signal } from "@preact/signals";
-import { shown, visible, type Entry, type Visible } from "./store";
+import { hosts, shown, visible, type Entry, type Visible } from "./store";
 
 export type Grouping = "none" | "project" | "host" | "state";
 export const GROUPINGS: readonly [Grouping, string][] = [
@@ -10,10 +10,12 @@ export const GROUPINGS: readonly [Grouping, string][] = [
   ["state", "by state"],
 ];
 const stored = localStorage.getItem("wsh.groups");
-export const grouping = signal<Grouping>(GROUPINGS.find(([one]) => one === stored)?.[0] ?? "none");
+const chosen = signal<Grouping | undefined>(GROUPINGS.find(([one]) => one === stored)?.[0]);
+/** Where nothing was chosen: by host, as soon as there is another machine. */
+export const grouping = computed((): Grouping => chosen.value ?? (hosts.value.length > 0 ? "host" : "none"));
 
 export function setGrouping(how: Grouping): void {
-  grouping.value = how;
+  chosen.value = how;
   localStorage.setItem("wsh.groups", how);
 }
 
@@ -31,6 +33,7 @@ const STATES: readonly [Visible, string][] = [
   ["idle", "idle"],
   ["failed", "failed"],
   ["exited", "exited"],
+  ["away", "out of reach"],
 ];
 
 /** Folders that hold projects and are none themselves. */
@@ -61,9 +64,17 @@ function keyOf(entry: Entry, folders: readonly string[]): string {
   }
 }
 
+function labelOfHost(name: string): string {
+  const host = hosts.value.find((one) => one.name === name);
+  if (!host || host.online) return name;
+  const seen = host.last_seen == null ? "not seen yet" : `last seen ${new Date(host.last_seen * 1000).toLocaleString()}`;
+  return `${name}: out of reach, ${seen}`;
+}
+
 /** Two projects of one name are told apart by the folder above. */
 function labelOf(key: string, keys: readonly string[]): string {
   if (grouping.value === "state") return STATES.find(([one]) => one === key)?.[1] ?? key;
+  if (grouping.value === "host") return labelOfHost(key);
   if (grouping.value !== "project") return key;
   const parts = key.split("/").filter(Boolean);
   const name = parts[parts.length - 1] ?? "/";
@@ -78,6 +89,8 @@ export const groups = computed((): Group[] => {
     const key = keyOf(entry, folders);
     found.set(key, [...(found.get(key) ?? []), entry]);
   }
+  // A machine without sessions, or out of reach, stays in the list.
+  if (grouping.value === "host") for (const host of hosts.value) if (!found.has(host.name)) found.set(host.name, []);
   const keys = [...found.keys()];
   const order = (key: string): number => STATES.findIndex(([one]) => one === key);
   if (grouping.value === "state") keys.sort((a, b) => order(a) - order(b));

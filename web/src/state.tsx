@@ -10,6 +10,7 @@ const WORDS: Record<Visible, string> = {
   attention: "quiet",
   exited: "exited 0",
   failed: "failed",
+  away: "out of reach",
 };
 
 function Shape(props: { state: Visible }) {
@@ -18,6 +19,8 @@ function Shape(props: { state: Visible }) {
       return <circle cx="6" cy="6" r="2.2" />;
     case "open":
       return <rect x="2.5" y="3" width="7" height="6" rx="1" fill="none" stroke="currentColor" stroke-width="1.4" />;
+    case "away":
+      return <path d="M2.5 2.5l7 7m0-7l-7 7" fill="none" stroke="currentColor" stroke-width="1.6" />;
     case "running":
       return <circle cx="6" cy="6" r="4" />;
     case "waiting":

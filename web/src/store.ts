@@ -1,12 +1,12 @@
 // What the page knows: one place, kept fresh by one WebSocket; components read signals and call actions.
 import { computed, signal } from "@preact/signals";
 import * as api from "./api";
-import { ApiError, type SessionInfo, type StateAnswer } from "./api";
+import { ApiError, type HostInfo, type SessionInfo, type StateAnswer } from "./api";
 import { Channel } from "./channel";
 
 export type View = "single" | "grid" | "queue" | "search" | "admin" | "replay";
 export type Connection = "connecting" | "connected" | "lost" | "signed-out";
-export type Visible = "running" | "idle" | "open" | "waiting" | "hidden" | "attention" | "exited" | "failed";
+export type Visible = "running" | "idle" | "open" | "waiting" | "hidden" | "attention" | "exited" | "failed" | "away";
 
 export interface Entry {
   info: SessionInfo;
@@ -18,6 +18,8 @@ export interface Entry {
 }
 
 export const entries = signal<ReadonlyMap<string, Entry>>(new Map());
+/** Other machines, those out of reach included. */
+export const hosts = signal<readonly HostInfo[]>([]);
 export const selected = signal<string | null>(null);
 export const view = signal<View>("single");
 export const filter = signal("");
@@ -62,6 +64,7 @@ export const shown = computed(() => {
 export const current = computed(() => (selected.value === null ? undefined : entries.value.get(selected.value)));
 
 export function visible(entry: Entry): Visible {
+  if (entry.info.unreachable_since != null) return "away";
   if (!entry.info.running) return entry.info.exit_code === 0 ? "exited" : "failed";
   const word = entry.state?.state ?? entry.info.state;
   if (word === "asks") return "waiting";
@@ -120,8 +123,9 @@ function put(info: SessionInfo): void {
 export const channel = new Channel("/ws/json");
 
 async function reload(): Promise<void> {
-  const list = await attempt(() => api.listSessions());
+  const [list, machines] = await Promise.all([attempt(() => api.listSessions()), attempt(() => api.listHosts())]);
   if (!list) return;
+  hosts.value = machines?.hosts ?? [];
   const next = new Map<string, Entry>();
   for (const info of list) {
     const old = entries.value.get(info.name);
@@ -194,6 +198,11 @@ export function start(): void {
       case "session_destroyed":
         change(name, () => undefined);
         if (selected.value === name) selected.value = entries.value.keys().next().value ?? null;
+        break;
+      case "host_added":
+      case "host_removed":
+      case "host_changed":
+        void reload();
         break;
       case "session_tags_changed":
         change(name, (entry) => ({ ...entry, info: { ...entry.info, tags: event.tags as string[] } }));

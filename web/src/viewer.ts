@@ -136,6 +136,9 @@ export class Viewer {
       case "error":
         tell(String(said.message), said.hint as string | undefined, true);
         break;
+      case "host": // the machine that the session is on was lost, or is back
+        this.tellRemote({ lost: said.online !== true });
+        break;
       case "dismissed":
         this.close();
         this.tellRemote({ lost: true });
