@@ -40,9 +40,9 @@ done
 
 
 def main() -> None:
-    """All of them, or those named on the command line: page, window, terminal."""
+    """All of them, or those named on the command line: page, phone, window, terminal."""
     OUT.mkdir(exist_ok=True)
-    wanted = set(sys.argv[1:]) or {"page", "window", "terminal"}
+    wanted = set(sys.argv[1:]) or {"page", "phone", "window", "terminal"}
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
@@ -60,6 +60,9 @@ def main() -> None:
                     for theme in ("dark", "light"):
                         with running_desktop(places.desktop_info, "ignore", page_answers=True):
                             take_approvals(server, browser, theme, project)
+            if "phone" in wanted:
+                with chromium() as browser:
+                    take_phone(server, browser, project)
             if "terminal" in wanted:
                 with virtual_screen("820x520x24") as display:
                     take_terminals(server, display, project)
@@ -166,6 +169,30 @@ def _split(page: Page) -> None:
         page.keyboard.press("o")
         page.keyboard.press("Control+Backslash")
         page.keyboard.press("x")
+
+
+def take_phone(server: RunningServer, browser: Browser, project: Path) -> None:
+    """A request as a phone shows it, what it printed, and the inbox."""
+    question = {"name": "deploy", "command": "sh -c 'printf \"Deploy to production? [y/N] \"; read answer'"}
+    assert server.request("POST", "/sessions", question).status == 201
+    runtime = {"cwd": str(project), "timeout_ms": 15_000}
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "color_scheme": "dark"}
+    with open_page(browser, device_scale_factor=2, **phone) as watched:
+        page = watched.page
+        page.goto(str(server.request("POST", "/auth/link").json["url"]))
+        asked = Asking(server, {**execute("make", "test"), "runtime": runtime})
+        page.locator(".asks").tap()
+        expect(page.locator(".approval:not(.over) .choices")).to_be_visible()
+        expect(page.locator(".inbox")).to_contain_text("Deploy")
+        page.locator(".approval:not(.over)").evaluate("(card) => card.scrollIntoView({ block: 'start' })")
+        page.wait_for_timeout(400)
+        _keep(page, "phone")
+        page.get_by_role("button", name="Run once").tap()
+        expect(page.locator(".approval.over").first.get_by_label("Output")).to_contain_text("test 5 ok")
+        page.locator(".queue").evaluate("(list) => list.scrollTo(0, 0)")
+        page.wait_for_timeout(400)
+        _keep(page, "phone-inbox")
+        asked.answer()
 
 
 def take_approvals(server: RunningServer, browser: Browser, theme: Literal["dark", "light"], project: Path) -> None:

@@ -11,7 +11,7 @@ import { Sidebar } from "./sidebar";
 import { layoutsOpen } from "./layout";
 import { Layouts, Splits } from "./split";
 import { Grid, Queue } from "./stage";
-import { connection, creating, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
+import { connection, creating, current, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
 import { pasting } from "./terminal";
 
 export function App() {
@@ -30,12 +30,12 @@ export function App() {
             {waitingApprovals().length === 1 ? "An agent asks" : `Agents ask ${waitingApprovals().length} times`} for your approval. Show
           </button>
         )}
-        {view.value !== "single" && (
+        {(view.value !== "single" || !current.value) && (
           <div class="phone-bar">
             <button aria-label="Sessions" onClick={(event) => (event.stopPropagation(), (sidebarOpen.value = true))}>
               ☰
             </button>
-            <button onClick={() => (view.value = "single")}>Back to the terminal</button>
+            {view.value !== "single" && <button onClick={() => (view.value = "single")}>Back to the terminal</button>}
           </div>
         )}
         <Stage />
@@ -50,7 +50,7 @@ export function App() {
         <Pasting />
         <Wish />
         {toasts.value.map((toast) => (
-          <button key={toast.id} class={`toast${toast.bad ? " bad" : ""}`} onClick={() => dismiss(toast.id)} title="Dismiss">
+          <button key={toast.id} class={`toast${toast.bad ? " bad" : ""}`} onClick={() => (toast.act?.(), dismiss(toast.id))} title={toast.act ? "Open" : "Dismiss"}>
             <span>{toast.text}</span>
             {toast.hint && <small>{toast.hint}</small>}
           </button>

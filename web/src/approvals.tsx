@@ -230,7 +230,7 @@ function Waiting(props: { approval: Approval }) {
   const grave = evidence?.hold ?? approval.risk !== "none";
   const soon = approval.deadline - now.value <= 15;
   return (
-    <li class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Hard to take back" : "Request"}: ${approval.command}`}>
+    <li data-request={approval.id} class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Hard to take back" : "Request"}: ${approval.command}`}>
       <div ref={shown}>
         <header>
           {approval.risk !== "none" && (
@@ -320,7 +320,7 @@ function Over(props: { approval: Approval }) {
   const { approval } = props;
   const how = [approval.scope && approval.scope !== "once" ? `for ${approval.scope}` : "", approval.edited ? "edited" : ""].filter(Boolean);
   return (
-    <li class="approval over">
+    <li class="approval over" data-request={approval.id}>
       <header>
         <span class={`verdict ${approval.state}`}>{approval.state}</span>
         <code class="what">

@@ -120,7 +120,7 @@ export function InboxList() {
           </li>
         ))}
       </ul>
-      {items.length > 0 && <p class="soft">J and K choose, Enter opens, E is done, S hides for an hour.</p>}
+      {items.length > 0 && <p class="soft keys-hint">J and K choose, Enter opens, E is done, S hides for an hour.</p>}
     </>
   );
 }

@@ -8,6 +8,7 @@ import { followApprovals } from "./approvals";
 import { followLinks } from "./block";
 import { followInbox } from "./inbox";
 import { followLayout } from "./layout";
+import { followNotices } from "./notice";
 import { selected, start } from "./store";
 import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
@@ -22,6 +23,7 @@ void signIn().finally(() => {
   start();
   followApprovals();
   followInbox();
+  void followNotices();
 });
 render(<App />, document.getElementById("app") as HTMLElement);
 

@@ -3,6 +3,7 @@ import type { LastInput } from "./api";
 import { Approvals } from "./approvals";
 import { ordered } from "./group";
 import { InboxList } from "./inbox";
+import { PushSwitch } from "./notice";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
@@ -289,6 +290,7 @@ export function Queue() {
       <h1>What wants attention</h1>
       <Approvals />
       <InboxList />
+      <PushSwitch />
     </section>
   );
 }

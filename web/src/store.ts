@@ -51,6 +51,8 @@ export interface Toast {
   text: string;
   hint?: string;
   bad: boolean;
+  /** What a click does beside dismissing it. */
+  act?: () => void;
 }
 
 export const shown = computed(() => {
@@ -73,8 +75,8 @@ export function visible(entry: Entry): Visible {
 }
 
 let toastId = 0;
-export function tell(text: string, hint?: string, bad = false): void {
-  const toast = { id: ++toastId, text, hint, bad };
+export function tell(text: string, hint?: string, bad = false, act?: () => void): void {
+  const toast = { id: ++toastId, text, hint, bad, act };
   toasts.value = [...toasts.value.slice(-3), toast];
   setTimeout(() => dismiss(toast.id), bad ? 9000 : 4000);
 }

@@ -68,4 +68,4 @@ def open_page(browser: Browser, **options: Any) -> Iterator[Watched]:
         yield watched
     finally:
         context.close()
-    assert watched.complaints == []
+    assert watched.complaints == [], watched.complaints

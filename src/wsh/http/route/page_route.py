@@ -28,6 +28,7 @@ _TYPES = {
     "png": "image/png",
     "woff2": "font/woff2",
     "json": "application/json",
+    "webmanifest": "application/manifest+json",
 }
 
 

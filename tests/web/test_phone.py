@@ -1,0 +1,225 @@
+"""The page on a phone: installable, told by push while it is closed, a request approved in two taps, ten tasks by touch alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, CDPSession, Page, Worker, expect
+
+from tests.http.test_server_approval import ask, read_end, shown
+from tests.support.notice.receiver import Receiver, running_receiver
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
+from tests.support.web.browser import open_page
+from tests.web.test_access import AXE, grave
+from wsh.wire.system.place import find_places
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+# A browser subscribes at its vendor's service, which cannot be reached here: this one has keys of ours and an endpoint on loopback.
+STUB = """
+if (window.PushManager) {
+  const given = GIVEN;
+  let made = null;
+  const own = PushManager.prototype;
+  own.getSubscription = async () => made;
+  own.subscribe = async (options) => {
+    window.subscribedWith = [options.userVisibleOnly, new Uint8Array(options.applicationServerKey).length];
+    made = { endpoint: given.endpoint, toJSON: () => given, unsubscribe: async () => { made = null; return true; } };
+    return made;
+  };
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    root = tmp_path_factory.mktemp("phone")
+    environ = {
+        "WSH_APPROVALS_SERVER": "true",
+        "WSH_NOTIFY_PUSH_LOOPBACK": "true",
+        "WSH_NOTIFY_PRESENT_S": "0",
+        "WSH_INBOX_MIN_COMMAND_S": "3600",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+            (root / name).mkdir(mode=0o700)
+            patch.setenv(variable, str(root / name))
+        with running_server(find_places(), check_left=False, environ=environ) as running:
+            yield running
+
+
+@pytest.fixture
+def page(headless: RunningServer, browser: Browser, receiver: Receiver) -> Iterator[Page]:
+    with open_page(browser, bypass_csp=True, **PHONE) as watched:
+        watched.page.context.grant_permissions(["notifications"], origin=headless.url)
+        watched.page.add_init_script(STUB.replace("GIVEN", json.dumps(receiver.subscription())))
+        watched.page.goto(str(headless.request("POST", "/auth/link").json["url"]))
+        yield watched.page
+    for info in headless.get("/sessions"):
+        headless.request("DELETE", f"/sessions/{info['name']}")
+
+
+def get_worker(page: Page) -> Worker:
+    wait_until(lambda: page.evaluate("navigator.serviceWorker.ready.then((one) => one.active !== null)"), "the worker")
+    wait_until(lambda: page.context.service_workers, "the worker")
+    return page.context.service_workers[0]
+
+
+def deliver(page: Page, cdp: CDPSession, ids: list[str], data: dict[str, Any], origin: str) -> None:
+    wait_until(lambda: page.evaluate("1") and ids, "the worker's registration")
+    cdp.send("ServiceWorker.deliverPushMessage", {"origin": origin, "registrationId": ids[0], "data": json.dumps(data)})
+
+
+def watch_registrations(page: Page) -> tuple[CDPSession, list[str]]:
+    cdp = page.context.new_cdp_session(page)
+    ids: list[str] = []
+    cdp.on(
+        "ServiceWorker.workerRegistrationUpdated",
+        lambda event: ids.extend(one["registrationId"] for one in event["registrations"] if not one["isDeleted"]),
+    )
+    cdp.send("ServiceWorker.enable")
+    return cdp, ids
+
+
+SHOWN = "self.registration.getNotifications().then((all) => all.map((one) => [one.tag, one.title, one.body]))"
+TAP = """self.registration.getNotifications().then((all) => {
+  self.dispatchEvent(new NotificationEvent("notificationclick", { notification: all[0] }));
+})"""
+
+
+def test_a_request_reaches_a_closed_page_by_push_and_two_taps_approve_it(
+    page: Page, headless: RunningServer, receiver: Receiver
+) -> None:
+    cdp, ids = watch_registrations(page)
+    worker = get_worker(page)
+    page.get_by_role("button", name="Sessions").first.tap()
+    page.get_by_role("button", name="Queue").first.tap()
+    page.get_by_role("button", name="Tell this browser").tap()
+    expect(page.get_by_text("This browser is told")).to_be_visible()
+    assert page.evaluate("window.subscribedWith") == [True, 65]
+    key = headless.get("/push/key")["key"]
+
+    answer = ask(headless, "sh", "-c", "echo first line; echo second line")
+    shown(headless, answer)
+    (push,) = wait_until(lambda: receiver.pushes(key), "the push")
+    deliver(page, cdp, ids, push, headless.url)
+    wait_until(lambda: worker.evaluate(SHOWN), "the notice")
+    assert worker.evaluate(SHOWN) == [[push["id"], "wsh", "An agent asks for your approval."]]
+    # The server died in the moment of sending, and its successor sent it again.
+    deliver(page, cdp, ids, push, headless.url)
+    assert len(worker.evaluate(SHOWN)) == 1
+
+    page.get_by_role("button", name="Back to the terminal").tap()
+    worker.evaluate(TAP)  # the first tap
+    card = page.locator(".approval:not(.over)")
+    expect(card).to_contain_text("echo second line")
+    expect(card).to_be_focused()
+    wait_until(lambda: worker.evaluate(SHOWN) == [], "the notice to be gone")
+    page.evaluate(AXE.read_text())
+    assert grave(page) == []
+    card.get_by_role("button", name="Run once").tap()  # the second
+    over = page.locator(".approval.over").first
+    expect(over.get_by_label("Output")).to_contain_text("second line")
+    assert grave(page) == []
+    assert read_end(headless, answer)["result"]["exit_code"] == 0
+    deliver(page, cdp, ids, push, headless.url)
+    assert worker.evaluate(SHOWN) == [], "an id is shown once"
+    page.get_by_role("button", name="Stop").tap()
+    expect(page.get_by_role("button", name="Tell this browser")).to_be_visible()
+    assert headless.get("/push/subscriptions")["subscriptions"] == []
+
+
+def test_the_page_can_be_installed_and_opens_without_its_server(page: Page, headless: RunningServer) -> None:
+    get_worker(page)
+    cdp = page.context.new_cdp_session(page)
+    manifest = cdp.send("Page.getAppManifest")
+    assert manifest["errors"] == [] and json.loads(manifest["data"])["display"] == "standalone"
+    assert cdp.send("Page.getInstallabilityErrors")["installabilityErrors"] in (
+        [],
+        [{"errorId": "in-incognito", "errorArguments": []}],
+    )
+    for icon in json.loads(manifest["data"])["icons"]:
+        assert page.evaluate(
+            "(src) => fetch(src).then((one) => one.ok && one.headers.get('content-type'))", icon["src"]
+        )
+    page.reload()
+    expect(page.get_by_role("button", name="Sessions").first).to_be_visible()
+    page.context.set_offline(True)
+    page.reload()
+    expect(page.locator(".banner")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.locator(".banner")).to_have_count(0)
+
+
+def test_ten_tasks_by_touch_alone(page: Page, headless: RunningServer, tmp_path: Path) -> None:
+    def open_queue() -> None:
+        page.get_by_role("button", name="Sessions").first.tap()
+        page.get_by_role("button", name="Queue").first.tap()
+
+    # 1. open a session
+    page.get_by_role("button", name="New session").first.tap()
+    page.get_by_role("dialog").get_by_label("Name").fill("work")
+    page.get_by_role("dialog").get_by_label("Command", exact=False).first.fill("bash --norc --noprofile")
+    page.get_by_role("dialog").get_by_role("button", name="Start").tap()
+    wait_until(lambda: [one["name"] for one in headless.get("/sessions")] == ["work"], "the session")
+    wait_until(lambda: headless.get("/sessions/work")["state"] == "idle", "its prompt")
+    # 2. type into it
+    page.locator(".xterm").first.tap()
+    page.keyboard.type("read -p 'go on? ' answer")
+    # 3. press a key that phones have not
+    page.get_by_role("toolbar").get_by_role("button").first.wait_for()
+    page.keyboard.press("Enter")
+    wait_until(lambda: headless.get("/sessions/work")["state"] == "asks", "the question")
+    # 4. see what waits
+    open_queue()
+    row = page.locator(".inbox .row").first
+    expect(row).to_contain_text("go on?")
+    # 5. snooze it
+    page.get_by_role("button", name="Snooze work").tap()
+    expect(page.locator(".inbox .row")).to_have_count(0)
+    assert (
+        headless.request(
+            "POST", f"/inbox/{headless.get('/inbox?all=true')['items'][0]['id']}", {"action": "restore"}
+        ).status
+        == 200
+    )
+    # 6. open what asks, and answer
+    expect(row).to_be_visible()
+    row.tap()
+    page.keyboard.type("yes\n")
+    wait_until(lambda: headless.get("/sessions/work")["state"] == "idle", "the answer to be taken")
+    # 7. see all sessions at once
+    page.get_by_role("button", name="Sessions").first.tap()
+    page.get_by_role("button", name="Grid").first.tap()
+    expect(page.locator(".tile")).to_have_count(1)
+    page.get_by_role("button", name="Back to the terminal").tap()
+    # 8. a failed command is told, and done
+    page.locator(".xterm").first.tap()
+    page.keyboard.type("sh -c 'exit 3'\n")
+    wait_until(lambda: any(one["kind"] == "failed" for one in headless.get("/inbox")["items"]), "the failure")
+    open_queue()
+    page.locator(".inbox .entry").filter(has_text="failed 3").get_by_role("button", name="Done work").tap()
+    expect(page.locator(".inbox .row")).to_have_count(0)
+    # 9. decline a request
+    answer = ask(headless, "touch", str(tmp_path / "never"))
+    card = page.locator(".approval:not(.over)")
+    card.get_by_role("button", name="Decline", exact=True).tap()
+    wait_until(
+        lambda: headless.get(f"/approvals/{answer['result']['approval_id']}")["state"] == "declined", "the answer"
+    )
+    # 10. approve one
+    answer = ask(headless, "echo", "all of it")
+    card.get_by_role("button", name="Run once").tap()
+    expect(page.locator(".approval.over").first.get_by_label("Output")).to_contain_text("all of it")
+    page.evaluate(AXE.read_text())
+    assert grave(page) == []
