@@ -223,15 +223,16 @@ def _show(words: list[str], environ: Mapping[str, str]) -> None:
 
 def warm_up() -> None:
     """Import what a server and `wsh mcp` import, in their order."""
-    import wsh.app.late as late
-    import wsh.app.server
+    import wsh.app.boot
+    import wsh.app.compose
+    import wsh.app.deferred as deferred
     import wsh.cli.main
     import wsh.cli.mcp
     import wsh.cli.server
     import wsh.client.stdio_proxy  # noqa: F401
 
-    late._import_mcp()
-    late._import_rooms()
+    deferred._import_mcp()
+    deferred._import_rooms()
     gc.collect()
     gc.freeze()
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"

@@ -44,7 +44,7 @@ def server(
     import os
     from pathlib import Path
 
-    from wsh.app.server import ServerOptions, run_server
+    from wsh.app.boot import ServerOptions, run_server
     from wsh.wire.name import check_session_name
     from wsh.wire.setting import SettingError, load
     from wsh.wire.system.place import find_places

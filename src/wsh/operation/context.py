@@ -12,9 +12,9 @@ from wsh.host.registry import HostRegistry
 from wsh.inbox.mark import InboxMarks
 from wsh.inbox.wake import Wakes
 from wsh.notice.notices import Notices
+from wsh.operation.deferred import Deferred
 from wsh.operation.forward import make_forwarded
 from wsh.operation.hidden import HiddenInputs
-from wsh.operation.late import Late
 from wsh.operation.mark import Marks
 from wsh.operation.sandbox import SandboxPolicies, make_gate
 from wsh.operation.tally import LimitTally
@@ -95,7 +95,7 @@ class ClosedBook:
 
 @dataclass
 class Rooms:
-    """The rooms that operations work with. The late ones open beside the first requests."""
+    """The rooms that operations work with. Deferred ones open beside the first requests."""
 
     settings: Settings
     places: Places
@@ -104,9 +104,9 @@ class Rooms:
     stages: StageRegistry
     feeds: Feeds
     registry: SessionRegistry
-    contract: Late[Contract]
-    workspace: Late[WorkspaceService]
-    execute: Late[ExecuteCommand]
+    contract: Deferred[Contract]
+    workspace: Deferred[WorkspaceService]
+    execute: Deferred[ExecuteCommand]
     waits: LimitTally
     notices: Notices
     marks: Marks = field(default_factory=Marks)

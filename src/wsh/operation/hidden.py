@@ -59,7 +59,7 @@ class HiddenInputs:
         self._asks: dict[_Key, _HiddenAsk] = {}
 
     def check(self, session: Session, actor: Actor, data: bytes) -> None:
-        """A session's gate: raises HiddenInputRefused where an agent types without consent, or the prompt is another by now."""
+        """A session's gate: raises HiddenInputRefused where an agent types without consent, or the prompt has changed."""
         if not self._on:
             return
         consent = get_consent()

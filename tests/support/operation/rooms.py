@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from wsh.operation.context import Rooms
-from wsh.operation.late import Late
+from wsh.operation.deferred import Deferred
 from wsh.operation.sandbox import SandboxPolicies
 from wsh.operation.tally import LimitTally
 
@@ -18,7 +18,7 @@ def make_rooms(**late: object) -> Rooms:
         waits=LimitTally("waits", 1024, "server.max_waits"), sandbox=SandboxPolicies(Path("/nowhere/policy.toml"))
     )
     for name, thing in late.items():
-        held: Late[object] = Late()
+        held: Deferred[object] = Deferred()
         held.set(thing)
         setattr(rooms, name, held)
     return cast(Rooms, rooms)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
-from wsh.http.route.server_route import facts_of
 from wsh.http.route.table import HttpAnswer, HttpCall, Route
 from wsh.wire.error import CapabilityMissing, NotFound
 
@@ -71,7 +70,7 @@ def serve(path: str) -> HttpAnswer:
 async def get_page(call: HttpCall) -> HttpAnswer:
     if not str(call.scope["path"]).endswith("/"):
         # Its files are named relative to it, so that it works under any prefix.
-        return HttpAnswer(b"", 303, headers=(("location", f"{facts_of(call).base_prefix}/ui/"),))
+        return HttpAnswer(b"", 303, headers=(("location", f"{call.server.base_prefix}/ui/"),))
     return serve("index.html")
 
 

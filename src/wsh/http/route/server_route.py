@@ -64,12 +64,6 @@ class ServerFacts:
         return self._documents[kind]
 
 
-def facts_of(call: HttpCall) -> ServerFacts:
-    facts = call.rooms.server
-    assert isinstance(facts, ServerFacts)
-    return facts
-
-
 class LinkQuery(Query):
     code: str
 
@@ -85,17 +79,17 @@ async def get_health(call: HttpCall) -> bytes:
 
 
 async def get_root(call: HttpCall) -> HttpAnswer:
-    facts = facts_of(call)
+    facts = call.server
     return HttpAnswer(b"", 303, headers=(("location", f"{facts.base_prefix}/{facts.home}"),))
 
 
 async def make_ticket(call: HttpCall) -> Ticket:
-    facts = facts_of(call)
+    facts = call.server
     return Ticket(ticket=facts.authority.tickets.issue(call.caller, call.caller.account))
 
 
 async def make_link(call: HttpCall) -> Link:
-    facts = facts_of(call)
+    facts = call.server
     return Link(url=facts.make_link())
 
 
@@ -104,7 +98,7 @@ async def open_link(call: HttpCall) -> HttpAnswer:
 
     The key stands behind the `#`: it reaches the page and no server. A HEAD (a preview) does not use the code up.
     """
-    facts = facts_of(call)
+    facts = call.server
     home = f"{facts.base_prefix}/{facts.home}"
     if call.scope["method"] == "HEAD":
         return HttpAnswer(b"", 303, headers=(("location", home),))
@@ -126,7 +120,7 @@ async def open_link(call: HttpCall) -> HttpAnswer:
 
 def _open_used_link(call: HttpCall, home: str) -> HttpAnswer:
     """To the page where the browser is signed in already; else words for a person, and an error for a program."""
-    authority = facts_of(call).authority
+    authority = call.server.authority
     cookie = authority.find_cookie(call.headers)
     if cookie is not None and authority.tokens.has_cookie(cookie):
         return HttpAnswer(b"", 303, headers=(("location", home),))
@@ -139,16 +133,16 @@ def _open_used_link(call: HttpCall, home: str) -> HttpAnswer:
 
 
 async def make_page_secret(call: HttpCall) -> PageSecret:
-    return PageSecret(secret=facts_of(call).authority.trade_key(call.read_body(KeyBody).key, call.headers))
+    return PageSecret(secret=call.server.authority.trade_key(call.read_body(KeyBody).key, call.headers))
 
 
 async def get_openapi_json(call: HttpCall) -> bytes:
-    facts = facts_of(call)
+    facts = call.server
     return facts.document("json")
 
 
 async def get_openapi_yaml(call: HttpCall) -> HttpAnswer:
-    facts = facts_of(call)
+    facts = call.server
     return HttpAnswer(facts.document("yaml"), media_type="application/yaml")
 
 
@@ -157,7 +151,7 @@ def _static(name: str) -> bytes:
 
 
 async def get_docs(call: HttpCall) -> HttpAnswer:
-    facts = facts_of(call)
+    facts = call.server
     body = _static("docs.html").replace(b"{{prefix}}", facts.base_prefix.encode())
     return HttpAnswer(body, media_type="text/html; charset=utf-8", headers=(("content-security-policy", DOCS_POLICY),))
 
@@ -172,7 +166,7 @@ async def get_docs_style(call: HttpCall) -> HttpAnswer:
 
 async def get_token(call: HttpCall) -> HttpAnswer:
     """A new token of the owner's; on the unix socket alone, where the kernel vouches for the user."""
-    facts = facts_of(call)
+    facts = call.server
     if call.caller.proof != "unix":
         raise Refused("Tokens are made on the unix socket alone.", hint="Run `wsh token` on the server's machine.")
     return HttpAnswer(dump_json({"token": facts.authority.tokens.lend_owner()}))

@@ -20,6 +20,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest
 
 if TYPE_CHECKING:
+    from wsh.http.route.server_route import ServerFacts
     from wsh.operation.context import Rooms
     from wsh.operation.operation import Operation
 
@@ -47,7 +48,8 @@ class HttpAnswer:
 class HttpCall:
     """One request, as far as it could be checked without asking the rooms."""
 
-    rooms: Rooms
+    opened: Rooms | None
+    server: ServerFacts
     caller: Caller
     path: Mapping[str, str]
     query: BaseModel | None
@@ -56,6 +58,11 @@ class HttpCall:
     scope: Mapping[str, object]
     host: str | None = None
     """The machine that is meant, where the query says so."""
+
+    @property
+    def rooms(self) -> Rooms:
+        assert self.opened is not None, "a route that is answered before the rooms are open needs none"
+        return self.opened
 
     @property
     def session_name(self) -> str:

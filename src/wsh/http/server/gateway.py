@@ -26,6 +26,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, OwnerOnly, ShuttingDown, TooLarge
 
 if TYPE_CHECKING:
+    from wsh.http.route.server_route import ServerFacts
     from wsh.operation.context import Rooms
 
 log = logging.getLogger("wsh.http")
@@ -77,9 +78,11 @@ class Access:
 @dataclass
 class Gateway:
     table: Table
-    rooms: Rooms
+    server: ServerFacts
     authority: Authority
     access: Access
+    rooms: Rooms | None = None
+    """Set before `ready`; what is answered earlier needs none."""
     mounts: list[Mount] = field(default_factory=list)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the rooms can answer; until then requests wait, `/health` apart."""
@@ -151,7 +154,7 @@ class Gateway:
         query_string, host = _split_host(query_string) if route.operation is not None else (query_string, None)
         query = read_query(route.query, query_string)
         body = await self._read_body(route, receive, headers)
-        call = HttpCall(self.rooms, caller, path, query, body, headers, scope, host)
+        call = HttpCall(self.rooms, self.server, caller, path, query, body, headers, scope, host)
         if route.waits:
             return to_answer(await _unless_gone(route.handler(call), receive), route.status)
         return to_answer(await route.handler(call), route.status)
@@ -197,7 +200,7 @@ class Gateway:
             query = read_query(route.query, query_string)
             if self.closing:
                 raise ShuttingDown
-            call = HttpCall(self.rooms, caller, path, query, None, headers, scope)
+            call = HttpCall(self.rooms, self.server, caller, path, query, None, headers, scope)
             websocket = WebSocket(scope, receive, send)
             await route.handler(call, websocket)
         except Exception as problem:

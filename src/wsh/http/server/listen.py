@@ -30,7 +30,7 @@ class ServerRuns(Exception):
 
 @dataclass
 class Doors:
-    """Listening sockets and what the world should call them. Whoever has it closes it."""
+    """Listening sockets and their addresses. Its owner closes it."""
 
     host: str
     port: int

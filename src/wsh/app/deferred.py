@@ -6,22 +6,19 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wsh.operation.deferred import Deferred
 from wsh.wire.error import InternalError, WshError
 from wsh.wire.system.shortage import find_shortage
 
 if TYPE_CHECKING:
-    from wsh.app.server import App
+    from wsh.app.compose import Composition
     from wsh.contract.dispatch import Contract
     from wsh.contract.execute_command import ExecuteCommand
     from wsh.mcp.call import CallRunner
-    from wsh.mcp.transport.endpoint import McpEndpoint
-    from wsh.operation.late import Late
-    from wsh.policy.file.store import PolicyStore
     from wsh.wire.caller import Caller
     from wsh.wire.json.object import JsonObject
     from wsh.wire.tool import ToolOutcome
@@ -37,18 +34,16 @@ _MALLOC = {-8: 2, -3: 256 * 1024, -1: 512 * 1024}
 """M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: see `_bound_memory`."""
 
 
-class LateRooms:
+class DeferredRooms:
     """The rooms that take long to import: MCP first, then policy, contract and workspace. They open beside the first requests."""
 
-    def __init__(self, app: App) -> None:
-        from wsh.operation.late import Late
-
-        self.contract: Late[Contract] = Late()
-        self.workspace: Late[WorkspaceService] = Late()
-        self.execute: Late[ExecuteCommand] = Late()
-        self.mcp: Late[McpEndpoint] = Late()
-        self.desk: CallRunner | None = None
-        self._app = app
+    def __init__(self, server: Composition) -> None:
+        self.contract: Deferred[Contract] = Deferred()
+        self.workspace: Deferred[WorkspaceService] = Deferred()
+        self.execute: Deferred[ExecuteCommand] = Deferred()
+        self.mcp = server.door.mcp
+        self.calls: CallRunner | None = None
+        self._server = server
         self._imports: asyncio.Future[None] | None = None
         self._switch_s = sys.getswitchinterval()
         self._door: asyncio.Task[None] | None = None
@@ -79,10 +74,12 @@ class LateRooms:
         """End calls and streams under way, then the rooms. Idempotent."""
         self._stopping.set()
         await asyncio.gather(*(task for task in (self._door, self._rooms) if task), return_exceptions=True)
-        for late in (self.contract, self.workspace, self.execute, self.mcp):
-            late.close()
+        for room in (self.contract, self.workspace, self.execute, self.mcp):
+            room.close()
 
-    async def _keep_open(self, what: str, serve: Callable[[str], Awaitable[None]], rooms: Sequence[Late[Any]]) -> None:
+    async def _keep_open(
+        self, what: str, serve: Callable[[str], Awaitable[None]], rooms: Sequence[Deferred[Any]]
+    ) -> None:
         """Until we end; what cannot be opened, as without a disk or descriptors, is tried again."""
         pause_s = _RETRY_S
         while not self._stopping.is_set():
@@ -95,15 +92,15 @@ class LateRooms:
                     await self._stopping.wait()
             pause_s = min(pause_s * 2, _LONGEST_RETRY_S)
 
-    def _tell_failure(self, what: str, problem: Exception, rooms: Sequence[Late[Any]]) -> None:
-        shortage = find_shortage(problem, self._app.places.state)
+    def _tell_failure(self, what: str, problem: Exception, rooms: Sequence[Deferred[Any]]) -> None:
+        shortage = find_shortage(problem, self._server.places.state)
         if shortage is None:
-            log.error("late rooms could not be opened", exc_info=problem)
+            log.error("deferred rooms could not be opened", exc_info=problem)
         elif what not in self._problems:
-            log.warning("late rooms could not be opened: %s", shortage.message)
+            log.warning("deferred rooms could not be opened: %s", shortage.message)
         told = self._problems[what] = shortage or InternalError("A part of the server could not be opened.")
-        for late in rooms:
-            late.fail(told)
+        for room in rooms:
+            room.fail(told)
 
     def list_warnings(self) -> list[str]:
         """What cannot be had now, and why; it is tried again all the time."""
@@ -118,9 +115,9 @@ class LateRooms:
             await (imports or asyncio.to_thread(_import_mcp))
             from wsh.mcp.transport.endpoint import open_door
 
-            endpoint = open_door(self._app.rooms)
-            self.desk = endpoint.door.desk
-            self._app.rooms.list_guests = endpoint.door.list_guests
+            endpoint = open_door(self._server.rooms)
+            self.calls = endpoint.door.desk
+            self._server.rooms.list_guests = endpoint.door.list_guests
             endpoint.door.farewell.append(self._withdraw_of)
             async with endpoint.run():
                 self.mcp.set(endpoint)
@@ -142,10 +139,10 @@ class LateRooms:
                 for entry, wire in shown
             ]
 
-        watch = self._app.rooms.notices.watch
+        watch = self._server.rooms.notices.watch
         watch.list_requests, watch.requests_known = list_requests, True
         watch.look_at_requests()
-        self._app.lifetime.look()
+        self._server.lifetime.look()
 
     async def run_tool(self, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int) -> ToolOutcome:
         """A terminal tool, for another server; waits until the tools are there."""
@@ -170,62 +167,16 @@ class LateRooms:
             gc.collect()
             gc.freeze()
             gc.enable()
-        from wsh.app.headless import HeadlessRunner
-        from wsh.approved import ApprovedSessions
-        from wsh.contract.assemble import make_contract
-        from wsh.contract.execute_command import ExecuteCommand
-        from wsh.policy.audit import Audit
-        from wsh.policy.file.store import PolicyStore
-        from wsh.session.command.output import render_printed
-        from wsh.workspace.service import WorkspaceService
-        from wsh.workspace.transcript.feed import SessionTranscripts
+        from wsh.app.deferred_rooms import open_rooms
 
-        app, settings, places = self._app, self._app.settings, self._app.places
-        async with contextlib.AsyncExitStack() as closing:
-            own = (places.config, places.runtime, places.state)
-            runner = HeadlessRunner(
-                app.registry.keeper,
-                os.environ,
-                own_folders=own,
-                sandboxes=app.registry.sandboxes,
-                sandbox=app.rooms.sandbox.load,
-            )
-            trail = Audit(places.audit_log, settings.get_int("audit.max_bytes"), settings.get_int("audit.keep"))
-            policy = PolicyStore(places.policy_file)
-            contract = make_contract(
-                settings,
-                places,
-                runner=runner,
-                policy=policy,
-                trail=trail,
-                environ=dict(os.environ),
-                render=render_printed,
-                approved=ApprovedSessions(app.registry, settings, keep_shells=False, sandbox=app.rooms.sandbox.load),
-            )
+        async with open_rooms(self._server, lambda: self.calls.under_way if self.calls is not None else 0) as opened:
+            contract = opened.contract
             contract.interactive.waiting.changed = lambda: self._tell_of_requests(contract)
-            execute = ExecuteCommand(
-                runner,
-                trail,
-                timeout_ms=settings.get_int("exec.timeout_ms"),
-                max_output_bytes=settings.get_int("exec.max_output_bytes"),
-                result_bytes=settings.get_int("exec.result_bytes"),
-                kept_bytes=settings.get_int("exec.kept_bytes"),
-                home=os.environ.get("HOME"),
-            )
-            workspace = WorkspaceService(places, settings, _Around(app, policy))
-            transcripts = SessionTranscripts(
-                app.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
-            )
-            self._transcripts = transcripts
-            for room in (workspace, transcripts, contract):
-                closing.push_async_callback(room.aclose)
-            workspace.upkeep.use(transcripts)
-            workspace.start_watching()
-            await transcripts.start()
+            self._transcripts = opened.transcripts
             self.contract.set(contract)
             self._tell_of_requests(contract)
-            self.workspace.set(workspace)
-            self.execute.set(execute)
+            self.workspace.set(opened.workspace)
+            self.execute.set(opened.execute)
             self._problems.pop(what, None)
             await self._stopping.wait()
             if self._door is not None:
@@ -241,11 +192,7 @@ def _import_mcp() -> None:
 
 
 def _import_rooms() -> None:
-    import wsh.app.headless
-    import wsh.contract.assemble
-    import wsh.contract.execute_command
-    import wsh.workspace.tool
-    import wsh.workspace.transcript.feed  # noqa: F401
+    import wsh.app.deferred_rooms  # noqa: F401
 
 
 def _bound_memory() -> None:
@@ -262,32 +209,3 @@ def _bound_memory() -> None:
             libc.mallopt(option, value)
     except (OSError, AttributeError):
         pass  # not glibc
-
-
-class _Around:
-    """What the workspace room shows of the rest of the server."""
-
-    def __init__(self, app: App, policy: PolicyStore) -> None:
-        self._app = app
-        self._policy = policy
-
-    def describe_queue(self) -> dict[str, object]:
-        desk = self._app.late.desk
-        active = desk.under_way if desk is not None else 0
-        return {"active": active, "limit": self._app.settings.get_int("mcp.queue_size")}
-
-    async def describe_policy(self) -> dict[str, object]:
-        warning = self._policy.warning
-        state: dict[str, object] = {"state": "ok"} if warning is None else {"state": "strict", "warning": warning}
-        sandbox = self._policy.current().sandbox
-        return state | {"sandbox": await asyncio.to_thread(self._app.registry.sandboxes.describe, sandbox)}
-
-    def list_warnings(self, environ: Mapping[str, str]) -> list[dict[str, str]]:
-        from wsh.contract.request.alias import find_bad_stage
-
-        problem = find_bad_stage(environ)
-        return [] if problem is None else [{"code": "ALIAS_STAGE", "message": f"{problem}; strict is used."}]
-
-    def list_sessions(self) -> list[dict[str, object]]:
-        sessions = self._app.registry.list_sessions()
-        return [{"name": s.name, "cwd": s.cwd, "running": s.running} for s in sessions]

@@ -1,4 +1,4 @@
-"""Things that are ready a moment after the server is: whoever needs one waits for it."""
+"""Values that are ready a moment after the server is; callers wait for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from wsh.wire.error import ShuttingDown
 Thing = TypeVar("Thing")
 
 
-class Late(Generic[Thing]):
+class Deferred(Generic[Thing]):
     """A value that comes once, or never if the server ends before.
 
-    While it cannot be made, whoever asks is told why; a later try may still bring it.
+    While it cannot be made, callers get the reason; a later try may still set it.
     """
 
     def __init__(self) -> None:
