@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.support.mcp import judge
+from tests.support.mcp.conformance import JUDGED
 from tests.support.mcp.live import live_server
 
 from bench.scorecard.outcome import Outcome
@@ -27,7 +28,7 @@ def run() -> tuple[dict[str, Outcome], str]:
     told = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        live_server(Path(folder), {"WSH_CONFORMANCE_FIXTURES": "1"}) as server,
+        live_server(Path(folder), JUDGED) as server,
     ):
         environ = {
             "NODE_OPTIONS": f"--import={(judges / 'authorize.mjs').as_uri()}",

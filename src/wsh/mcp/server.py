@@ -73,7 +73,7 @@ class StdioConnection(CallLink, Protocol):
 
 @dataclass
 class ConnectedClient:
-    """A connected client, for whoever looks after the server. `client` is what it calls itself."""
+    """A connected client, as the list of clients shows it. `client` is what it calls itself."""
 
     caller: Caller
     kind: Literal["mcp-stdio", "mcp-http"]
@@ -90,8 +90,6 @@ class McpDoor:
     home: ConnectionSurroundings
     resources: ResourceIndex
     prompts: PromptShelf
-    fixtures: bool = False
-    """Whether the fixtures of the conformance suite are installed; for tests alone."""
     farewell: list[Callable[[str], None]] = field(default_factory=list)
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
     guests: dict[str, ConnectedClient] = field(default_factory=dict)
@@ -300,8 +298,4 @@ def build_server(door: McpDoor) -> WshServer:
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     # Instead of the SDK's default list, which carries OpenTelemetry that nothing here uses.
     server.middleware[:] = [guard, make_version_stamp(registry), instruct, put_structured]
-    if door.fixtures:
-        from wsh.mcp import fixture
-
-        fixture.install(server, door.resources)
     return server

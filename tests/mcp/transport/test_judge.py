@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.mcp import judge
+from tests.support.mcp.conformance import JUDGED
 from tests.support.mcp.live import live_server
 from tests.support.serving import RunningServer
 
@@ -31,7 +32,7 @@ def judges() -> Path:
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with the suite's fixtures."""
-    with live_server(tmp_path_factory.mktemp("judged"), {"WSH_CONFORMANCE_FIXTURES": "1"}) as server:
+    with live_server(tmp_path_factory.mktemp("judged"), JUDGED) as server:
         yield server
 
 

@@ -143,7 +143,6 @@ def serve(
     places: Places,
     specs: Callable[[Log], Sequence[ToolSpec]] = make_tools,
     queue_size: int = 64,
-    fixtures: bool = False,
 ) -> Iterator[RunningDoor]:
     ensure_private(places.runtime)
     log, shelf = Log(), Shelf()
@@ -162,7 +161,6 @@ def serve(
             ConnectionSurroundings("server", "/", {"WSH_TEST": "server"}),
             ResourceIndex(shelf),
             PromptShelf(),
-            fixtures=fixtures,
         )
         door.farewell.append(log.farewells.append)
         endpoint = McpEndpoint(door, _identify)

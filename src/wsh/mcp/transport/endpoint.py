@@ -173,7 +173,6 @@ def open_door(rooms: Rooms) -> McpEndpoint:
         ConnectionSurroundings.of_server(toolsets),
         ResourceIndex(SessionResources(rooms)),
         PromptShelf(),
-        fixtures=os.environ.get("WSH_CONFORMANCE_FIXTURES") == "1",
     )
     door.farewell += [rooms.marks.forget_owner, rooms.stages.end_leases]
     return McpEndpoint(

@@ -1,16 +1,17 @@
 """Tools, resources and prompts that the official conformance suite expects of a server under test.
 
-Only for tests: `install` is called when the environment variable WSH_CONFORMANCE_FIXTURES is 1, and nothing here
-touches a terminal. Everything that is not a fixture falls through to the real handlers, so the suite judges the real
-door.
+`JUDGED` as the environment of a server installs them there; nothing here touches a terminal. Everything else falls through to the real handlers, so the
+suite judges the real door.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import warnings
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -22,7 +23,9 @@ from wsh.mcp.resource.index import ResourceIndex
 from wsh.mcp.sdk_compat import Context, WshServer
 from wsh.wire.json.object import JsonObject
 
-SWITCH = "WSH_CONFORMANCE_FIXTURES"
+_HERE = Path(__file__).parent
+JUDGED = {"PYTHONPATH": os.pathsep.join((str(_HERE / "judged"), str(_HERE.parents[2])))}
+"""The environment of a server that the suite judges."""
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
