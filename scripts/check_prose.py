@@ -22,6 +22,18 @@ AVOID = {
     "reaped by nobody": "say who reaps it",
     "an id that means the same": "an equivalent id",
     "after 'removed' it is how it was": "its last state",
+    "how it was": "its last state",
+    "other than it was": "changed",
+    "another than it was": "changed",
+    "whether somebody was": "True if",
+    "too busy to be": "True if any was skipped as busy",
+    "for whoever": "name the caller",
+    "to whoever": "name the caller",
+    "of whoever": "name the caller",
+    "that counted": "accepted",
+    "right already": "say what checked it",
+    "nobody's business": "say who may see it",
+    "papered over": "say what hides it",
     "leverage": "use",
     "utilize": "use",
     "seamless": "say what the user need not do",
@@ -33,6 +45,9 @@ AVOID = {
     "and/or": "or",
 }
 """What to say instead."""
+
+VERBLESS = re.compile(r"; (?:whether|how many) [^.]*\.$")
+"""A result that hangs behind a semicolon: say what is returned in a sentence of its own."""
 
 OPENINGS = re.compile(r"(?:It|Its|They|Them|Those|These|That|He|Whoever|Not)\b")
 """A pronoun has nothing to refer to yet, and a negation nothing to deny."""
@@ -71,6 +86,8 @@ def check_docstring(text: str) -> Iterator[str]:
         yield f"opens with {first.split()[0]!r}; begin with what it is or does"
     if first[0].islower() and not first.startswith(LOWER_CASE):
         yield f"opens with a small letter: {first[:40]!r}"
+    if VERBLESS.search(first):
+        yield f"returns without a verb: {first[-50:]!r}"
     if first[-1] not in ".:?!`)\"'…":
         yield f"its first paragraph has no end: {first[-40:]!r}"
 

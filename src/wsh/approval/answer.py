@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Decided:
-    """An answer that counted, as the queue carries it on."""
+    """An accepted answer, as the queue passes it on."""
 
     yes: bool
     scope: Scope

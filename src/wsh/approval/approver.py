@@ -109,7 +109,7 @@ class Approver(Protocol):
         """Raises AnswerRefused if `pattern` cannot be a rule."""
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
-        """Write the rule of an "always" that counted."""
+        """Persists the rule of an accepted "always" answer."""
 
     async def run(self, order: Order, sink: OutputSink) -> tuple[int, int] | None:
         """Start it in a visible terminal and return that one's rows and columns; raises StartFailed."""

@@ -83,7 +83,7 @@ class Card(ApprovalValue):
     always: Proposal | None = None
     policy_file: str | None = None
     deadline: float
-    """Unix time at which it ends unanswered, by the clock of whoever made the card."""
+    """Unix time at which it expires, by the clock of the card's maker."""
     left_ms: int = Field(ge=0)
 
 

@@ -300,7 +300,7 @@ class ApprovalQueue:
             self.asking.take_start(request)
 
     async def _type(self, request: ApprovalRequest, text: str) -> None:
-        """Return when it is typed; what comes of it is told later. Raises StartFailed."""
+        """Returns once the line is typed; its outcome is told later. Raises StartFailed."""
         asked = self._asked.get(self._key(request.id))
         since = asked.since if asked is not None else time.monotonic()
         wait_s = _LINE_WAIT_S

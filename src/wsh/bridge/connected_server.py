@@ -157,7 +157,7 @@ class ConnectedServer:
         return True
 
     def send(self, frame: Frame) -> None:
-        """To whoever is still there; a connection that is gone needs no answer."""
+        """Answer if the connection still stands."""
         try:
             self.stream.send(frame)
         except Dropped:

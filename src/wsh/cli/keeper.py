@@ -16,7 +16,7 @@ _GRACE_MS = 2000
 
 
 def stop_keeper() -> int | None:
-    """End every session and the keeper; how many programs there were, or None if no keeper runs."""
+    """End every session and the keeper. Returns how many programs there were; None if no keeper runs."""
     places = find_places()
 
     async def work() -> int | None:

@@ -28,7 +28,7 @@ from wsh.wire.system.place import Places, ensure_private, find_places, read_boot
 START_TIMEOUT_S = 15.0
 ALREADY_RUNS = 3
 """Exit status of a server that found another one of its name."""
-# These govern the connection of whoever carries them, never a server that others will use too.
+# Per-connection variables; not inherited by a shared server.
 _PERSONAL = ("ALLOWED_", "PM_", "WSH_ALIAS_STAGE")
 
 
@@ -49,7 +49,7 @@ def read_record(places: Places) -> ServerRecord | None:
     try:
         found = json.loads(places.runtime_info.read_bytes())
         if found.get("boot") != read_boot_id():
-            return None  # what ran before the machine was restarted is nobody's business now
+            return None  # the record is from before the machine was restarted
         host = str(found.get("host", ""))
         return ServerRecord(
             not found.get("ephemeral", False),

@@ -171,7 +171,7 @@ class Upstream:
         await self._writer.drain()
 
     def end(self) -> None:
-        """Nothing more will be sent; what is under way ends with it."""
+        """Send nothing more. Calls under way end."""
         self._writer.write(b"0\r\n\r\n")
 
     def close(self) -> None:

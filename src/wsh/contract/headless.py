@@ -126,7 +126,7 @@ class HeadlessRoute:
     async def _watch(
         self, identity: Identity, started: StartedCommand, request: ContractRequest, caller: Caller, ids: Correlated
     ) -> None:
-        """Follow a command to its end, whoever still waits for it."""
+        """Follow a command to its end, also when no caller waits any more."""
         began = time.monotonic()
         limit = self.gate.lifetime_ms(caller)
         try:

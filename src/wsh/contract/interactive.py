@@ -112,7 +112,7 @@ class InteractiveRoute:
         self._asked.discard(asked)
 
     async def aclose(self) -> None:
-        """Let go of requests that wait, of the queue and of desktops; what runs goes on."""
+        """Withdraw pending requests and close the queue and the desktops. Programs go on."""
         if self.server is not None:
             await self.server.close()
         for asked in list(self._asked):
@@ -125,7 +125,7 @@ class InteractiveRoute:
     async def execute(
         self, request: ContractRequest, caller: Caller, ids: Correlated, leaves: str | None = None
     ) -> Outcome:
-        """`leaves` is the sandbox that a caller asks to leave, where it is another than the one that agents get."""
+        """`leaves` is the sandbox that a caller asks to leave, where it differs from the one that agents get."""
         if request.execution is not None and request.execution.sandbox == "off":
             leaves = leaves or self._find_sandbox(caller)
         into = self._find_terminal(request, caller)
@@ -260,7 +260,7 @@ class InteractiveRoute:
         return AskedRequest(asks, adapter, identity, ear, verdict, caller, ids, keep, self.waiting, self._settled)
 
     def _settled(self, asked: AskedRequest) -> None:
-        """What became of a request goes into the trail and to its identity, whoever still waits for it."""
+        """What became of a request goes into the trail and to its identity, also when no caller waits any more."""
         self._asked.discard(asked)
         identity, decision = asked.identity, asked.decision
         self.record_approval(asked)

@@ -42,7 +42,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def display_file(places: Places) -> Path:
-    """Where a second start says on which display it was made."""
+    """The file where a second launch records its display."""
     return places.runtime / "interactive-terminal.display"
 
 

@@ -87,7 +87,7 @@ class RemoteSessions:
                         await events.recv()
 
     async def _look(self, server: Server, sessions: list[SessionReply]) -> bool:
-        """Ask what they wait for, those that are silent less and less often; whether a mood changed."""
+        """Ask what the sessions wait for, silent ones less and less often. True if a state changed."""
         moods: dict[str, str] = {}
         for info in sessions:
             if not info.running:
@@ -210,7 +210,7 @@ class RemoteView:
         self._send(json.dumps({"type": "resize", "rows": self.terminal.rows, "cols": self.terminal.cols}))
 
     async def send_input(self, data: bytes, actor: Actor) -> None:
-        """Type; who types is the viewer, which the server knows by itself."""
+        """Type as this viewer; the server knows which one it is."""
         if self._connection is not None:
             with contextlib.suppress(*_LOST):
                 await self._connection.send(data)

@@ -58,7 +58,7 @@ class Rulebook:
         )
 
     def _tell_difference(self, rules: dict[str, str]) -> None:
-        """Say what somebody else changed in the file; what was changed here the person knows."""
+        """Tell the person what was changed in the file outside of this window."""
         before, self._rules = self._rules, rules
         if before is None or self._ours or self.store.warning:
             return

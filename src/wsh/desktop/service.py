@@ -1,6 +1,6 @@
 """Everything that is not drawing: bridge, sessions, policy and history, on one event loop, in the process that stays.
 
-The window is another process that asks by `VERBS` and is told values of `scene`. A display that goes away takes nothing with it: requests
+The window is another process that asks by `VERBS` and is told values of `message`. A display that goes away takes nothing with it: requests
 and sessions live here.
 """
 
@@ -172,7 +172,7 @@ class DesktopService:
         await task
 
     def _begin(self, work: Callable[[], Awaitable[object] | None]) -> None:
-        """Do `work`; what it raises is told as a notice."""
+        """Do `work`, and show what it raises as a notice."""
 
         try:
             made = work()

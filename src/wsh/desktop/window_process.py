@@ -201,7 +201,7 @@ class WindowProcess:
             return await asyncio.to_thread(process.wait)
 
     def move(self, environ: Mapping[str, str]) -> bool:
-        """Show the window on the display that `environ` names; whether that is another one than now."""
+        """Show the window on the display that `environ` names. True if it moves to another display."""
         named = {name: environ[name] for name in DISPLAY_VARIABLES if environ.get(name)}
         displays = ("DISPLAY", "WAYLAND_DISPLAY")
         if not any(name in named for name in displays):

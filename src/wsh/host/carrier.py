@@ -31,7 +31,7 @@ StreamKind: TypeAlias = Literal["view", "raw", "json"]
 
 @dataclass(frozen=True)
 class ForwardedCaller:
-    """Who called, as the server that admitted them says. The host gives them no more than that, and no more than its own rules."""
+    """Who called, as the server that admitted them says. The host grants at most that, within its own rules."""
 
     role: Role
     name: str
@@ -47,7 +47,7 @@ class ForwardedCaller:
         return cls(caller.role, caller.name, host, caller.id, caller.client, caller.for_model)
 
     def to_caller(self, proven: Caller) -> Caller:
-        """As whom the call is made here: with the lesser of the two roles, and counted for whoever brought it."""
+        """As whom the call is made here: with the lesser of the two roles, and counted for the server that brought it."""
         return replace(
             proven,
             role="owner" if proven.is_owner and self.role == "owner" else "agent",
@@ -198,7 +198,7 @@ class HostState:
 
 
 News: TypeAlias = "JsonObject"
-"""What a host tells by itself, shaped as the events of `/ws/json`; `{"event": "host_changed"}` when its state is another."""
+"""What a host tells by itself, shaped as the events of `/ws/json`; `{"event": "host_changed"}` when its state changes."""
 
 
 class Carrier(Protocol):

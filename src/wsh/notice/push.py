@@ -39,7 +39,7 @@ _WORDS: dict[NoticeKind, str] = {
 
 @dataclass(frozen=True)
 class PushSubscription:
-    """One browser. `id` is made from the endpoint, which itself is shown to nobody: whoever has it can be taken for us."""
+    """One browser. `id` is made from the endpoint, which is secret: its holder could send in our name."""
 
     id: str
     endpoint: str

@@ -39,6 +39,6 @@ class PolicyRequest:
     workspace: str | None = None
     caller_surface: str | None = None
     home: str | None = None
-    """The home folder of whoever runs the command; wiping it is irrecoverable."""
+    """The home folder of the user who runs the command; wiping it is irrecoverable."""
     now: float | None = None
     """Unix time for rules that expire; without it an allow that has an expiry does not hold."""

@@ -112,7 +112,7 @@ class KeeperClient:
         self._taken = asyncio.get_running_loop().create_future()
 
     async def _connect(self) -> None:
-        """Take over the children of whoever keeps them. One that ends while we come in is followed by the next."""
+        """Take over the keeper's children. Retries with the next keeper if this one ends meanwhile."""
         deadline = time.monotonic() + self._options.connect_timeout_s
         for pause_s in (*_ENDING_PAUSES_S, None):
             try:

@@ -49,7 +49,7 @@ class RunResult:
 
 
 class HeadlessRun:
-    """A headless command that has been started. Whoever starts it calls `aclose` in the end.
+    """A headless command that has been started. Its starter calls `aclose` in the end.
 
     `aclose` kills the tree if the leader still runs; what a finished command left in the background goes on.
     """

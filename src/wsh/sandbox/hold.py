@@ -57,7 +57,7 @@ def read_holding(facts: Mapping[str, Any] | None) -> Holding | None:
 
 @dataclass
 class SandboxPlan:
-    """What to start, and what the keeper puts on it. Whoever makes one closes it after the spawn."""
+    """What to start, and what the keeper puts on it. Its maker closes it after the spawn."""
 
     holding: Holding
     path: str

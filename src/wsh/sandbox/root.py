@@ -22,7 +22,7 @@ SECRETS = tuple(
     "/etc/pki/tls/private /etc/krb5.keytab /etc/wireguard /etc/NetworkManager/system-connections /etc/letsencrypt /etc/docker /etc/cups/ssl "
     "/etc/apt/auth.conf /etc/apt/auth.conf.d /etc/netplan /etc/openvpn /etc/ipsec.secrets /etc/rancher /etc/kubernetes".split()
 )
-"""In the system's folders and readable for nobody inside, whoever runs the server."""
+"""Files in the system's folders that nobody inside may read."""
 
 NEVER = tuple(
     ".ssh .aws .gnupg .config/gh .config/gcloud .azure .kube .docker .netrc .git-credentials .config/git/credentials .npmrc .pypirc "

@@ -1,4 +1,4 @@
-"""What happens to a session, told to whoever listens.
+"""Events of a session, told to its listeners.
 
 Events are plain values, delivered synchronously on the loop in the order they happened. A listener must be quick and must
 not raise; one that does is logged and the others still hear. `Output` comes once per turn of the pump, however many reads
@@ -32,7 +32,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Input:
-    """`actor` typed `size` bytes. The bytes themselves are nobody's business but the child's."""
+    """`actor` typed `size` bytes. The bytes themselves go to the child alone."""
 
     actor: Actor
     size: int

@@ -87,7 +87,7 @@ class Clients:
         return list(self._by_session.get(session.sid if session is not None else "", ()))
 
     def detach(self, session: Session) -> int:
-        """Send every connection of a session away; how many there were."""
+        """Send every connection of a session away. Returns how many there were."""
         present = self.list_present(session)
         for one in present:
             one.dismiss()

@@ -71,7 +71,7 @@ class OutputPump:
             self._loop.call_soon(self._turn)
 
     def _serve(self, end: float) -> bool:
-        """Give every source that waits a slice, the smallest backlog first; whether there is time for more."""
+        """Give every waiting source a slice, the smallest backlog first. True if time is left."""
         waiting = list(self._waiting)
         if len(waiting) > 1:
             waiting.sort(key=lambda source: source.backlog())

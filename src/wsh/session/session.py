@@ -205,7 +205,7 @@ class Session:
 
     @property
     def journal(self) -> Journal:
-        """What it printed, for whoever has it parsed: without what the engine cannot have, and without the nonce."""
+        """Output for parsers: without the parts that kill the engine, and without the nonce."""
         return Journal(self.folder.path, self.gaps, self.nonces)
 
     @property
@@ -274,7 +274,7 @@ class Session:
         }
 
     def recall(self, facts: JsonObject, meta: JsonObject) -> None:
-        """Take back what a snapshot and a description say, in a restore."""
+        """Restores state from a snapshot and a description."""
         self.lost_bytes = int(facts.get("lost_bytes", 0))
         if self._shells is not None:
             self._shells.recall(str(nonce) for nonce in meta.get("inner_nonces") or ())

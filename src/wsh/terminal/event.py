@@ -1,4 +1,4 @@
-"""What a terminal noticed while it was fed, for whoever cares."""
+"""Events that a terminal found in what it was fed."""
 
 from __future__ import annotations
 

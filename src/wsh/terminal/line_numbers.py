@@ -101,7 +101,7 @@ class LineNumbers:
 
     @property
     def above(self) -> int:
-        """Rows above the reference, which is row `base` even where more lines have come since; -1 if it is lost."""
+        """Rows above the tracked row; -1 if it was lost."""
         if self._pin == NULL:
             return self._stored_above
         if lib.ghostty_tracked_grid_ref_point(self._pin, native.SCREEN, _coordinate):

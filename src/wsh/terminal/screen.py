@@ -90,7 +90,7 @@ class RowChanges:
 
 @dataclass(frozen=True, slots=True)
 class TerminalModes:
-    """What the program asked of its terminal, as far as it matters to whoever sends input or paints."""
+    """The modes that the program set, as far as input and painting depend on them."""
 
     bracketed_paste: bool
     application_cursor_keys: bool

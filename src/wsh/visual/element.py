@@ -26,12 +26,12 @@ class ElementLimits:
     spans: int = 4096
     text_bytes: int = 64 * 1024
     of_all: int = 1024
-    """Elements of a kind, whoever made them; `elements` is for those of one caller."""
+    """Elements of a kind, of all callers; `elements` has those of one."""
 
 
 @dataclass(frozen=True)
 class ElementChanged:
-    """Something happened to an element; after "removed" it is how it was."""
+    """Something happened to an element. On removal, `element` is its last state."""
 
     action: Action
     element: Overlay | Panel

@@ -133,7 +133,7 @@ class Feed:
             self.close()
 
     def _tell_command(self, event: CommandStarted | CommandFinished) -> None:
-        """At once, for nobody wants to know late that a command ended; what it printed may follow."""
+        """Sent at once: that a command ended must not wait for the interval. Its output may follow."""
         log = self.session.commands
         command = log.find(event.id) if log is not None else None
         if command is not None and any("commands" in member.events for member in self._members):
@@ -216,7 +216,7 @@ class Feed:
         return events
 
     def _changed_lines(self, old: JsonObject, new: JsonObject, held: int | None) -> list[Event]:
-        """`line` for each line that is new or other than it was, also those that scrolled by."""
+        """One `line` event per new or changed line, scrolled ones included."""
         first_old, first_new = old["first_line_index"], new["first_line_index"]
         before = dict(enumerate(old["lines"], first_old))
         now: dict[int, object] = {}

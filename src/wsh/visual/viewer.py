@@ -223,12 +223,12 @@ class Viewers:
             self._close()
 
     def dismiss(self, viewer: Viewer, reason: str) -> None:
-        """Send a viewer away; whoever holds its connection then calls `detach`."""
+        """Send a viewer away; the owner of its connection then calls `detach`."""
         self.tell_end(viewer)
         viewer.outlet.dismiss(reason)
 
     def dismiss_all(self, reason: str) -> int:
-        """Send everybody away; how many there were."""
+        """Send all viewers away. Returns how many there were."""
         gone = self.list_viewers()
         for viewer in gone:
             self.dismiss(viewer, reason)
@@ -524,7 +524,7 @@ class Viewers:
             self._schedule()
 
     def _paint(self, shape: ViewShape, viewers: list[Viewer]) -> bool:
-        """Bring viewers of one shape up to date; whether one of them was too busy to be."""
+        """Bring viewers of one shape up to date. True if any viewer was skipped as busy."""
         free = [v for v in viewers if not v.outlet.is_busy()]
         for viewer in viewers:
             if viewer not in free:

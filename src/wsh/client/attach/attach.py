@@ -96,7 +96,7 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
 
 
 def _note_last(session: str) -> None:
-    """Remember the session for `wsh attach` without a name; where that cannot be written, nobody misses much."""
+    """Remember the session for `wsh attach` without a name. A failure to write it is ignored."""
     with contextlib.suppress(OSError):
         fd = os.open(find_places().last_attached, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(fd, "w", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def _find_server(last: ServerRecord | None, person: Person) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[int]:
-    """While inside, being told to end raises wherever we are, and the descriptor is readable when the size may be another."""
+    """Inside, SIGTERM and SIGHUP raise `_Ended`; the descriptor is readable after SIGWINCH."""
 
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,6 +1,6 @@
 """What a terminal sends for one key, by name: `d`, `ctrl+c`, `alt+v`, `pageup`; also the mouse, pasted text and reports.
 
-Knows the legacy, modified and kitty forms. A key that is let go or is only a modifier has no name: it is nobody's to act on.
+Knows the legacy, modified and kitty forms. A key release or a lone modifier has no name and is ignored.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ class Person:
         return LookBackPage(history, cursor, cols=self._picture[1], keys=self._copy_keys, by_wheel=command == "wheel")
 
     def _turn(self, data: bytes) -> None:
-        """Give keys to the page that is open; what is behind its end belongs to the program."""
+        """Give keys to the open page. Keys after the one that closes it go to the program."""
         at = 0
         try:
             for key in read_keystrokes(data):

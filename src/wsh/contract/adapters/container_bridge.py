@@ -30,8 +30,7 @@ class ContainerBridgeAdapter(RuntimeAdapter):
         self.inputs = inputs
 
     async def connect(self, asked: ConnectInput) -> ConnectResult:
-        """Try each alias in order. Whoever accepts the connection is the one: a refusal there is not papered over by
-        trying the next."""
+        """Try each alias in order. The first that accepts the connection is used: if it refuses, no other is tried."""
         if self._client is not None and self._client.is_open:
             return self._adopt(self._client, self.endpoint or "", [])
         self.state = "connecting"

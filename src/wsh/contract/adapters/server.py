@@ -207,7 +207,7 @@ class ServerAdapter(RuntimeAdapter):
         return terminal.describe_exit(survivors)
 
     async def close(self) -> None:
-        """Requests that wait are withdrawn; what runs is the server's own."""
+        """Withdraws pending requests. Programs that run belong to the server."""
         self.state = "closed"
         self.queue.withdraw_all()
         for future in self._decisions.values():

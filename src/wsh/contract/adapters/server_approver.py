@@ -46,7 +46,7 @@ class ApprovedRuns(Protocol):
     async def terminate(self, terminal_id: str) -> Sequence[int]: ...
 
     def find_name(self, terminal_id: str) -> str | None:
-        """The name of the session, for whoever wants to watch it."""
+        """The name of the session, to watch it by."""
 
 
 class RuleFile(Protocol):

@@ -86,7 +86,7 @@ async def _hand_on(entry: PendingRequest, answer: Answer) -> None:
 
 
 def _check_end(entry: PendingRequest) -> None:
-    """An answer that counted may still meet a caller that went away, or a command that is no longer what was shown."""
+    """An accepted answer can still fail: the caller is gone, or the command is no longer what was shown."""
     if entry.state in {"approved", "declined"}:
         return
     decision = entry.decision

@@ -1,6 +1,6 @@
 """Requests that wait for a person, what the person is shown of each, and what became of the last ones.
 
-A yes belongs to the place where the command would run: the window, or the queue in this server. What is kept here is for whoever looks,
+A yes belongs to the place where the command would run: the window, or the queue in this server. What is kept here is for people who look,
 and for `answer`, which hands an answer on.
 """
 

@@ -211,7 +211,7 @@ class WindowController(QObject):
             self.currentChanged.emit()
 
     def _get_waiting(self) -> str:
-        """The command that waits longest, for whoever looks at something else."""
+        """The command that has waited longest, shown on the other pages."""
         rows = self.requests.rows
         return str(rows[0].card["command"]) if rows else ""
 

@@ -1,4 +1,4 @@
-"""Where everything in the window is, for whoever drives it from outside. Does nothing unless it is asked for."""
+"""The places of all named items in the window, for programs that drive it. Off unless asked for."""
 
 from __future__ import annotations
 

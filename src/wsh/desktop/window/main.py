@@ -30,7 +30,7 @@ from wsh.desktop.window.tray import Tray
 TIMES = "WSH_DESKTOP_FRAMES"
 """Names a file that is given the time of every frame and key at the end, for measuring."""
 LAYOUT = "WSH_DESKTOP_LAYOUT"
-"""Names a file that says where everything in the window is, for whoever drives it from outside."""
+"""Names the file with the places of all named items in the window."""
 
 
 def parse() -> argparse.Namespace:

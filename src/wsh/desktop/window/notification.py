@@ -44,12 +44,12 @@ def _quote(text: str) -> str:
 
 
 def notify(title: str, text: str, *, urgent: bool = False) -> bool:
-    """Show it and do not wait; whether somebody was asked to."""
+    """Fire and forget. True if a notifier exists."""
     sender = find_sender(os.environ)
     if sender is None:
         return False
     words = list(make_words(sender, title, text, urgent=urgent))
-    # In a session of its own and reaped by nobody's wait: a desktop that hangs must not hold the window.
+    # Runs in its own session, so that a hung notifier cannot block us.
     subprocess.Popen(
         ["sh", "-c", '"$@" & exit 0', "notify", *words],
         stdin=subprocess.DEVNULL,

@@ -1,8 +1,8 @@
 """One connection to NATS, as a node of the fleet, from its opening to its end.
 
 It does not reconnect: whatever stands on it (lease, watches, streams) is made anew on the next one. A published message that was not sent
-before the end is dropped, never sent late. `post` seals for another node; what comes back to this node's inbox goes to whoever
-opened the exchange.
+before the end is dropped, never sent late. `post` seals for another node; replies in this node's inbox go to the
+exchange that they belong to.
 """
 
 from __future__ import annotations

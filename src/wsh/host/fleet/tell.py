@@ -50,7 +50,7 @@ class SessionTeller:
         """Set when all sessions have been told for the first time."""
 
     def mark(self, name: str) -> None:
-        """The session is new, gone, or another than it was."""
+        """The session is new, gone or changed."""
         self._dirty[name] = None
         self._wake.set()
 

@@ -14,7 +14,7 @@ _CONTAINER, _INFRA = Kind.CONTAINER, Kind.INFRASTRUCTURE
 
 
 def _exec_inside(values: str, skip: int, contained: bool) -> Check:
-    """`docker exec C cmd`: look at the command. In a fresh container even a wiped root is nobody's loss."""
+    """`docker exec C cmd`: look at the command. A fresh container has nothing to lose, not even its root folder."""
     spec = make_arity(values, permute=False)
 
     def check(_arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:

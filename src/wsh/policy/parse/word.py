@@ -13,7 +13,7 @@ UNKNOWN = "\ue000"
 GLOB = "\ue001"
 """An unquoted `*`, `?` or `[...]`."""
 HOME = "\ue002"
-"""The home folder of whoever runs the command."""
+"""The home folder of the user who runs the command."""
 OPEN, COMMA, CLOSE = "\ue003", "\ue004", "\ue005"
 """Unquoted braces and the comma between them."""
 SPLIT = "\ue006"
@@ -48,7 +48,7 @@ def mark_unquoted(raw: str, at_start: bool) -> str:
         if char == "~" and at_start and not out:
             end = re.compile(r"[^/]*").match(raw, position + 1)
             assert end is not None
-            # ~name is somebody's home as well: as bad to wipe, and no more known.
+            # `~user` is a home as well; treated like `~`.
             out.append(HOME)
             position = end.end()
             continue

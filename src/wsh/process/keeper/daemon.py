@@ -51,7 +51,7 @@ def start(socket_path: str, secret_path: str, log_path: str, linger_s: str) -> N
 
 
 def _let_go(log_path: str, keep: int) -> None:
-    """Nothing of whoever started us: folder, descriptors, ignored signals."""
+    """Drop what we inherited: folder, descriptors, ignored signals."""
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
     try:

@@ -1,4 +1,4 @@
-"""One line for whoever reads a session's terminal: a shell at its prompt, or the program in front. Never onto what somebody has typed.
+"""Typing one line for the program that reads a session's terminal: a shell at its prompt, or the program in front. Never onto what somebody has typed.
 
 A run may type to any program in front, because its caller looks at what comes of it. Nobody looks here, so more is asked: the program
 must be the one that was meant, it must not hide what is typed, and nothing typed since the last Enter may stand there.
@@ -39,7 +39,7 @@ def find_front(session: Session) -> int:
 async def type_line(
     session: Session, text: str, actor: Actor, meant: int, commit: Callable[[], Awaitable[None]]
 ) -> str | None:
-    """Type `text` and Enter if whoever reads is the group `meant`, or the session's own program once that group has ended.
+    """Type `text` and Enter if the reader is the process group `meant`, or the session's own program once that group has ended.
 
     None: typed. Else why it cannot be typed now; then nothing was. `commit` is awaited right before the first byte is written, when
     nothing can refuse any more, and may raise to keep it from being written. Raises SessionExited; LineInUse where the text was typed

@@ -249,7 +249,7 @@ class TypedLine:
         return self.pending and self._opaque
 
     def stands(self, modes: LineModes, unread: Callable[[], int | None] = lambda: None) -> bool:
-        """Whether an uncompleted line waits for whoever reads the terminal now.
+        """Whether an unfinished line waits for the program that reads the terminal now.
 
         What was typed while the kernel collects lines stays there for the next reader. Keys go to the program that was in front, unless
         it started another before it read them.
@@ -258,7 +258,7 @@ class TypedLine:
 
     @property
     def author(self) -> Actor | None:
-        """Whose line it is: a person's, if a person typed any of it; else of whoever typed last."""
+        """Whose line it is: a person's if a person typed any of it, else that of the last author."""
         people = [actor for actor in self.authors if actor.kind == "person"]
         known = people or list(self.authors)
         return max(known, key=lambda actor: self.authors[actor]) if known else None

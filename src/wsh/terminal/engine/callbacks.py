@@ -100,7 +100,7 @@ class EngineCallbacks:
         self.events.append(event)
 
     def note(self, mark: TerminalEvent) -> None:
-        """Remember that something changed; what it is now is read when the events are taken."""
+        """Remember that something changed. Its new value is read when the events are taken."""
         if not self.events or self.events[-1] is not mark:
             self.add(mark)
 

@@ -78,7 +78,7 @@ class InputControl:
             self._tell(ModeChanged("capture", owner))
 
     def release(self, by: str, *, is_person: bool = False) -> None:
-        """Let keys pass again, and drop the focus. The owner may, and any person; released already is no error."""
+        """Let keys pass again, and drop the focus. Only the owner or a person may release. Idempotent."""
         if self.owner is None:
             return
         if self.owner != by and not is_person:
@@ -134,7 +134,7 @@ class InputControl:
         return found, following, max(0, first - since)
 
     async def wait_for_event(self, since: int, timeout_s: float) -> bool:
-        """Wait until there is an event numbered `since` or more; whether one came in time."""
+        """Wait until there is an event numbered `since` or more. True if one came in time."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         while self._next_seq <= since:
             try:

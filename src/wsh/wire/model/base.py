@@ -14,7 +14,7 @@ class Model(BaseModel):
 
 
 class Shown(BaseModel):
-    """What we answer. Documented by its schema; built from values that are right already."""
+    """Response model; used for the schema only, not validated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 

@@ -32,7 +32,7 @@ Build = Callable[[str], Awaitable[object]]
 
 
 class Watcher:
-    """Follows workspaces and calls `build(root)` when they change. Whoever makes it calls `aclose`."""
+    """Follows workspaces and calls `build(root)` when they change. Its owner calls `aclose`."""
 
     def __init__(self, build: Build, home_of: Callable[[str], IndexFolder]) -> None:
         self._build = build
@@ -77,7 +77,7 @@ class Watcher:
             log.exception("watching %s failed", root)
 
     async def _until_folders_change(self, root: str, folders: list[str]) -> None:
-        """Build after each change, until the set of folders is another."""
+        """Build after each change, until the set of folders changes."""
         from watchfiles import awatch
 
         known = set(folders)
