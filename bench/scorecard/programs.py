@@ -21,6 +21,7 @@ from bench.scorecard.outcome import compare_rows
 from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
+from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.wire.error import SessionExited, WaitTimeout, WshError
 from wsh.wire.setting import load

@@ -117,7 +117,7 @@ class Server:
         return RemoteSession(self, str(made["name"]))
 
     def session(self, name: str) -> RemoteSession:
-        """A handle on a session by name; whether it exists shows with the first call."""
+        """A handle on a session by name. The first call fails if there is none."""
         return RemoteSession(self, name)
 
 

@@ -7,7 +7,7 @@
     there: {"news": …}
     here:  {"part": text} … then {"end": text}: a message that is longer than one may be, in pieces
 
-Calls under way belong to whoever keeps the link alive: they are sent again over the next one.
+Calls under way belong to the side that keeps the link alive: they are sent again over the next one.
 """
 
 from __future__ import annotations

@@ -94,6 +94,8 @@ class McpDoor:
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
     guests: dict[str, ConnectedClient] = field(default_factory=dict)
     """Connections under way, by owner. Modern HTTP has none: each of its requests stands alone."""
+    quick_calls: bool = True
+    """Whether short calls over stdio may skip the SDK's own dispatch."""
 
     def list_guests(self) -> list[dict[str, object]]:
         return [
@@ -249,7 +251,7 @@ def build_server(door: McpDoor) -> WshServer:
             door.resources.greet(ctx)
             client = door.find_client(ctx)
             if not isinstance(ctx.request, Request):
-                if ctx.protocol_version in REVISIONS and not door.fixtures:
+                if ctx.protocol_version in REVISIONS and door.quick_calls:
                     open_quick_calls(ctx, cast(StdioConnection, ctx.request), client)
             else:  # a stdio connection says farewell itself
                 caller: Caller = ctx.request.scope[CALLER_KEY]

@@ -190,7 +190,7 @@ def _terminal_name(master: int) -> str:
 
 
 def look_for_reader(pids: list[int], terminal: str, *, raw: bool = False) -> tuple[str, bool, int | None]:
-    """Whether one of these waits for the terminal; whether a relay is among them, when the answer is about what is behind it; and which waits."""
+    """Does one of these wait for the terminal, is a relay among them (then the answer is about what is behind it), and which one waits?"""
     answers, relayed = [], False
     for pid in pids:
         answer, behind = _reads_itself(pid, terminal, raw)
