@@ -26,6 +26,8 @@ WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 WITHOUT = {"mcp", "hook", "desktop", "relay"}
 ELSEWHERE = {"server", "host add", "host remove", "host install", "host doctor"}
 """Those of hosts are used with a real sshd in `tests/host`."""
+ELSEWHERE |= {f"fleet {word}" for word in ("up", "down", "invite", "remove", "join", "run")}
+"""Used with a real NATS server there, too."""
 
 Check = Callable[[Any], bool]
 # In this order: each has a server with what the ones before left. A typed text means that a person must be at a terminal.
@@ -92,6 +94,9 @@ CASES: list[tuple[str, Sequence[str], Check]] = [
     ("wake", ("--when", "job", "--line", "true", "job"), lambda v: v["state"] == "waiting" and v["session"] == "job"),
     ("host", (), lambda v: v == {"hosts": []}),
     ("host list", (), lambda v: v == {"hosts": []}),
+    ("fleet", (), lambda v: v["nodes"] == [] and not v["joined"]),
+    ("fleet list", (), lambda v: v["nodes"] == []),
+    ("fleet leave", (), lambda v: v == {"left": True}),
     ("policy show", (), lambda v: isinstance(v, dict)),
     ("policy explain", ("--", "ls"), lambda v: v["effect"]),
     ("policy test", (), lambda v: v["usable"] and v["problems"] == []),

@@ -44,10 +44,10 @@ def test_calls_streams_and_sessions_reach_another_node(tmp_path: Path) -> None:
                 assert bob.streams[0].request.query == {"rows": "24"}
                 await stream.send("close")
                 assert await stream.receive() is None and stream.closed == (1000, "asked to")
-                await until(lambda: [one["name"] for one in carrier.sessions] == ["train"])
+                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
                 bob.sessions.clear()
                 bob.node.sessions.mark("train")
-                await until(lambda: carrier.sessions == [])
+                await until(lambda: carrier.list_sessions() == [])
 
     asyncio.run(scenario())
 
@@ -93,7 +93,7 @@ def test_a_call_under_way_is_made_once_when_nats_is_killed(tmp_path: Path) -> No
                 assert (await calling).unwrap() == {"node": "bob", "params": {}}
                 assert len(bob.calls) == 1
                 await ann.see("bob")
-                await until(lambda: [one["name"] for one in carrier.sessions] == ["made-alone"])
+                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["made-alone"])
 
     asyncio.run(scenario())
 
@@ -105,12 +105,12 @@ def test_a_dead_node_is_seen_and_its_sessions_stay_in_the_list(tmp_path: Path) -
             async with open_nodes(server.invite("ann"), credential) as (ann, bob):
                 bob.add_session("train")
                 carrier = await ann.see("bob")
-                await until(lambda: carrier.sessions != [])
+                await until(lambda: carrier.list_sessions() != [])
                 calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
                 await until(lambda: bob.calls)
                 await bob.die()
                 await ann.see("bob", online=False)
-                assert [one["name"] for one in carrier.sessions] == ["train"]
+                assert [one["name"] for one in carrier.list_sessions()] == ["train"]
                 with pytest.raises(HostUnreachable) as refused:
                     await carrier.call(make_call("echo", "2"))
                 assert refused.value.facts["last_seen"] is not None
@@ -233,7 +233,7 @@ def test_a_node_that_serves_can_be_called_and_cannot_call_or_list(tmp_path: Path
                 box.add_session("train")
                 carrier = await ann.see("box")
                 assert (await carrier.call(make_call("echo", "1"))).unwrap()
-                await until(lambda: [one["name"] for one in carrier.sessions] == ["train"])
+                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
                 assert len(box.hosts) == 0
                 refused: list[str] = []
                 await box.node.aclose()

@@ -103,7 +103,7 @@ class NodeForTest:
     def list_names(self) -> list[str]:
         return list(self.sessions)
 
-    async def describe(self, name: str) -> JsonObject | None:
+    async def describe_session(self, name: str) -> JsonObject | None:
         return self.sessions.get(name)
 
     def add_session(self, name: str, **facts: object) -> None:

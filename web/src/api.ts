@@ -76,6 +76,34 @@ export interface DeliveryInfo {
   why: string;
 }
 
+export interface FleetInfo {
+  fleet: string | null;
+  name: string | null;
+  url: string | null;
+  joined: boolean;
+  problem: string | null;
+  since: number | null;
+  nodes: FleetNodeInfo[];
+}
+
+export interface FleetJoin {
+  url: string;
+  credentials?: string | null;
+}
+
+export interface FleetNodeInfo {
+  name: string;
+  online: boolean;
+  here: boolean;
+  since: number | null;
+  last_seen: number | null;
+  tags: string[];
+  load: number | null;
+  sessions: number | null;
+  version: string | null;
+  role: string | null;
+}
+
 export interface Focus {
   focused: string | null;
 }
@@ -792,6 +820,15 @@ export const addHost = (host: string, body: HostTarget): Promise<HostList> => as
 
 /** Forget another machine. Its sessions go on there. */
 export const removeHost = (host: string): Promise<HostList> => ask("DELETE", `/hosts/${encodeURIComponent(host)}`);
+
+/** This server's fleet: whether it is joined, and all nodes with tags, load and number of sessions. */
+export const getFleet = (): Promise<FleetInfo> => ask("GET", "/fleet");
+
+/** Join a fleet now, until this server ends; the settings hold for the next one. */
+export const joinFleet = (body: FleetJoin): Promise<FleetInfo> => ask("PUT", "/fleet", undefined, body);
+
+/** Leave the fleet. The other nodes forget this one; its sessions go on here. */
+export const leaveFleet = (): Promise<FleetInfo> => ask("DELETE", "/fleet");
 
 /** The policy in force: rules, limits, and a warning if its file cannot be used. */
 export const getPolicy = <T>(): Promise<T> => ask("GET", "/policy");

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from wsh.app.deferred import DeferredRooms
 from wsh.app.door import EarlyDoor
+from wsh.app.fleet import ServerFleet
 from wsh.app.lifetime import Holding
 from wsh.client.install import find_command
 from wsh.desktop.window.notification import find_sender, notify
@@ -71,8 +72,13 @@ class Composition:
         self._book = SshBook(self.places, self.settings, self.rooms.hosts, self.door.facts.hostname)
         self.rooms.host_book = self._book
         self.rooms.run_tool = self.deferred.run_tool
+        self._fleet = self.rooms.fleet = ServerFleet(self.rooms)
         self.door.gateway.rooms = self.rooms
-        self.door.facts.list_damage = lambda: [*registry.list_warnings(), *self.deferred.list_warnings()]
+        self.door.facts.list_damage = lambda: [
+            *registry.list_warnings(),
+            *self.deferred.list_warnings(),
+            *self._fleet.list_warnings(),
+        ]
         self.lifetime.sessions = self._holding
         self._closers.append(registry.lifecycle.add(self._on_lifecycle))
         for session in registry.list_sessions():
@@ -83,6 +89,7 @@ class Composition:
         self.door.gateway.ready.set()
         self.deferred.start()
         self._book.open()
+        self._fleet.open()
 
     def _on_lifecycle(self, event: LifecycleEvent) -> None:
         if isinstance(event, SessionCreated):
@@ -110,6 +117,7 @@ class Composition:
         if hasattr(self, "rooms"):
             await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()
+            await self._fleet.aclose()
             await self.rooms.hosts.aclose()
             await self.rooms.receiver.aclose()
         self.stages.close()

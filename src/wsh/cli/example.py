@@ -38,6 +38,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "server": ("wsh server", "WSH_SERVER_BIND=127.0.0.1:9000 wsh server"),
     "service": ("wsh service install", "wsh service status"),
     "host": ("wsh host add gpu1 ada@gpu1.lab", "wsh new gpu1/train -- make", "wsh attach gpu1/train"),
+    "fleet": ("wsh fleet up", "wsh fleet invite gpu1 --tag gpu", "wsh fleet run tag:web -- uptime"),
     "stop": ("wsh stop", "wsh stop --keep"),
     "uninstall": ("wsh uninstall", "wsh uninstall --purge"),
     "completion": ("wsh completion bash > ~/.local/share/bash-completion/completions/wsh",),

@@ -58,6 +58,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "server": "Run the server in the foreground.",
         "service": "Run the server as a systemd user unit.",
         "host": "Reach sessions on other machines by ssh.",
+        "fleet": "Join many machines on one NATS server.",
         "relay": "Connect stdin and stdout with the server, for `wsh host` on another machine.",
         "status": "Say whether a server runs, and how it is.",
         "open": "Open the page in your browser.",

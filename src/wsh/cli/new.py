@@ -14,6 +14,7 @@ from wsh.cli.request import call
     Option("--cols", kind=int, help="Columns; default from the settings."),
     Option("--cwd", help="Working directory; default: this one."),
     Option("--env", "-e", multiple=True, metavar="KEY=VALUE", help="Environment variable; may be given again."),
+    Option("--on", metavar="WHERE", help="On the node of the fleet with the least load: tag:NAME, a node, or all."),
     Option("--tag", key="tags", multiple=True, help="Tag; may be given again."),
     Option(
         "--sandbox", metavar="PROFILE", help="Hold it in a sandbox: read-only, workspace, workspace+network or yours."
@@ -27,6 +28,7 @@ def new(
     cols: int | None,
     cwd: str | None,
     env: tuple[str, ...],
+    on: str | None,
     tags: tuple[str, ...],
     sandbox: str | None,
     as_json: bool,
@@ -38,6 +40,13 @@ def new(
     """
     if name is None and words and is_address(words):
         name, words = words[0], words[1:]
+    if on is not None:
+        if name is not None and "/" in name:
+            raise WrongUse("--on chooses the machine; leave HOST/ out of the name.")
+        from wsh.cli.fleet import place
+
+        node = place(on)
+        name = name if node is None else f"{node}/{name or ''}"
     # A folder of this machine means nothing on another.
     where = cwd if name is not None and "/" in name else os.path.abspath(cwd or os.getcwd())
     asked: dict[str, object] = {

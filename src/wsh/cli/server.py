@@ -17,6 +17,8 @@ from wsh.cli.declare import Option, command, echo, json_option
     Option("--base-prefix", metavar="PATH", help="Serve every route below this path as well."),
     Option("--cors-origin", multiple=True, metavar="ORIGIN", help="Let pages of this origin call the API."),
     Option("--toolsets", metavar="LIST", help="Families of MCP tools to offer, separated by commas."),
+    Option("--join", metavar="URL", help="Join the fleet at this NATS server, such as nats://10.0.0.1:4222."),
+    Option("--credentials", metavar="FILE", help="With --join: what `wsh fleet invite` made."),
     Option("--token", metavar="TOKEN", env="WSH_TOKEN", help="One more owner's token, for this run alone."),
     Option("--config", metavar="FILE", help="Read this config.toml."),
     json_option,
@@ -32,6 +34,8 @@ def server(
     base_prefix: str | None,
     cors_origin: tuple[str, ...],
     toolsets: str | None,
+    join: str | None,
+    credentials: str | None,
     token: str | None,
     config: str | None,
     as_json: bool,
@@ -62,6 +66,8 @@ def server(
         "server.base_prefix": base_prefix,
         "server.cors_origins": list(cors_origin) or None,
         "mcp.toolsets": toolsets,
+        "fleet.url": join,
+        "fleet.credentials": credentials and os.path.abspath(credentials),
     }
     settings = load(Path(config) if config else places.config_file, flags=flags)
     words = {
@@ -70,6 +76,8 @@ def server(
         "--tls-key": tls_key and os.path.abspath(tls_key),
         "--base-prefix": base_prefix,
         "--toolsets": toolsets,
+        "--join": join,
+        "--credentials": credentials and os.path.abspath(credentials),
         "--config": config and os.path.abspath(config),
     }
     arguments = [f"{name}={value}" for name, value in words.items() if value is not None]

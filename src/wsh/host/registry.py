@@ -22,6 +22,8 @@ class HostRegistry:
         self._carriers: dict[str, Carrier] = {}
         self._stops: dict[str, Callable[[], None]] = {}
         self._listeners: list[NewsListener] = []
+        self.told_sessions: dict[str, Callable[[], list[JsonObject]]] = {}
+        """Of hosts that tell of their sessions by themselves: SessionInfo of all, as they are."""
         self.sources: list[Callable[[], Awaitable[None]]] = []
         """Where hosts come from that nobody added here; each brings what is known of its hosts up to date."""
         self.last_sessions: dict[str, list[JsonObject]] = {}

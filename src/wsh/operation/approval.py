@@ -133,7 +133,9 @@ async def answer_approval(context: Context, params: AnswerParams) -> Annotated[J
         headless=params.headless or False,
         held=params.confirm or False,
     )
-    return await _describe(contract, await answer_request(route.waiting, route.gate, params.id, answer), 0)
+    async with context.rooms.fleet.claim_answer(params.id, answer.by):
+        entry = await answer_request(route.waiting, route.gate, params.id, answer)
+    return await _describe(contract, entry, 0)
 
 
 @operation(who="owner", manner="reads")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 
 _OTHER_SERVER = Caller("owner", "owner", "unix", account="host")
 """Whoever brings forwarded calls over the owner's own connection, such as an ssh login."""
+
+
+Json: TypeAlias = dict[str, object]
+"""What is JSON already."""
 
 
 def ignore_progress(message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
@@ -93,6 +98,37 @@ class ClosedBook:
         raise CapabilityMissing("This server keeps no list of hosts.")
 
 
+class FleetRoom(Protocol):
+    """This server as a node of a fleet."""
+
+    async def describe(self) -> Json:
+        """FleetInfo."""
+
+    async def join(self, url: str, credentials: str | None) -> None: ...
+
+    async def leave(self) -> None: ...
+
+    def claim_answer(self, id: str, by: str) -> AbstractAsyncContextManager[None]:
+        """Around the judgement of an answer to a request: in the whole fleet, one at a time."""
+
+
+class NoFleet:
+    """A server that cannot be a node."""
+
+    async def describe(self) -> Json:
+        nothing = dict.fromkeys(("fleet", "name", "url", "problem", "since"))
+        return {**nothing, "joined": False, "nodes": []}
+
+    async def join(self, url: str, credentials: str | None) -> None:
+        raise CapabilityMissing("This server cannot join a fleet.")
+
+    async def leave(self) -> None:
+        pass
+
+    def claim_answer(self, id: str, by: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
 @dataclass
 class Rooms:
     """The rooms that operations work with. Deferred ones open beside the first requests."""
@@ -114,6 +150,7 @@ class Rooms:
     host_book: HostBook = field(default_factory=ClosedBook)
     run_tool: RunTool | None = None
     """Runs a terminal tool for a caller of another server; None where there are no tools."""
+    fleet: FleetRoom = field(default_factory=NoFleet)
     list_guests: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
     sandbox: SandboxPolicies = field(init=False)

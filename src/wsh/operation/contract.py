@@ -6,7 +6,9 @@ from typing import Annotated
 
 from wsh.contract.request.alias import CANONICAL_TOOL, Tool
 from wsh.operation.context import Context
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import operation
+from wsh.wire.json.object import JsonObject
 from wsh.wire.model.base import AnyJson, Model
 
 
@@ -17,7 +19,13 @@ class ContractParams(Model):
     """The name under which it was asked: the older ones take the older payloads."""
 
 
-@operation(manner="waits")
+def _revive(wire: JsonObject) -> object:
+    from wsh.contract.dispatch import ContractAnswer
+
+    return ContractAnswer(wire["payload"], wire["code"])
+
+
+@operation(manner="waits", forwarding=Forwarding(names=(), revive=_revive))
 async def call_terminal(
     context: Context, params: ContractParams
 ) -> Annotated[object, "The contract's answer; a failure has its own PM_TERM payload."]:

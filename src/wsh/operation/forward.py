@@ -12,7 +12,8 @@ import json
 import logging
 import re
 import secrets
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ValidationError
@@ -51,6 +52,8 @@ class Forwarding:
     """Whether it does no harm to make it twice; what only reads never does."""
     model: type[BaseModel] | None = None
     """What the result is, where it is not JSON at once."""
+    revive: Callable[[JsonObject], object] | None = None
+    """Makes the result of its JSON, where it is neither a model nor JSON at once."""
 
 
 HERE = Forwarding()
@@ -123,13 +126,15 @@ def find_deadline(params: Model, rooms: Rooms) -> float:
 
 async def join_hosts(call: OperationCall, result: object, rooms: Rooms) -> object:
     """The answer of this server, with those of all hosts that can be reached; what they last told, for sessions of the others."""
+    await rooms.hosts.refresh()
     states = rooms.hosts.list_hosts()
     deadline_s = rooms.settings.get_int("hosts.list_timeout_ms") / 1000
 
     async def ask(host: str) -> object:
         return await forward(call, Place(host, None, call.params), rooms, deadline_s)
 
-    asked = [state.name for state in states if state.online]
+    told = rooms.hosts.told_sessions if call.operation.name == "list_sessions" else {}
+    asked = [state.name for state in states if state.online and state.name not in told]
     answers = await asyncio.gather(*map(ask, asked), return_exceptions=True)
     found: list[tuple[str, object]] = []
     for host, answer in zip(asked, answers, strict=True):
@@ -145,19 +150,22 @@ async def join_hosts(call: OperationCall, result: object, rooms: Rooms) -> objec
 
 
 def _remember(rooms: Rooms, found: list[tuple[str, object]], tag: str | None) -> list[tuple[str, object]]:
-    """With the sessions of hosts that did not answer, as they were when the host was last asked."""
+    """With the sessions of hosts that tell them by themselves, and those of hosts that did not answer as they were when last known."""
     hosts = rooms.hosts
     answered = dict(found)
     if tag is None:
         hosts.last_sessions |= cast("dict[str, list[JsonObject]]", answered)
     wanted = None if tag is None else {one.strip() for one in tag.split(",")}
     for state in hosts.list_hosts():
-        if state.name not in answered:
-            answered[state.name] = [
-                session | {"unreachable_since": state.since}
-                for session in hosts.last_sessions.get(state.name, ())
-                if wanted is None or wanted & set(session["tags"])
-            ]
+        if state.name in answered:
+            continue
+        told = hosts.told_sessions.get(state.name)
+        if told is None:
+            known = hosts.last_sessions.get(state.name, [])
+        else:
+            known = [one | {"name": f"{state.name}/{one['name']}", "host": state.name} for one in told()]
+        since = {"unreachable_since": None if told is not None and state.online else state.since}
+        answered[state.name] = [one | since for one in known if wanted is None or wanted & set(one["tags"])]
     return sorted(answered.items())
 
 
@@ -227,6 +235,8 @@ def _find_operation(name: str) -> Operation:
 def _to_json(result: object) -> object:
     if isinstance(result, BaseModel):
         return result.model_dump(mode="json")
+    if is_dataclass(result) and not isinstance(result, type):
+        return asdict(result)
     if isinstance(result, list):
         return [_to_json(item) for item in result]
     return result
@@ -249,6 +259,8 @@ def _adopt(operation: Operation, result: object, host: str) -> object:
         items = adopted if not forwarding.joined else cast("JsonObject", adopted)[forwarding.joined]
         for item in cast("list[JsonObject]", items):
             item["host"] = host
+    if forwarding.revive is not None:
+        return forwarding.revive(cast("JsonObject", adopted))
     if forwarding.model is None or not isinstance(adopted, dict):
         return adopted
     known = {name: value for name, value in adopted.items() if name in forwarding.model.model_fields}

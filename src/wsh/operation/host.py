@@ -52,6 +52,7 @@ class HostList(Shown):
 @operation(manner="reads")
 async def list_hosts(context: Context) -> HostList:
     """Other machines, whether they can be reached, and since when."""
+    await context.rooms.hosts.refresh()
     return _list(context)
 
 

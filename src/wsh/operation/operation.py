@@ -17,15 +17,14 @@ from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type
 
 from pydantic import BaseModel
 
-from wsh.operation.context import Context, OnSession, Rooms, ignore_progress
+from wsh.operation.context import Context, Json, OnSession, Rooms, ignore_progress
 from wsh.operation.forward import HERE, Forwarding, find_place, forward, join_hosts
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
 from wsh.wire.model.base import Model
 from wsh.wire.tool import Progress
 
-Json: TypeAlias = dict[str, object]
-"""A result that is JSON already."""
+__all__ = ["Json"]
 Who: TypeAlias = Literal["owner", "agent"]
 """The least that a caller must be: an owner may do all that an agent may."""
 Manner: TypeAlias = Literal["writes", "reads", "waits"]

@@ -716,7 +716,8 @@ def from_wire(wire: Mapping[str, object]) -> WshError:
     error = chosen.__new__(chosen)
     details = wire.get("details")
     facts = dict(details) if isinstance(details, dict) else {}
-    hint = wire.get("hint")
+    hint = wire.get("hint") or facts.get("hint")
+    facts.pop("hint", None)  # the contract has it among the details
     WshError.__init__(error, str(wire.get("message", code)), hint=str(hint) if hint else None, **facts)
     if chosen is WshError:
         error.code = code  # type: ignore[misc]  # an instance speaks a code of a newer server

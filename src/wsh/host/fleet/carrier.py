@@ -13,6 +13,7 @@ from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, HostState
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection
 from wsh.host.fleet.directory import FleetDirectory, Member
 from wsh.host.fleet.stream import CreditStream
+from wsh.host.fleet.tell import refresh_age
 from wsh.wire.error import HostUnreachable, InvalidRequest
 
 if TYPE_CHECKING:
@@ -75,10 +76,9 @@ class NatsCarrier:
     def _link_target(self) -> str:
         return f"fleet, {', '.join(self._member.tags)}" if self._member.tags else "fleet"
 
-    @property
-    def sessions(self) -> list[JsonObject]:
+    def list_sessions(self) -> list[JsonObject]:
         """SessionInfo of its sessions as it told last, without asking it."""
-        return list(self._member.sessions.values())
+        return [refresh_age(info) for info in self._member.sessions.values()]
 
     def listen(self, listener: Callable[[News], None]) -> Callable[[], None]:
         self._listeners.append(listener)

@@ -115,6 +115,16 @@ class FleetConnection:
             raise ConnectionLost(f"NATS did not take {subject}: {problem or type(problem).__name__}") from None
         return done.seq
 
+    async def create(self, bucket: Bucket, key: str, value: JsonObject) -> int:
+        """Write a key that is not there. Raises RevisionTaken if it is, or ConnectionLost."""
+        try:
+            return await self.put(bucket, key, value, 0)
+        except RevisionTaken:
+            found = await self.get(bucket, key)
+            if found is None or found[1] is not None:
+                raise
+            return await self.put(bucket, key, value, found[0])
+
     async def get(self, bucket: Bucket, key: str) -> tuple[int, JsonObject | None] | None:
         """Revision and value of one key; the value is None for one that was deleted, the whole for one that was never there."""
         from nats.errors import Error

@@ -145,7 +145,12 @@ class NodeCredential:
         return f"NodeCredential({self.fleet}/{self.name} at {self.url})"
 
     def write(self, path: Path) -> None:
+        """Into a folder that only the owner can enter."""
         ensure_private(path.parent)
+        self.write_to(path)
+
+    def write_to(self, path: Path) -> None:
+        """With mode 0600, in any folder."""
         content = {
             "wsh_fleet": _FORMAT,
             "url": self.url,

@@ -355,7 +355,7 @@ async def make_streams(client: Client, names: FleetNames, limits: StreamLimits) 
         try:
             await js.key_value(name)
         except NotFoundError:
-            ttl = limits.lease_s if bucket == "nodes" else None
+            ttl = {"nodes": limits.lease_s, "approvals": limits.events_keep_s}.get(bucket)
             await js.create_key_value(KeyValueConfig(bucket=name, history=1, ttl=ttl, direct=True))
 
 

@@ -16,7 +16,7 @@ from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, Stream, S
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, open_connection
 from wsh.host.fleet.credential import NodeCredential
-from wsh.host.fleet.directory import FleetDirectory
+from wsh.host.fleet.directory import FleetDirectory, Member
 from wsh.host.fleet.lease import Lease, NodeNameTaken
 from wsh.host.fleet.receive import NodeEnd
 from wsh.host.fleet.subject import to_token
@@ -202,18 +202,38 @@ class FleetNode:
         return {
             "version": VERSION,
             "protocol": PROTOCOL,
-            "tags": sorted({*self.credential.certificate.tags, *self.options.tags}),
+            "tags": self._list_tags(),
             "role": self.credential.certificate.role,
             "instance": connection.sealer.instance,
             "start": self._start,
             "joined": time.time(),
         }
 
+    def describe_nodes(self) -> list[JsonObject]:
+        """FleetNodeInfo of all nodes, this one first."""
+        own = self.credential
+        here: JsonObject = {
+            "name": own.name,
+            "online": self.problem is None,
+            "here": True,
+            "since": self.since,
+            "last_seen": None,
+            "tags": self._list_tags(),
+            "load": _find_load(),
+            "sessions": len(self._server.sessions.list_names()),
+            "version": VERSION,
+            "role": own.certificate.role,
+        }
+        return [here, *(_describe_member(self.directory.members[name]) for name in sorted(self.directory.members))]
+
+    def _list_tags(self) -> list[str]:
+        return sorted({*self.credential.certificate.tags, *self.options.tags})
+
     def _describe_beat(self, connection: FleetConnection) -> JsonObject:
         return {
             "instance": connection.sealer.instance,
             "start": self._start,
-            "load": round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
+            "load": _find_load(),
             "sessions": len(self._server.sessions.list_names()),
         }
 
@@ -224,6 +244,7 @@ class FleetNode:
                     log.warning("the node %s has the name of a host that was added here, and is left out", name)
                     return
                 carrier = self._carriers[name] = NatsCarrier(self, self.directory.members[name])
+                self._hosts.told_sessions[name] = carrier.list_sessions
                 self._hosts.add(carrier)
             case "host_removed":
                 self._drop(name)
@@ -233,9 +254,30 @@ class FleetNode:
 
     def _drop(self, name: str) -> None:
         if self._carriers.pop(name, None) is not None and name in self._hosts:
+            self._hosts.told_sessions.pop(name, None)
             task = asyncio.ensure_future(self._hosts.remove(name))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
+
+
+def _find_load() -> float:
+    return round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
+
+
+def _describe_member(member: Member) -> JsonObject:
+    beat, facts = member.beat, member.facts
+    return {
+        "name": member.name,
+        "online": member.online,
+        "here": False,
+        "since": member.since,
+        "last_seen": member.last_seen,
+        "tags": member.tags,
+        "load": beat.get("load"),
+        "sessions": beat.get("sessions", len(member.sessions)),
+        "version": facts.get("version"),
+        "role": facts.get("role"),
+    }
 
 
 async def _end_of(connection: FleetConnection) -> None:

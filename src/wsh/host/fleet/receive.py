@@ -18,7 +18,7 @@ from wsh.host.fleet.credential import NodeCertificate
 from wsh.host.fleet.seal import PieceBox, SealBroken, SealCheck, Sealed
 from wsh.host.fleet.stream import CreditStream
 from wsh.host.receive import Receiver
-from wsh.wire.error import HostUnreachable, InvalidRequest, LimitReached, Refused, WshError
+from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, LimitReached, Refused, WshError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -133,7 +133,12 @@ class NodeEnd:
     async def _answer(self, key: str, call: ForwardedCall | None, reply: str) -> None:
         waiting = self._receiver.answer(call) if call is not None else self._receiver.answer_again(key)
         answer = await waiting
-        await self._reply(reply, "answer", json.dumps(answer.to_wire(), separators=(",", ":")).encode())
+        try:
+            content = json.dumps(answer.to_wire(), separators=(",", ":")).encode()
+        except (TypeError, ValueError):
+            log.exception("the answer to a call of another node is no JSON")
+            content = json.dumps(ForwardedAnswer.of_error(InternalError()).to_wire()).encode()
+        await self._reply(reply, "answer", content)
 
     def _forget(self, key: str) -> None:
         task = self._answers.pop(key, None)

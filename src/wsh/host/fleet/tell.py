@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection
@@ -34,7 +35,7 @@ class SessionSource(Protocol):
 
     def list_names(self) -> list[str]: ...
 
-    async def describe(self, name: str) -> JsonObject | None:
+    async def describe_session(self, name: str) -> JsonObject | None:
         """SessionInfo, or None for one that is gone."""
 
 
@@ -84,7 +85,7 @@ class SessionTeller:
             await asyncio.sleep(_GATHER_S)
 
     async def _tell(self, connection: FleetConnection, token: str, name: str) -> None:
-        found = await self._source.describe(name)
+        found = await self._source.describe_session(name)
         key = f"{token}.{to_token(name)}"
         if found is None:
             self._told.pop(name, None)
@@ -121,6 +122,7 @@ class StreamTeller:
         self._most = most
         self._waiting: deque[tuple[str, JsonObject]] = deque()
         self._wake = asyncio.Event()
+        self.on_confirmed: Callable[[JsonObject], None] = lambda entry: None
         self.dropped = 0
         """How many were left out because NATS was away for too long."""
 
@@ -153,6 +155,6 @@ class StreamTeller:
                     raise ConnectionLost(f"NATS did not take an {self._kind}: {problem}") from None
                 self.dropped = 0
                 if self._waiting and self._waiting[0][0] == id:
-                    self._waiting.popleft()
+                    self.on_confirmed(self._waiting.popleft()[1])
             self._wake.clear()
             await self._wake.wait()

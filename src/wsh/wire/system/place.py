@@ -110,6 +110,21 @@ class Places:
         return self.config / "config.toml"
 
     @property
+    def fleet_credentials(self) -> Path:
+        """Who this node is in its fleet."""
+        return self.config / "fleet.json"
+
+    @property
+    def fleet_audit(self) -> Path:
+        """How much of the audit has reached the fleet."""
+        return self.state / f"{self.server}.fleet-audit"
+
+    @property
+    def fleet(self) -> Path:
+        """A NATS server that `wsh fleet up` made here: its keys, configuration and streams."""
+        return self.state / "fleet"
+
+    @property
     def policy_file(self) -> Path:
         return self.config / "policy.toml"
 

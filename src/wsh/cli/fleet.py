@@ -1,0 +1,323 @@
+"""`wsh fleet`: set up, join and use a fleet of machines on NATS."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
+from wsh.cli.output import print_json, print_table
+from wsh.cli.request import call, is_server_there
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from wsh.host.fleet.credential import NodeRole
+    from wsh.host.fleet.deploy import FleetDeployment
+
+_ROLES: tuple[NodeRole, ...] = ("owner", "agent", "serve")
+_name = Argument("name", metavar="NAME")
+_role = Option(
+    "--role",
+    choices=_ROLES,
+    default="agent",
+    show_default=True,
+    help="What its callers may be on other nodes: owner for a machine where you sit, serve for one that only serves.",
+)
+
+
+@group("fleet", json_option, runs_alone=True)
+def fleet(as_json: bool) -> None:
+    """Many machines on one NATS server, with one list of sessions. Alone: list its nodes."""
+    _list(as_json)
+
+
+@fleet.command("list", json_option)
+def list_(as_json: bool) -> None:
+    """List the nodes of this server's fleet with their tags, load and number of sessions."""
+    _list(as_json)
+
+
+def _list(as_json: bool) -> None:
+    found = _get()
+    if as_json:
+        print_json(found)
+        return
+    if found["problem"]:
+        echo(f"This server works alone: {found['problem']}.", err=True)
+    rows = [
+        (
+            one["name"],
+            "here" if one["here"] and one["online"] else "online" if one["online"] else "out of reach",
+            ",".join(one["tags"]),
+            "" if one["load"] is None else f"{one['load']:.2f}",
+            "" if one["sessions"] is None else one["sessions"],
+            one["version"] or "",
+            one["role"] or "",
+        )
+        for one in found["nodes"]
+    ]
+    columns = ("node", "state", "tags", "load", "sessions", "wsh", "role")
+    print_table(columns, rows, empty="This server is in no fleet. Begin with: wsh fleet up")
+
+
+def _get() -> dict[str, Any]:
+    found: dict[str, Any] = call("GET", "/fleet")
+    return found
+
+
+@fleet.command(
+    "up",
+    Option("--fleet", metavar="NAME", default="home", show_default=True, help="Name of the fleet."),
+    Option(
+        "--bind",
+        metavar="HOST:PORT",
+        default="127.0.0.1:4222",
+        show_default=True,
+        help="Where NATS listens, by the name or address that nodes use; port 0 takes a free one.",
+    ),
+    Option("--node", metavar="NAME", help="Name of this machine as a node; default: its host name."),
+    Option("--nats", metavar="FILE", help="The nats-server to run; default: the one that is installed."),
+    json_option,
+)
+def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool) -> None:
+    """Start a NATS server for a fleet, with keys and TLS made, and join it.
+
+    A second call starts the same one again. Other machines join with what `wsh fleet invite` makes.
+    """
+    import asyncio
+    import logging
+    import socket
+
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each end of a TLS connection
+    _check_person()
+    from wsh.host.fleet.credential import need_extra, read_credential
+
+    need_extra()
+    from wsh.host.address import check_host_name
+    from wsh.host.fleet.deploy import find_program, read_deployment, set_up, start_nats
+    from wsh.wire.system.config_file import SettingFixed, write_setting
+    from wsh.wire.system.place import find_places
+
+    places = find_places()
+    deployment = read_deployment(places.fleet)
+    if deployment is None:
+        host, _, port = bind.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise WrongUse(f"--bind takes HOST:PORT, not {bind!r}.")
+        deployment = set_up(places.fleet, fleet, host.strip("[]"), int(port))
+    own = check_host_name(node or socket.gethostname().partition(".")[0] or "node")
+    if not places.fleet_credentials.exists() or read_credential(places.fleet_credentials).fleet != deployment.fleet:
+        deployment.invite(own, "owner").write(places.fleet_credentials)
+        deployment.write()
+    asyncio.run(start_nats(deployment, find_program(nats)))
+    deployment.reload()
+    try:
+        write_setting(places.config_file, "fleet.url", deployment.url, "wsh fleet up")
+    except SettingFixed as fixed:
+        raise Failure(str(fixed)) from None
+    if is_server_there():
+        _join_now(deployment.url)
+    if as_json:
+        print_json({"fleet": deployment.fleet, "url": deployment.url, "pid": deployment.find_pid()})
+        return
+    echo(f"The fleet {deployment.fleet} is up: NATS at {deployment.url}, its files in {deployment.folder}.")
+    echo("Another machine joins with what this makes: wsh fleet invite NAME")
+
+
+@fleet.command("down", json_option)
+def down(as_json: bool) -> None:
+    """Stop the NATS server that `wsh fleet up` started. Nodes work alone until it is up again."""
+    import signal
+    import time
+
+    deployment = _get_deployment()
+    pid = deployment.find_pid()
+    if pid is None:
+        _say(as_json, {"pid": None}, "It does not run.")
+        return
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while deployment.find_pid() is not None:
+        if time.monotonic() > deadline:
+            raise Failure(f"nats-server (process {pid}) does not end.")
+        time.sleep(0.05)
+    _say(as_json, {"pid": pid}, "NATS has ended. Nodes work alone until `wsh fleet up`.")
+
+
+@fleet.command(
+    "invite",
+    _role,
+    Option("--tag", key="tags", multiple=True, help="Tag of the node, such as gpu; may be given again."),
+    Option("--output", "-o", metavar="FILE", help="Where to write the credentials; default: NAME.fleet.json here."),
+    json_option,
+    _name,
+)
+def invite(role: NodeRole, tags: tuple[str, ...], output: str | None, as_json: bool, name: str) -> None:
+    """Make credentials for a node, where the fleet was set up. Those that it had before are worth nothing then."""
+    from pathlib import Path
+
+    _check_person()
+    from wsh.host.address import check_host_name
+    from wsh.wire.name import check_tag
+
+    deployment = _get_deployment()
+    file = Path(output or f"{name}.fleet.json").absolute()
+    credential = deployment.invite(check_host_name(name), role, tuple(sorted({check_tag(tag) for tag in tags})))
+    _write_private(credential, file)
+    deployment.write()
+    running = deployment.reload()
+    if as_json:
+        print_json({"name": name, "file": str(file), "url": deployment.url, "role": role, "tags": sorted(tags)})
+        return
+    echo(f"Credentials of {name} are in {file}. Bring the file to that machine over a safe way, and delete it here.")
+    echo(f"There: wsh server --join {deployment.url} --credentials FILE")
+    if not running:
+        echo("NATS does not run: wsh fleet up", err=True)
+
+
+def _write_private(credential: Any, file: Path) -> None:
+    if not file.parent.is_dir():
+        raise Failure(f"There is no folder {file.parent}.")
+    credential.write_to(file)
+
+
+@fleet.command("remove", json_option, _name)
+def remove(as_json: bool, name: str) -> None:
+    """Take a node's key out of the fleet: it is put out at once and cannot join again."""
+    _check_person()
+    deployment = _get_deployment()
+    if deployment.nodes.pop(name, None) is None:
+        raise Failure(
+            f"The fleet {deployment.fleet} has no node {name!r}. It has: {', '.join(sorted(deployment.nodes))}."
+        )
+    deployment.write()
+    deployment.reload()
+    _say(as_json, {"removed": name}, f"The key of {name} is worth nothing any more.")
+
+
+@fleet.command(
+    "join",
+    Option("--credentials", metavar="FILE", help="What `wsh fleet invite` made."),
+    json_option,
+    Argument("url", metavar="URL"),
+)
+def join(credentials: str | None, as_json: bool, url: str) -> None:
+    """Join a fleet with the server that runs; the settings keep it for the next one."""
+    from wsh.wire.system.config_file import SettingFixed, write_setting
+    from wsh.wire.system.place import find_places
+
+    _check_person()
+    _join_now(url, credentials)
+    places = find_places()
+    try:
+        write_setting(places.config_file, "fleet.url", url, "wsh fleet join")
+        if credentials is not None:
+            write_setting(places.config_file, "fleet.credentials", os.path.abspath(credentials), "wsh fleet join")
+    except SettingFixed as fixed:
+        raise Failure(str(fixed)) from None
+    _say(as_json, {"url": url}, "Joining; `wsh fleet list` shows the nodes.")
+
+
+@fleet.command("leave", json_option)
+def leave(as_json: bool) -> None:
+    """Leave the fleet. Other nodes forget this one; its sessions go on here."""
+    from wsh.wire.system.config_file import SettingFixed, write_setting
+    from wsh.wire.system.place import find_places
+
+    if is_server_there():
+        call("DELETE", "/fleet")
+    try:
+        write_setting(find_places().config_file, "fleet.url", "", "wsh fleet leave")
+    except SettingFixed as fixed:
+        raise Failure(str(fixed)) from None
+    _say(as_json, {"left": True}, "This server is in no fleet any more.")
+
+
+@fleet.command(
+    "run",
+    Option("--timeout", kind=float, metavar="SECONDS", default=600.0, show_default=True, help="How long to wait."),
+    json_option,
+    Argument("where", metavar="WHERE"),
+    Argument("words", metavar="COMMAND", rest=True),
+)
+def run(timeout: float, as_json: bool, where: str, words: tuple[str, ...]) -> int:
+    """Run COMMAND on every node that WHERE names: a node, tag:NAME, or all. Each node's policy decides, and its audit has it.
+
+    No shell and no terminal, as in the contract's headless mode. Ends with 0 if it ended with 0 everywhere, else with 1.
+    """
+    from wsh.cli.fleet_run import run_everywhere, show_table
+
+    nodes = choose(_get(), where)
+    live = sys.stdout.isatty() and not as_json
+    done = run_everywhere(nodes, words, timeout, live=live)
+    if as_json:
+        print_json(done)
+    elif not live:
+        show_table(done)
+    return 0 if all(one["exit_code"] == 0 for one in done) else 1
+
+
+def choose(found: dict[str, Any], where: str) -> list[dict[str, Any]]:
+    """The nodes that are meant, those with the least load first. Raises where there is none."""
+    nodes: list[dict[str, Any]] = found["nodes"]
+    kind, _, tag = where.partition(":")
+    if where == "all":
+        meant = nodes
+    elif kind == "tag" and tag:
+        meant = [one for one in nodes if tag in one["tags"]]
+    else:
+        meant = [one for one in nodes if one["name"] == where]
+    if not meant:
+        tags = sorted({f"tag:{tag}" for one in nodes for tag in one["tags"]})
+        known = ", ".join(["all", *tags, *(one["name"] for one in nodes)]) if nodes else "none: it is in no fleet"
+        raise Failure(f"No node is meant by {where!r}. This server's fleet has {known}.")
+    return sorted(meant, key=lambda one: (not one["online"], one["load"] is None, one["load"], one["sessions"] or 0))
+
+
+def place(where: str) -> str | None:
+    """The node for a new session: the one with the least load of those that are online; None for this server itself."""
+    best = choose(_get(), where)[0]
+    if not best["online"]:
+        raise Failure(f"Every node that {where!r} names is out of reach.")
+    return None if best["here"] else str(best["name"])
+
+
+def _say(as_json: bool, facts: dict[str, Any], text: str) -> None:
+    if as_json:
+        print_json(facts)
+    else:
+        echo(text)
+
+
+def _join_now(url: str, credentials: str | None = None) -> None:
+    body = {"url": url} | ({} if credentials is None else {"credentials": os.path.abspath(credentials)})
+    call("PUT", "/fleet", json_body=body)
+
+
+def _get_deployment() -> FleetDeployment:
+    from wsh.host.fleet.credential import need_extra
+
+    need_extra()
+    from wsh.host.fleet.deploy import read_deployment
+    from wsh.wire.system.place import find_places
+
+    deployment = read_deployment(find_places().fleet)
+    if deployment is None:
+        raise Failure("No fleet was set up on this machine. Begin with: wsh fleet up")
+    return deployment
+
+
+def _check_person() -> None:
+    from wsh.wire.error import Refused
+    from wsh.wire.system.owner import find_own_fault
+    from wsh.wire.system.place import find_places
+
+    fault = find_own_fault(find_places().socket)
+    if fault is not None:
+        raise Refused(
+            f"What runs inside wsh may not change a fleet, and this process {fault}.",
+            hint="Open a terminal outside wsh, and do it there.",
+        )

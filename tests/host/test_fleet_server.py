@@ -1,0 +1,171 @@
+"""Two servers in a fleet, used as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import RunningServer, running_server
+from tests.support.waiting import wait_until
+from wsh.wire.system.place import find_places
+
+
+@dataclass
+class Machine:
+    """One machine's folders, and what runs there."""
+
+    folder: Path
+    environ: dict[str, str]
+    server: RunningServer | None = None
+
+    @property
+    def running(self) -> RunningServer:
+        assert self.server is not None
+        return self.server
+
+    def wsh(self, *words: str, status: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "wsh.cli.main", *words],
+            env=self.environ,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == status, (words, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def ask(self, *words: str) -> Any:
+        return json.loads(self.wsh(*words, "--json"))
+
+    def get_node(self, name: str) -> dict[str, Any]:
+        nodes: list[dict[str, Any]] = self.running.get("/fleet")["nodes"]
+        return next((one for one in nodes if one["name"] == name), {"online": None})
+
+
+def make_machine(folder: Path, **settings: str) -> Machine:
+    environ = {**os.environ, "HOME": str(folder), **settings}
+    for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
+        (folder / name).mkdir(mode=0o700, parents=True)
+        environ[variable] = str(folder / name)
+    return Machine(folder, environ)
+
+
+@contextmanager
+def serving(machine: Machine, *words: str, killed: bool = False) -> Iterator[Machine]:
+    places = find_places(machine.environ)
+    with running_server(places, *words, environ=machine.environ, check_left=not killed) as machine.server:
+        yield machine
+
+
+@dataclass
+class Fleet:
+    laptop: Machine
+    gpu: Machine
+    join: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    folder = tmp_path_factory.mktemp("fleet")
+    laptop = make_machine(folder / "a", WSH_APPROVALS_SERVER="true")
+    gpu = make_machine(folder / "b", WSH_APPROVALS_SERVER="true")
+    with ExitStack() as closing:
+        closing.enter_context(serving(laptop))
+        told = laptop.ask("fleet", "up", "--bind", "127.0.0.1:0", "--node", "laptop")
+        closing.callback(laptop.wsh, "fleet", "down")
+        made = laptop.ask("fleet", "invite", "gpu1", "--tag", "gpu")
+        yield Fleet(laptop, gpu, ("--join", told["url"], "--credentials", made["file"]))
+
+
+def test_a_fleet_of_two_is_one_list_with_one_address_and_the_rules_of_each_node(fleet: Fleet) -> None:
+    laptop, gpu = fleet.laptop, fleet.gpu
+    with serving(gpu, *fleet.join):
+        wait_until(lambda: laptop.get_node("gpu1")["online"], "gpu1 to join", seen=lambda: laptop.running.get("/fleet"))
+        assert laptop.get_node("gpu1")["tags"] == ["gpu"] and laptop.get_node("laptop")["here"]
+        assert "gpu1\tonline\tgpu" in laptop.wsh("fleet", "list")
+        assert (
+            laptop.wsh("new", "--on", "tag:gpu", "--name", "train", "--", "bash", "--norc", "--noprofile")
+            == "gpu1/train\n"
+        )
+        assert laptop.wsh("run", "gpu1/train", "echo $((6*7))") == "42\n"
+        wait_until(lambda: [one["name"] for one in laptop.running.get("/sessions")] == ["gpu1/train"])
+        assert [one["name"] for one in gpu.running.get("/sessions")] == ["train"]
+
+        done = json.loads(laptop.wsh("fleet", "run", "--json", "all", "--", "uptime"))
+        assert [(one["node"], one["exit_code"]) for one in done] == [("gpu1", 0), ("laptop", 0)]
+        refused = laptop.wsh("fleet", "run", "tag:gpu", "--", "rm", "-rf", "/", status=1)
+        assert "refused" in refused
+        entries = gpu.running.get("/audit?limit=20")["entries"]
+        assert [one for one in entries if one.get("argv") == ["rm", "-rf", "/"] and "laptop" in json.dumps(one)], (
+            entries
+        )
+        assert "No node is meant" in laptop.wsh("fleet", "run", "tag:none", "--", "true", status=1)
+
+        # A request of an agent there is answered here, once.
+        asked = {
+            "action": "execute",
+            "invocation": {"mode": "interactive", "intent": "execute_command"},
+            "execution": {"command": "echo approved-in-the-fleet"},
+            "runtime": {"timeout_ms": 100},
+        }
+        gpu.running.request("POST", "/terminal", asked)
+        listed = wait_until(lambda: [r for r in laptop.running.get("/approvals")["requests"] if r["answerable"]])
+        assert listed[0]["host"] == "gpu1" and listed[0]["id"].startswith("gpu1/")
+        laptop.wsh("approvals", "approve", listed[0]["id"])
+        assert "already" in laptop.wsh("approvals", "approve", listed[0]["id"], status=1)
+        # What was decided there is in the fleet's audit, and its copy goes on after a restart.
+        note = find_places(gpu.environ).fleet_audit
+        wait_until(note.exists, "the audit to reach the fleet")
+
+
+def test_a_killed_node_is_out_of_reach_and_not_ended_and_comes_back_whole(fleet: Fleet) -> None:
+    laptop, gpu = fleet.laptop, fleet.gpu
+    with serving(gpu, *fleet.join, killed=True):
+        wait_until(lambda: laptop.get_node("gpu1")["online"], "gpu1 to join")
+        laptop.wsh("new", "--on", "gpu1", "--name", "long", "--", "sleep", "1000")
+        wait_until(lambda: [one["name"] for one in laptop.running.get("/sessions")] == ["gpu1/long"])
+        os.kill(gpu.running.process.pid, signal.SIGKILL)
+        gpu.running.process.wait()
+        wait_until(lambda: laptop.get_node("gpu1")["online"] is False, "gpu1 to be seen as gone")
+        (gone,) = laptop.running.get("/sessions")
+        assert gone["running"] and gone["unreachable_since"]
+        assert "cannot be reached" in laptop.wsh("screen", "gpu1/long", status=1)
+        with serving(gpu, *fleet.join):
+            wait_until(lambda: laptop.get_node("gpu1")["online"], "gpu1 to come back")
+            wait_until(
+                lambda: (
+                    [(one["name"], one["unreachable_since"]) for one in laptop.running.get("/sessions")]
+                    == [("gpu1/long", None)]
+                )
+            )
+
+
+def test_a_key_that_was_taken_back_opens_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    laptop = fleet.laptop
+    made = laptop.ask("fleet", "invite", "guest", "--role", "serve")
+    assert laptop.ask("fleet", "remove", "guest") == {"removed": "guest"}
+    guest = make_machine(tmp_path / "guest")
+    with serving(guest):
+        assert guest.ask("fleet", "join", fleet.join[1], "--credentials", made["file"])["url"] == fleet.join[1]
+        wait_until(lambda: "does not know these credentials" in str(guest.running.get("/fleet")["problem"]))
+        assert "works alone" in json.dumps(guest.running.get("/server/info")["warnings"])
+        guest.wsh("fleet", "leave")
+        assert guest.running.get("/fleet")["problem"] is None
+
+
+def test_inside_a_session_nobody_changes_the_fleet(fleet: Fleet) -> None:
+    laptop = fleet.laptop
+    command = f"{sys.executable} -m wsh.cli.main fleet invite mallory"
+    laptop.wsh("new", "--name", "inside", "--", "bash", "--norc", "--noprofile")
+    assert "may not change a fleet" in laptop.wsh("run", "inside", command, status=5)
+    laptop.wsh("kill", "inside")
