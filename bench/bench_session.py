@@ -148,7 +148,7 @@ async def _echo_times(session: Session, count: int, pause_s: float = 0.0) -> lis
     times = []
     for n in range(count):
         heard = asyncio.Event()
-        stop = session.tap(lambda _offset, data, heard=heard: heard.set())  # type: ignore[misc]
+        stop = session.output.tap(lambda _offset, data, heard=heard: heard.set())  # type: ignore[misc]
         started = time.perf_counter()
         await session.send_input(b"%d" % (n % 10), AGENT)
         await asyncio.wait_for(heard.wait(), 10)

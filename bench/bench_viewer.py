@@ -109,7 +109,7 @@ async def _flood(registry: SessionRegistry, file: Path, viewers: int) -> float:
 async def _first_output(session: Session) -> float:
     if not session.generation:
         printed = asyncio.Event()
-        stop = session.tap(lambda _offset, _data: printed.set())
+        stop = session.output.tap(lambda _offset, _data: printed.set())
         await printed.wait()
         stop()
     return time.perf_counter()

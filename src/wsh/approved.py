@@ -106,10 +106,10 @@ class ApprovedSessions:
         while len(self.names) > _REMEMBERED:
             del self.names[next(iter(self.names))]
         # What was printed before this line, then everything as it comes.
-        early = session.recent_output(0) if session.generation else b""
+        early = session.output.read_recent(0) if session.generation else b""
         if early:
             sink.output(early)
-        session.tap(lambda _offset, data: sink.output(data))
+        session.output.tap(lambda _offset, data: sink.output(data))
 
         def hear(event: SessionEvent) -> None:
             if isinstance(event, Exited):

@@ -305,7 +305,7 @@ def test_output_events_cover_every_byte_once(places: Places) -> None:
         chunks: list[bytes] = []
         session.listeners.add(lambda e: outputs.append(e) if isinstance(e, Output) else None)
         session.listeners.add(lambda e: exits.append(e) if isinstance(e, Exited) else None)
-        session.tap(lambda _offset, data: chunks.append(data))
+        session.output.tap(lambda _offset, data: chunks.append(data))
         await session.wait_until_exit()
         assert b"".join(chunks) == "".join(f"{n}\r\n" for n in range(1, 50_001)).encode()
         assert all(a.end == b.start for a, b in itertools.pairwise(outputs))

@@ -344,7 +344,7 @@ class DesktopService:
         del line["sid"], line["rule"]
         session = self.roster.find(row.sid)
         if session is not None:
-            line["output"] = session.recent_output(0)[-_OUTPUT_BYTES:].decode("utf-8", "replace")
+            line["output"] = session.output.read_recent(0)[-_OUTPUT_BYTES:].decode("utf-8", "replace")
         return line
 
 

@@ -106,7 +106,7 @@ class Housekeeping:
         for session, since in list(self._changed.items()):
             if session.generation == session.snapshot_offset or not self._journaled:
                 del self._changed[session]
-            elif now - since >= self._interval_s and session not in self._busy and not session.backlog():
+            elif now - since >= self._interval_s and session not in self._busy and not session.output.backlog():
                 self._begin_snapshot(session)
 
     def _begin_snapshot(self, session: Session) -> None:
@@ -218,7 +218,7 @@ class Housekeeping:
     async def _release(self) -> None:
         for session in self._registry.list_sessions():
             child = session.child
-            if not session.running and child is not None and child.ring.eof and not session.backlog():
+            if not session.running and child is not None and child.ring.eof and not session.output.backlog():
                 if self._journaled and session.generation != session.snapshot_offset:
                     await self._save(session)
                 await self._registry.release_ended(session)

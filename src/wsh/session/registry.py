@@ -19,7 +19,7 @@ from wsh.session.command.command import CommandLog
 from wsh.session.confine import confine, hold
 from wsh.session.event import Actor, Listeners
 from wsh.session.housekeeping import Housekeeping
-from wsh.session.pump import OutputPump
+from wsh.session.output.pump import OutputPump
 from wsh.session.record.store import SessionFolder
 from wsh.session.recovery.death import Deaths, tell_stuck
 from wsh.session.recovery.note import Notes
@@ -137,7 +137,7 @@ class SessionRegistry:
             keeper.on_lost = registry._on_keeper_lost
             for session in registry.list_sessions():
                 registry._watch(session)
-            registry.pump.wake(registry._by_name.values())
+            registry.pump.wake(session.output for session in registry._by_name.values())
             registry._housekeeping.start()
         except BaseException:
             await keeper.aclose()
@@ -252,7 +252,7 @@ class SessionRegistry:
             self._reserved.discard(name)
         self.adopt(session)
         self._watch(session)
-        self.pump.wake((session,))
+        self.pump.wake((session.output,))
         self._housekeeping.describe(session)
         self.lifecycle.tell(SessionCreated(session))
         return session
@@ -345,7 +345,7 @@ class SessionRegistry:
     async def _let_go(self, session: Session) -> None:
         child = session.child
         if child is not None:
-            self.pump.forget(session)
+            self.pump.forget(session.output)
             self._by_child.pop(child.id, None)
             session.release_child()  # at once, so that nobody else lets go of it too
             await session.settle()
@@ -353,7 +353,7 @@ class SessionRegistry:
 
     def _on_dirty(self, children: Sequence[ChildHandle]) -> None:
         sessions = [s for c in children if (s := self._by_child.get(c.id)) is not None]
-        self.pump.wake(sessions)
+        self.pump.wake([session.output for session in sessions])
         for session in sessions:
             self._housekeeping.touched(session)
 
@@ -388,8 +388,8 @@ class SessionRegistry:
             await asyncio.to_thread(self.sandboxes.release, session.sid)
 
     async def _drain(self, session: Session) -> None:
-        while session.backlog() and session.child is not None:
-            session.pump(1 << 18)
+        while session.output.backlog() and session.child is not None:
+            session.output.pump(1 << 18)
             await asyncio.sleep(0)
 
     async def release_ended(self, session: Session) -> None:
@@ -409,7 +409,7 @@ class SessionRegistry:
         for session in ended:
             await self._drain(session)
             assert session.child is not None
-            self.pump.forget(session)
+            self.pump.forget(session.output)
             self._by_child.pop(session.child.id, None)
             session.release_child()
         lost = [session for session in ended if session.running]

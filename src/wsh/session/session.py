@@ -1,6 +1,6 @@
 """One session: a name, a child on a pty, a terminal, and the truth about them.
 
-Output comes from the child's ring through `pump`, which is called by the pump alone. `generation` is the number of bytes parsed so
+`output` brings what the child prints into the terminal. `generation` is the number of bytes parsed so
 far: it grows with every output and nothing else, and it is the same after a restart. Input notes the generation of everything printed
 *before* the write, so that a wait for something newer can never be satisfied by an older screen.
 """
@@ -8,50 +8,41 @@ far: it grows with every output and nothing else, and it is the same after a res
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from wsh.process import ChildHandle, InputClosed, KeeperClient, ProcessInfo, ProcessState, Ring
+from wsh.process import ChildHandle, InputClosed, KeeperClient, ProcessInfo, ProcessState
 from wsh.sandbox.hold import Holding
 from wsh.session import event as ev
-from wsh.session.command.command import Command, CommandEvent, CommandLog
+from wsh.session.command.command import Command, CommandLog
 from wsh.session.command.line import REPORTS, LineInfo, TypedLine
 from wsh.session.command.output import OutputPage, OutputText, rendering
 from wsh.session.command.run import RunOutcome, run_command, type_command
 from wsh.session.command.turn import count_unread, look_at_line, read_modes, refuse_over_another
 from wsh.session.event import SERVER, Actor, Listeners, SessionEvent
+from wsh.session.output.feed import OutputFeed
 from wsh.session.record.journal import Journal
 from wsh.session.record.playback import read_output, read_output_page
 from wsh.session.record.store import SessionFolder, Snapshot
-from wsh.session.recovery.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
-from wsh.session.recovery.gap import Gaps
 from wsh.session.recovery.note import Notes, size_word
-from wsh.session.recovery.trial import attempt
-from wsh.session.shell.mark import NonceMask
 from wsh.session.shell.nesting import Shells
 from wsh.session.spec import SessionLaunch
 from wsh.session.state import SessionState, Truth, look
 from wsh.session.wait.wait import WaitResult, WaitSpec, wait_until
-from wsh.terminal import Terminal, buffer_of
+from wsh.terminal import Terminal
 from wsh.terminal.engine.note import Work
 from wsh.wire.error import CommandNotFound, KeeperGone, LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.json.object import JsonObject
 from wsh.wire.name import check_size, check_tag
 from wsh.wire.system.moment import Moment, read_moment
 
-log = logging.getLogger(__name__)
-
 _MESSAGES = 64
 
 ENTERED_S = 1.0
 """How long a shell may take to say that it has begun what Enter started; asking for more lines it may say nothing."""
-
-Tap: TypeAlias = Callable[[int, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -116,12 +107,6 @@ class Session:
         """When its program ended."""
         self.first_size = (launch.rows, launch.cols)
         self.running = child is not None
-        self.lost_bytes = 0
-        """Output that a restore could not bring back."""
-        self.gaps = Gaps()
-        """Output that its terminal was not given, because the engine dies of it; the journal has it."""
-        self.set_aside = False
-        """Whether nothing more is parsed, because the engine died of this session again and again."""
         self.messages: deque[tuple[int, ev.Notification]] = deque(maxlen=_MESSAGES)
         """What its programs said to the person (OSC 9, OSC 777), with the offset behind it, until somebody takes it."""
         self.heard = 0
@@ -147,15 +132,9 @@ class Session:
         """What the shells' marks tell; None for a program without them."""
         self.snapshot_offset = offset
         self._keeper = keeper
-        self._offset = offset
-        self._taps: list[Tap] = []
         self._writing = asyncio.Lock()
         self._limits = limits or InputLimits()
         self._waiting_bytes = 0
-        self._handle = buffer_of(child.ring.mmap) if child is not None else None
-        self._notes = notes
-        self._risky = False
-        self.note = terminal.note = notes.note_of(sid, child.ring if child is not None else None) if notes else None
         self._remembering: asyncio.Task[None] | None = None
         self._remember_again = False
         self._remembered: JsonObject | None = None
@@ -163,6 +142,7 @@ class Session:
         self._lasting: set[asyncio.Task[None]] = set()
         self._journal_state = "ok"
         self._closed = False
+        self.output = OutputFeed(self, offset, self._shells, notes, self._limits.engine_timeout_s)
 
     def __repr__(self) -> str:
         return f"<Session {self.name}>"
@@ -182,7 +162,7 @@ class Session:
 
     @property
     def generation(self) -> int:
-        return self._offset
+        return self.output.offset
 
     @property
     def title(self) -> str:
@@ -204,9 +184,14 @@ class Session:
         return None if self._shells is None else self._shells.innermost
 
     @property
+    def nonces(self) -> tuple[str, ...]:
+        """The secrets in the marks of its shells; they must not leave by any door."""
+        return () if self._shells is None else self._shells.nonces
+
+    @property
     def journal(self) -> Journal:
         """Output for parsers: without the parts that kill the engine, and without the nonce."""
-        return Journal(self.folder.path, self.gaps, self.nonces)
+        return Journal(self.folder.path, self.output.gaps, self.nonces)
 
     @property
     def ended(self) -> float | None:
@@ -232,16 +217,16 @@ class Session:
     @property
     def notice(self) -> str | None:
         """What its screen lacks because the engine cannot have it; None if it lacks nothing."""
-        if self.set_aside:
+        if self.output.set_aside:
             return (
                 "wsh set it aside, because its terminal engine died of it again and again: the program runs and its output "
-                f"is kept in the journal, but not shown ({self.gaps.size} bytes so far)"
+                f"is kept in the journal, but not shown ({self.output.gaps.size} bytes so far)"
             )
         if self.terminal.mended:
             return "wsh had to begin its screen anew, because its terminal engine lost its state"
-        if not self.gaps.size:
+        if not self.output.gaps.size:
             return None
-        return f"wsh left out {self.gaps.size} bytes that its terminal engine cannot parse"
+        return f"wsh left out {self.output.gaps.size} bytes that its terminal engine cannot parse"
 
     def describe(self) -> JsonObject:
         """What the keeper and the folder remember of it, enough to restore it."""
@@ -267,7 +252,7 @@ class Session:
             "ended_boot": None if self.end is None else [self.end.boot, self.end.up],
             "first_size": list(self.first_size),
             "agent_defaults": self._agent_defaults,
-            "left_out": [list(part) for part in self.gaps],
+            "left_out": [list(part) for part in self.output.gaps],
             "marks": None if self._shells is None else [self._shells.root.shell, self._shells.root.nonce],
             "inner_nonces": [] if self._shells is None else list(self._shells.inner_nonces),
             "sandbox": None if self.holding is None else self.holding.to_facts(),
@@ -275,7 +260,7 @@ class Session:
 
     def recall(self, facts: JsonObject, meta: JsonObject) -> None:
         """Restores state from a snapshot and a description."""
-        self.lost_bytes = int(facts.get("lost_bytes", 0))
+        self.output.lost_bytes = int(facts.get("lost_bytes", 0))
         if self._shells is not None:
             self._shells.recall(str(nonce) for nonce in meta.get("inner_nonces") or ())
             self._shells.root.recall(facts.get("commands") or {})
@@ -292,180 +277,6 @@ class Session:
             self.exit_code, self.exit_signal = meta.get("exit_code"), meta.get("exit_signal")
             boot, up = meta.get("ended_boot") or ("", 0.0)
             self.end = Moment(float(meta.get("ended") or self.created), str(boot), float(up))
-
-    # output
-
-    def backlog(self) -> int:
-        return self.child.ring.head - self._offset if self.child is not None else 0
-
-    def pump(self, limit: int) -> int:
-        """Parse up to `limit` bytes from the ring. Called by the pump, and by a restore."""
-        child = self.child
-        if child is None or self._closed:
-            return 0
-        ring = child.ring
-        start = self._offset
-        size = min(ring.head - start, limit)
-        if size <= 0:
-            return 0
-        if start < ring.replied < start + size:
-            size = ring.replied - start  # answers up to here were sent by an earlier server
-        if start < self.heard < start + size:
-            size = self.heard - start
-        data = b""
-        if self._taps or self.commands is not None or self._is_careful(start):
-            data = ring.copy(start, start + size)
-        if self._is_risky(ring, data, size):
-            data = data or ring.copy(start, start + size)
-            self._try_first(start, data)
-        note = self.note
-        if note is not None:
-            note.begin(Work.FEED, start, size)
-        try:
-            shown, told = self._parse(start, data, size)
-        finally:
-            if note is not None:
-                note.end()
-        for tap in self._taps:
-            tap(start, shown)
-        self._offset = end = start + size
-        ring.consume(size)
-        self._answer(ring.replied < end, end)
-        self.last_activity = time.monotonic()
-        self._tell_terminal_events()
-        self.listeners.tell(ev.Output(start, end))
-        for event in told:
-            self.listeners.tell(event)
-        return size
-
-    def _is_risky(self, ring: Ring, data: bytes, size: int) -> bool:
-        """Whether the engine is known to die of such output, or of what may follow it."""
-        terminal = self.terminal
-        if self._risky:
-            self._risky = terminal.has_margins
-        if not self._risky:
-            if data:
-                self._risky = terminal.is_risky(data)
-            elif self._handle is not None:
-                for at, length in ring.spans(size):
-                    self._risky |= terminal.is_risky_range(self._handle, at, length)
-        return self._risky
-
-    def _try_first(self, start: int, data: bytes) -> None:
-        """Have a child parse it. Leave out what kills there, so that it does not kill here."""
-        terminal, limit_s = self.terminal, self._limits.engine_timeout_s
-        data = self._without_gaps(start, data)
-        if attempt(lambda: terminal.feed(data), limit_s).how != "died":
-            return
-        fate = attempt(lambda: examine(lambda: terminal, [Fed(start, data)], look_everywhere, BUDGET_S, limit_s), 60)
-        findings = fate.answer if fate.lived else Findings()
-        for first, last in findings.gaps if findings.whole else [(start, start + len(data))]:
-            self.gaps.add(first, last)
-        log.warning("session %s: left out what the engine dies of, %d bytes in all", self.name, self.gaps.size)
-        self.remember()
-
-    def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
-        """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
-        if self._shells is not None:
-            shown, told = self._shells.consume(start, data, self._without_gaps(start, data), self.terminal, live=True)
-            self._name_authors(told)
-            return shown, told
-        if self._is_careful(start):
-            self.terminal.feed(self._without_gaps(start, data))
-            return data, []
-        assert self._handle is not None and self.child is not None
-        for position, length in self.child.ring.spans(size):
-            self.terminal.feed_range(self._handle, position, length)
-        return data, []
-
-    def _name_authors(self, told: list[CommandEvent]) -> None:
-        author, log = self.line.entered_by, self.commands
-        if author is None or log is None:
-            return
-        for event in told:
-            command = log.find(event.id) if isinstance(event, ev.CommandStarted) else None
-            if command is not None:
-                command.author = {"kind": author.kind, "id": author.id}
-
-    def _without_gaps(self, start: int, data: bytes) -> bytes:
-        if self.set_aside:
-            self.gaps.add(start, start + len(data))
-        return self.gaps.blank(start, data)
-
-    def _is_careful(self, start: int) -> bool:
-        """Whether some output from `start` on is to be left out."""
-        return self.set_aside or start < self.gaps.end
-
-    def feed_journal(self, data: bytes) -> None:
-        """Parse bytes that come from the journal during a restore: their answers were sent long ago."""
-        with self.note.during(Work.FEED, self._offset, len(data)) if self.note is not None else nullcontext():
-            blanked = self._without_gaps(self._offset, data)
-            if self._shells is not None:
-                self._shells.consume(self._offset, data, blanked, self.terminal, live=False)
-            else:
-                self.terminal.feed(blanked)
-        self._offset += len(data)
-        self.terminal.take_replies()
-        self.terminal.take_events()
-
-    def skip_lost(self, size: int) -> None:
-        """`size` bytes are gone for good; go on behind them."""
-        self._offset += size
-        self.lost_bytes += size
-
-    def _answer(self, fresh: bool, end: int) -> None:
-        replies = self.terminal.take_replies()
-        child = self.child
-        if not replies or not fresh or child is None:
-            return
-        # Marked before it is sent: a successor may leave a query without an answer, but never answers it twice.
-        child.ring.set_replied(end)
-        try:
-            rest = replies[child.write(replies) :]
-            if rest:
-                self._background(child.write_all(rest))
-        except InputClosed:
-            pass
-
-    def _background(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.ensure_future(_forgiving(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _tell_terminal_events(self) -> None:
-        told = [event for happened in self.terminal.take_events() if (event := _translate(happened)) is not None]
-        if self._offset <= self.heard:
-            told = [event for event in told if not isinstance(event, ev.Notification)]
-        self.messages.extend((self._offset, event) for event in told if isinstance(event, ev.Notification))
-        for event in told:
-            self.listeners.tell(event)
-
-    def tap(self, callback: Tap) -> Callable[[], None]:
-        """Hear every byte that is parsed from now on, as (offset, bytes). The returned function ends it."""
-        self._taps = [*self._taps, callback]
-
-        def stop() -> None:
-            self._taps = [t for t in self._taps if t is not callback]
-
-        return stop
-
-    def recent_output(self, since: int) -> bytes:
-        """What is still at hand of the bytes parsed from offset `since` on: from the ring, else from the journal."""
-        end = self._offset
-        if self.child is not None:
-            ring = self.child.ring
-            data = ring.copy(since, end) if since >= ring.oldest and end - since <= ring.size else b""
-            if since >= ring.oldest and len(data) == end - since:  # not overwritten while it was copied
-                shown = self.gaps.blank(since, data)
-                for nonce in self.nonces:
-                    shown = NonceMask(nonce).hide(shown)
-                return shown
-        return self.journal.read_bytes(since, end)[0]
-
-    @property
-    def nonces(self) -> tuple[str, ...]:
-        """The secrets in the marks of its shells; they must not leave by any door."""
-        return () if self._shells is None else self._shells.nonces
 
     # input
 
@@ -516,6 +327,12 @@ class Session:
         """Tell everybody who looks that a run waits for the line; None when it no longer does."""
         self.run_waits = (actor, command) if actor is not None else None
         self.listeners.tell(ev.RunWaitChanged(actor, command))
+
+    def keep_until_done(self, work: Coroutine[object, object, None]) -> None:
+        """Work in the background that the end of the session waits for."""
+        task = asyncio.ensure_future(_forgiving(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def start_task(self, work: Coroutine[object, object, None]) -> None:
         """Work of the session's own that outlives the call that began it; it ends with the session."""
@@ -599,10 +416,10 @@ class Session:
         if (rows, cols) == (self.rows, self.cols):
             return
         self.rows, self.cols = rows, cols
-        with self.note.during(Work.RESIZE, self._offset, size_word(rows, cols)) if self.note else nullcontext():
+        with self.output.during(Work.RESIZE, size_word(rows, cols)):
             self.terminal.resize(rows, cols)
         if self.running and self.child is not None:
-            self.child.resize(rows, cols, self._offset)
+            self.child.resize(rows, cols, self.generation)
         self.remember()
         self.listeners.tell(ev.Resized(rows, cols))
 
@@ -658,7 +475,7 @@ class Session:
         clear_line: bool = False,
     ) -> RunOutcome:
         """Type `text` and wait for what comes of it: see `run`."""
-        with rendering(self, self._offset, None):
+        with rendering(self.output, self.generation, None):
             return await run_command(
                 self,
                 text,
@@ -736,7 +553,7 @@ class Session:
 
     async def read_command_output(self, command: Command, max_bytes: int) -> OutputText:
         """What a command printed (so far) as text: see `playback`."""
-        with rendering(self, command.start, command.end):
+        with rendering(self.output, command.start, command.end):
             return await read_output(self, command, max_bytes)
 
     async def read_output_page(
@@ -750,7 +567,7 @@ class Session:
         regex: str | None = None,
     ) -> OutputPage:
         """Lines of a command's output by number; with `search` or `regex` only those that match."""
-        with rendering(self, command.start, command.end):
+        with rendering(self.output, command.start, command.end):
             return await read_output_page(
                 self, command, offset=offset, limit=limit, styled=styled, search=search, regex=regex
             )
@@ -808,7 +625,7 @@ class Session:
         self.end = read_moment()
         self.taken_by = None
         if self.commands is not None and exit_code is not None:
-            for event in self.commands.shell_exited(exit_code, self._offset):
+            for event in self.commands.shell_exited(exit_code, self.generation):
                 self.listeners.tell(event)
         self.listeners.tell(ev.Exited(exit_code, signal))
 
@@ -817,23 +634,16 @@ class Session:
         if self.child is not None:
             self._journal_state = self.child.ring.journal_state
         self.child = None
-        if self._notes is not None:
-            self.note = self.terminal.note = self._notes.note_of(self.sid, None)
-        self._close_handle()
-
-    def _close_handle(self) -> None:
-        if self._handle is not None:
-            self._handle.close()
-            self._handle = None
+        self.output.release()
 
     def _facts(self) -> JsonObject:
-        facts: JsonObject = {"lost_bytes": self.lost_bytes}
+        facts: JsonObject = {"lost_bytes": self.output.lost_bytes}
         if self._shells is not None:
             facts["commands"] = self._shells.root.facts()
         return facts
 
     def make_snapshot(self) -> Snapshot:
-        return Snapshot(self._offset, self._facts(), self.terminal.snapshot())
+        return Snapshot(self.generation, self._facts(), self.terminal.snapshot())
 
     @property
     def closed(self) -> bool:
@@ -846,7 +656,7 @@ class Session:
             self._closed = True
             for task in self._lasting:
                 task.cancel()
-            self._close_handle()
+            self.output.close()
             self.listeners.tell(ev.Destroyed(self.exit_code))
             self.terminal.close()
 
@@ -857,22 +667,3 @@ async def _forgiving(work: Coroutine[object, object, None]) -> None:
         await work
     except (KeeperGone, InputClosed, SessionExited):
         pass
-
-
-def _translate(happened: object) -> SessionEvent | None:
-    from wsh.terminal import event as te
-
-    match happened:
-        case te.TerminalBell():
-            return ev.Bell()
-        case te.TerminalTitleChanged(title=title):
-            return ev.TitleChanged(title)
-        case te.TerminalCwdChanged(cwd=str(cwd)):
-            return ev.CwdChanged(cwd)
-        case te.ClipboardWrite(data=data):
-            return ev.Clipboard(data)
-        case te.TerminalNotification(title=title, body=body):
-            return ev.Notification(title, body)
-        case te.AltScreen(active=active):
-            return ev.ScreenModeChanged(active)
-    return None

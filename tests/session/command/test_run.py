@@ -111,7 +111,7 @@ def test_marks_that_a_program_prints_end_nothing(places: Places, shell: str) -> 
         # replaying the session's own bytes repeats old numbers
         copy = session.folder.path / "copy"
         await asyncio.sleep(0.05)
-        copy.write_bytes(session.recent_output(0))
+        copy.write_bytes(session.output.read_recent(0))
         outcome = await run(session, f"cat '{copy}' >/dev/null; cat '{copy}'; sleep 0.1; echo after; false")
         assert outcome.exit_code == 1 and text_of(outcome).endswith("after")
 

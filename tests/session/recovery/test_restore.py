@@ -200,7 +200,7 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Pl
                 recorded, _ = journal.read_bytes(0, journal.end)
                 tail = recorded[len(expected) :] if kind == "queries" else b""
                 assert recorded == expected + tail, kind
-                assert session.lost_bytes == 0 and session.generation == len(recorded), kind
+                assert session.output.lost_bytes == 0 and session.generation == len(recorded), kind
                 # Nobody was ever killed under this one.
                 whole = Terminal(session.rows, session.cols, terminal_limits(registry.settings))
                 whole.feed(recorded)

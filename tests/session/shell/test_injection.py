@@ -105,7 +105,7 @@ def test_nested_shells_print_no_marks(places: Places, shell: str) -> None:
             before = session.generation
             await run(session, "echo inner")
             await run(session, "echo inner")
-            raw = session.recent_output(before)
+            raw = session.output.read_recent(before)
             assert b"inner" in raw and b"\x1b]133;" not in raw and b"not found" not in raw, (inner, raw)
             assert (await run(session, "exit")).finished_by == "command"
         await check_marks(session)

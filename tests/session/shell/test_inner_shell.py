@@ -50,7 +50,7 @@ def test_a_nested_shell_tells_when_asked_to(places: Places, inner: ShellName, re
         ids = [command.id for command in session.list_commands()]
         assert len(set(ids)) == len(ids)
         for nonce in session.nonces:
-            assert nonce.encode() not in session.recent_output(0)
+            assert nonce.encode() not in session.output.read_recent(0)
 
     with_shell(places, "bash", work)
 

@@ -38,7 +38,7 @@ def test_no_door_shows_the_nonce(places: Places, shell: str) -> None:
         assert session.commands is not None
         secret = session.commands.nonce.encode()
         heard: list[tuple[int, bytes]] = []
-        session.tap(lambda offset, data: heard.append((offset, data)))
+        session.output.tap(lambda offset, data: heard.append((offset, data)))
         await run(session, "echo one")
         copy = session.folder.path / "copy"
         copy.write_bytes(session.commands.nonce.encode())
@@ -47,9 +47,9 @@ def test_no_door_shows_the_nonce(places: Places, shell: str) -> None:
         await session.wait_until_quiet(100, 60_000)
         seen = b"".join(data for _, data in heard)
         assert b"wsh=0000" in seen and secret not in seen
-        assert secret not in session.recent_output(0) and b"wsh=0000" in session.recent_output(0)
+        assert secret not in session.output.read_recent(0) and b"wsh=0000" in session.output.read_recent(0)
         at, end = heard[0][0], heard[-1][0] + len(heard[-1][1])
-        assert session.recent_output(0)[at:end] == seen
+        assert session.output.read_recent(0)[at:end] == seen
         for format in ("asciicast-v2", "asciicast-v3", "txt", "html"):
             film = export(session.folder.path, 24, 80, format, nonces=session.nonces)
             assert secret not in film and film

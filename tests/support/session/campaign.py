@@ -172,10 +172,10 @@ async def relay(campaign: Campaign) -> None:
     printed = False
     while not printed:
         seen = await session.inspect()
-        printed = "asks" in session.recent_output(before).decode("utf-8", "replace")
+        printed = "asks" in session.output.read_recent(before).decode("utf-8", "replace")
         if seen.reading == "yes" and not printed:
             await asyncio.sleep(0.1)  # the question may be on its way to us
-            printed = "asks" in session.recent_output(before).decode("utf-8", "replace")
+            printed = "asks" in session.output.read_recent(before).decode("utf-8", "replace")
             assert printed, f"{wrap} sleeps and is said to want input"
         await asyncio.sleep(0.03)
 

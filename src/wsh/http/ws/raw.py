@@ -49,7 +49,7 @@ class RawStream:
         ]
         try:
             await websocket.accept()
-            stops += [session.tap(self._on_output), session.listeners.add(self._on_event)]
+            stops += [session.output.tap(self._on_output), session.listeners.add(self._on_event)]
             self._ended = not session.running
             self._begin()
             while True:

@@ -36,10 +36,8 @@ class Printer(Protocol):
     """Whose output is rendered."""
 
     note: EngineNote | None
-
-    @property
-    def generation(self) -> int:
-        """Bytes that it has printed."""
+    offset: int
+    """Bytes that it has printed."""
 
 
 _rendered: ContextVar[tuple[Printer, int, int | None] | None] = ContextVar("rendered", default=None)
@@ -60,7 +58,7 @@ def _noted() -> AbstractContextManager[None]:
     if whose is None or whose[0].note is None:
         return nullcontext()
     printer, start, end = whose
-    end = printer.generation if end is None else end
+    end = printer.offset if end is None else end
     return printer.note.during(Work.RENDER, start, max(0, end - start))  # type: ignore[union-attr]
 
 

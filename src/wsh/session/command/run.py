@@ -281,7 +281,7 @@ class _Run:
         if self._log is not None and self._at_prompt != (self._log.phase in ("prompt", "prompting")):
             raise LineMoved
         for _ in range(_PARSE_TURNS):
-            if not self._session.backlog():
+            if not self._session.output.backlog():
                 break
             await asyncio.sleep(_HANDOVER_S)
         self._alt_before = self._session.terminal.alt
@@ -313,7 +313,7 @@ class _Run:
             if now >= self._deadline:
                 raise await self._timeout()
             quiet_at = max(session.last_activity, self._sent) + self._silence_s
-            if now >= quiet_at and not session.backlog():
+            if now >= quiet_at and not session.output.backlog():
                 outcome = await self._silent(now)
                 if outcome is not None:
                     return outcome
@@ -371,7 +371,7 @@ class _Run:
         # keeper, whose next answer comes after it has passed on what it had read.
         if not calm or has_unseen_output(session) or await self._typist.inspect() is None:
             return False
-        return not session.backlog() and number == (log.prompts, log.finished, session.generation)
+        return not session.output.backlog() and number == (log.prompts, log.finished, session.generation)
 
     async def _silent(self, now: float) -> RunOutcome | None:
         """Called after enough silence: does the program want something, or does it only take its time?"""
@@ -483,7 +483,7 @@ class _Run:
     async def _since_input(self, end: int | None = None) -> OutputText:
         """What came after the input, for a program that was running already; rendered as the command's whole output is."""
         session = self._session
-        raw = await asyncio.to_thread(session.recent_output, self.generation)
+        raw = await asyncio.to_thread(session.output.read_recent, self.generation)
         if end is not None:
             raw = raw[: max(0, end - self.generation)]
         if self._alt_before:

@@ -150,7 +150,7 @@ class Typist:
             if log.phase == "prompt" and (log.prompts, log.continued) != before:
                 return
             quiet = time.monotonic() - max(session.last_activity, sent)
-            if quiet >= step and not session.backlog():
+            if quiet >= step and not session.output.backlog():
                 seen = await self.inspect()
                 if seen is None or seen.reading == "yes" or (seen.reading == "unknown" and quiet > 10 * _PAUSE_S):
                     return

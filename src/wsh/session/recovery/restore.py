@@ -119,7 +119,7 @@ async def _rebuild(
         notes=registry.notes,
         holding=read_holding(meta.get("sandbox")),
     )
-    session.gaps, session.set_aside = plan.gaps, plan.set_aside
+    session.output.gaps, session.output.set_aside = plan.gaps, plan.set_aside
     session.pid = int(meta.get("pid", 0))
     session.heard = registry.heard.get(session.sid, 0)
     session.recall(facts, meta)
@@ -132,8 +132,8 @@ async def _rebuild(
     if borrowed > 0 and session.running:
         # Panels died with the server that drew them, and the program gets their rows back.
         session.resize(min(rows + borrowed, 1000), cols)
-    if session.lost_bytes:
-        said.append(f"session {name}: {session.lost_bytes} bytes of its output could not be restored")
+    if session.output.lost_bytes:
+        said.append(f"session {name}: {session.output.lost_bytes} bytes of its output could not be restored")
     return session
 
 
@@ -188,9 +188,9 @@ async def _catch_up(session: Session, journal: Journal, child: ChildHandle | Non
         if child is None:
             break
         if session.generation == before:  # nobody has these bytes any more
-            session.skip_lost(child.ring.oldest - session.generation)
+            session.output.skip_lost(child.ring.oldest - session.generation)
     for at, rows, cols in resizes:
-        if not session.gaps.skips_resize(at):
+        if not session.output.gaps.skips_resize(at):
             session.terminal.resize(rows, cols)
 
 
@@ -198,7 +198,7 @@ async def _read_journal(session: Session, journal: Journal, until: int | None, r
     pieces = journal.read(session.generation, until)
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         if piece.offset > session.generation:
-            session.skip_lost(piece.offset - session.generation)
+            session.output.skip_lost(piece.offset - session.generation)
         _feed(session, piece.data, resizes)
         await asyncio.sleep(0)
 
@@ -209,9 +209,9 @@ def _feed(session: Session, data: bytes, resizes: list[Resize]) -> None:
         at, rows, cols = resizes.pop(0)
         cut = max(0, at - session.generation)
         if cut:
-            session.feed_journal(bytes(view[:cut]))
+            session.output.feed_journal(bytes(view[:cut]))
             view = view[cut:]
-        if not session.gaps.skips_resize(at):
+        if not session.output.gaps.skips_resize(at):
             session.terminal.resize(rows, cols)
     if view:
-        session.feed_journal(bytes(view))
+        session.output.feed_journal(bytes(view))

@@ -41,9 +41,9 @@ class TextWatch:
         self._looked = 0.0
         self._looked_at = session.generation
         self.matched: str | None = None
-        self._stop = session.tap(self._hear)
+        self._stop = session.output.tap(self._hear)
         if since is not None and not fresh:
-            self._hear(since, session.recent_output(since))
+            self._hear(since, session.output.read_recent(since))
 
     def close(self) -> None:
         self._stop()
@@ -54,7 +54,7 @@ class TextWatch:
             return True
         now = time.monotonic()
         if self._session.generation != self._looked_at and (
-            now - self._looked >= _SCREEN_EVERY_S or not self._session.backlog()
+            now - self._looked >= _SCREEN_EVERY_S or not self._session.output.backlog()
         ):
             self._looked, self._looked_at = now, self._session.generation
             for row in self._rows():

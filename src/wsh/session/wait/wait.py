@@ -172,7 +172,7 @@ def _until_quiet(session: Session, spec: WaitSpec, started: float, now: float) -
     since = max(session.last_activity, session.last_input[1] if session.last_input is not None else -math.inf)
     if spec.fresh:
         since = max(since, started)
-    if session.backlog():
+    if session.output.backlog():
         since = now
     return since + spec.quiet_ms / 1000 - now
 
@@ -204,7 +204,7 @@ class _Prober:
             return None
         if self._session.generation != self._seen:
             self._seen, self._step = self._session.generation, 0.02
-        if now - self._session.last_activity >= 0.015 and not self._session.backlog():
+        if now - self._session.last_activity >= 0.015 and not self._session.output.backlog():
             state = await self._session.inspect()
             if wants_input(self._session, state):
                 return "input_wanted"

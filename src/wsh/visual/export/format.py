@@ -58,7 +58,7 @@ async def export_aside(session: Session, format: Format, at_s: float | None, the
         at_s=at_s,
         theme=theme,
         nonces=session.nonces,
-        gaps=session.gaps,
+        gaps=session.output.gaps,
     )
     if format not in _DRAWN:
         return await asyncio.to_thread(make)

@@ -208,7 +208,7 @@ class SessionTranscripts:
         parts = []
         for first, last in ((start, start + _HALF), (end - _HALF, end)):
             data, _ = await asyncio.to_thread(journal.read_bytes, first, last)
-            with rendering(session, first, last):
+            with rendering(session.output, first, last):
                 parts.append((await render(data, rows, cols, MAX_TEXT_BYTES)).text)
         return f"{parts[0]}\n[… {end - start - 2 * _HALF} bytes left out …]\n{parts[1]}"
 
@@ -222,7 +222,7 @@ class SessionTranscripts:
             if not data:
                 continue
             key = f"{session.sid}@{start}"
-            with rendering(session, start, start + len(data)):
+            with rendering(session.output, start, start + len(data)):
                 text = (await render(data, session.rows, session.cols, MAX_TEXT_BYTES)).text
             began = self._began.setdefault(key, time.time() if start else session.created)
             if len(self._began) > 10_000:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from wsh.session.pump import OutputPump
+from wsh.session.output.pump import OutputPump
 from wsh.terminal import Terminal
 
 

@@ -1,0 +1,1 @@
+"""What a session prints, on its way into its terminal."""
