@@ -400,7 +400,8 @@ def test_the_servers_socket_does_everything_with_a_session_named(server: Running
         assert client.ask("kill_session", {"name": "ws-c"}) == {}
         assert client.event("session_destroyed")["name"] == "ws-c"
         assert client.ask("set_server_mode", {"persistent": True}) == {"persistent": True}
-        assert client.fail("create_session", {"name": "a/b"}) == "invalid_session_name"
+        assert client.fail("create_session", {"name": "a b"}) == "invalid_session_name"
+        assert client.fail("create_session", {"name": "a/b"}) == "host_not_found"
 
 
 def test_one_socket_hears_several_sessions(server: RunningServer, open_session: Open) -> None:
