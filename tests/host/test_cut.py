@@ -10,6 +10,7 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.host.conftest import Net
+from tests.support.serving import Reply
 from tests.support.waiting import HANG_S, wait_until
 
 
@@ -89,9 +90,8 @@ def test_cuts_under_numbered_output_lose_and_double_nothing(net: Net, torture: b
     for _ in range(cuts):
         _cut(net, "near")
     (net.ssh.machines["near"].folder / "home" / "enough").touch()
-    command = wait_until(
-        lambda: (last := net.server.get(f"{path}/commands")[-1])["exit_code"] is not None and last, "the program's end"
-    )
+    wait_until(lambda: net.server.get(f"{path}/commands")[-1]["exit_code"] is not None, "the program's end")
+    command = net.server.get(f"{path}/commands")[-1]
     assert command["exit_code"] == 3
     printed: list[str] = []
     while True:
@@ -110,10 +110,14 @@ def test_a_host_that_is_away_is_told_with_since_when_and_comes_back(net: Net) ->
     machine.stop()
     try:
         wait_until(lambda: not net.host("near")["online"], "the host to be offline")
-        refused = wait_until(
-            lambda: (reply := net.server.request("POST", f"{path}/run", {"input": "true"})).status == 503 and reply,
-            "a refusal",
-        )
+        replies: list[Reply] = []
+
+        def is_refused() -> bool:
+            replies.append(net.server.request("POST", f"{path}/run", {"input": "true"}))
+            return replies[-1].status == 503
+
+        wait_until(is_refused, "a refusal")
+        refused = replies[-1]
         assert refused.code == "host_unreachable"
         details = refused.json["error"]["details"]
         assert details["host"] == "near" and details["since"] and details["made"] == "no"

@@ -39,7 +39,7 @@ def new(
     One word is a command line as you would type it; several are a program and its arguments. Options stand before them.
     """
     if name is None and words and is_address(words):
-        name, words = words[0], words[1:]
+        name, words = words[0], words[2 if words[1:2] == ("--",) else 1 :]
     if on is not None:
         if name is not None and "/" in name:
             raise WrongUse("--on chooses the machine; leave HOST/ out of the name.")

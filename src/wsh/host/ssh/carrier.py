@@ -151,7 +151,7 @@ class SshCarrier:
                 pause.reset()
                 await self._go_online(link)
                 await link.serve()
-            except (SshProblem, HandshakeLost, WshError, TimeoutError) as failure:
+            except (SshProblem, HandshakeLost, WshError, OSError, TimeoutError) as failure:
                 problem = str(failure) or "the host's server does not answer"
             except Exception as failure:
                 log.exception("the connection to host %s failed", self._target.host)

@@ -222,12 +222,12 @@ def _spawn(words: Sequence[str], **streams: object) -> subprocess.Popen[bytes]:
         raise SshProblem(f"{words[0]} cannot be started: {problem.strerror or problem}") from None
 
 
-async def run_words(words: Sequence[str], stdin: bytes = b"") -> tuple[int, bytes, bytes]:
+async def run_words(words: Sequence[str]) -> tuple[int, bytes, bytes]:
     """Status, stdout and stderr of a command; killed when cancelled."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
-            stdin=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
@@ -235,7 +235,7 @@ async def run_words(words: Sequence[str], stdin: bytes = b"") -> tuple[int, byte
     except OSError as problem:
         raise SshProblem(f"{words[0]} cannot be started: {problem.strerror or problem}") from None
     try:
-        out, err = await process.communicate(stdin)
+        out, err = await process.communicate()
     except BaseException:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

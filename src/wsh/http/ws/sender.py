@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from starlette.websockets import WebSocket, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 TEXT, BINARY = 0x81, 0x82
 
@@ -71,5 +71,5 @@ class WsSender:
     async def _close(self, code: int, reason: str) -> None:
         try:
             await self.websocket.close(code, reason)
-        except (RuntimeError, OSError):
+        except (RuntimeError, OSError, WebSocketDisconnect):
             pass
