@@ -34,7 +34,7 @@ HELLO = {
 
 def run() -> list[Row]:
     with private_places() as places:
-        return [*_reads(places), *_first_answers(places)]
+        return [*_reads(places), *_short_calls(places), *_first_answers(places)]
 
 
 class _Client:
@@ -107,8 +107,79 @@ def _first_answers(places: Places) -> list[Row]:
         subprocess.run([*WSH, "stop"], check=True, capture_output=True)
     return [
         at_most("mcp", "wsh mcp: first answer, a server runs", median(warm), 0.5, "s"),
-        at_most("mcp", "wsh mcp: first answer, a server must be started", median(cold), 1.5, "s"),
+        at_most_ratio(
+            "mcp",
+            "wsh mcp: first answer, a server must be started",
+            median(cold),
+            median([_interpreter_start() for _ in range(STARTS)]),
+            "s",
+            "the interpreter's start",
+            25,
+        ),
     ]
+
+
+def _interpreter_start() -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+ANSWERER = """
+import json, sys
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    if "id" in message:
+        result = {"content": [{"type": "text", "text": "{}"}], "structuredContent": {"mode": "normal"}, "isError": False}
+        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\\n")
+        sys.stdout.buffer.flush()
+"""
+
+
+class _Host:
+    """The client's side of a program that speaks MCP on its pipes."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._next = 0
+        self.time("initialize", HELLO)
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def time(self, method: str, params: dict[str, Any]) -> float:
+        assert self.process.stdout is not None
+        self._next += 1
+        began = time.perf_counter()
+        self._write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        while json.loads(self.process.stdout.readline()).get("id") != self._next:
+            pass
+        return (time.perf_counter() - began) * 1000
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(15)
+
+
+def _short_calls(places: Places) -> list[Row]:
+    """The shortest call there is, against a program that answers from memory."""
+    with running_server(places) as server:
+        made = server.request("POST", "/sessions", {"name": "t", "command": "cat"})
+        assert made.status == 201, made
+        ours, theirs = _Host([*WSH, "mcp"]), _Host([sys.executable, "-S", "-c", ANSWERER])
+        call = {"name": "wsh_screen_mode", "arguments": {"session": "t"}}
+        times: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for _ in range(500):
+            times["ours"].append(ours.time("tools/call", call))
+            times["theirs"].append(theirs.time("tools/call", call))
+        ours.close()
+        theirs.close()
+    value, peer = (median(found[100:]) for found in times.values())
+    return [at_most_ratio("mcp", "trivial call over stdio, p50", value, peer, "ms", "a hand-written answerer", 5)]
 
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]

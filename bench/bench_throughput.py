@@ -61,7 +61,7 @@ def run() -> list[Row]:
             pyte_speed = _speed(_through_pyte, small[kind], folder)
             title = f"{kind} text"
             rows.append(at_least("throughput", title, speeds["wsh"], speeds["tmux"], "MB/s", "tmux", TARGETS[kind]))
-            floor = 0.75 if kind == "plain" else 0.0
+            floor = 0.95 if kind == "plain" else 0.0
             rows.append(at_least("throughput", title, speeds["wsh"], speeds["bare"], "MB/s", "bare read loop", floor))
             rows.append(at_least("throughput", title, speeds["wsh"], pyte_speed, "MB/s", "pyte", 1.0))
     return rows

@@ -191,5 +191,7 @@ def _echoes() -> list[Row]:
     p99, peer = percentile(ours, 0.99), percentile(theirs, 0.99)
     return [
         at_most("viewer", "echo of a key in wsh attach", p99, 2, "ms", f"p99; p50 {median(ours):.2f} ms"),
-        at_most_ratio("viewer", "echo of a key, p50", median(ours), median(theirs), "ms", f"tmux (p99 {peer:.1f})", 10),
+        at_most_ratio(
+            "viewer", "echo of a key, p50", median(ours), median(theirs), "ms", f"tmux (p99 {peer:.1f})", 2.5
+        ),
     ]

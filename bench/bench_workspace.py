@@ -155,7 +155,7 @@ def _builds(desk: _Desk, runner: asyncio.Runner, tree: Path, files: int, size: i
     rows.append(at_most(GROUP, "updating it after one change", median(updates), 300, "ms"))
     status = runner.run(desk.call("index_status"))
     rows.append(
-        at_most_ratio(GROUP, "its size", status["sizeBytes"] / 1e6, status["textBytes"] / 1e6, "MB", "the text", 2.5)
+        at_most_ratio(GROUP, "its size", status["sizeBytes"] / 1e6, status["textBytes"] / 1e6, "MB", "the text", 1.2)
     )
     return rows
 
@@ -192,7 +192,7 @@ def _searches(desk: _Desk, runner: asyncio.Runner, tree: Path) -> list[Row]:
     for title, match, queries, flags, factor in (
         ("a literal, p50", "literal", LITERALS, ["--fixed-strings"], 1.0),
         ("a pattern with a literal in it, p50", "regex", ANCHORED, [], 1.0),
-        ("any other pattern, p50", "regex", OPEN, [], 10.0),
+        ("any other pattern, p50", "regex", OPEN, [], 1.2),
     ):
         mine, theirs = [], []
         for query in queries:

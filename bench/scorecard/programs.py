@@ -90,8 +90,8 @@ PROGRAMS = (
     Program("gdb with its text interface", "gdb -q -nx -tui -ex 'tui enable' /bin/true", ("help\r",)),
     Program("cmatrix", "cmatrix -s -u 9"),
     Program("tty-clock", "tty-clock -s -c"),
-    Program("nudoku", "nudoku", ("j", "5")),
-    Program("ninvaders", "ninvaders", (" ", "l")),
+    Program("nudoku", "/usr/games/nudoku", ("j", "5")),
+    Program("ninvaders", "/usr/games/ninvaders", (" ", "l")),
     Program("worm", "/usr/games/worm", ("l", "j")),
     Program("tetris-bsd", "/usr/games/tetris-bsd", ("l", "k")),
     Program("sl", "/usr/games/sl"),
@@ -210,7 +210,7 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
         prepare(work)
         spec = SessionSpec(command=program.command, cwd=str(work), rows=ROWS, cols=COLS, env={"HOME": str(work)})
         session = await registry.open_session(spec)
-        await _settle(session, 400, 5000, 0)
+        await _settle(session, 700, 8000, 0)
         for keys in program.keys:
             before = session.generation
             try:

@@ -47,6 +47,11 @@ def run() -> tuple[dict[str, Outcome], str]:
             checks = sorted(out.rglob("checks.json"))
             if not checks:
                 told.append(f"{name}: not offered by the suite ({_last_line(done.stdout + done.stderr)})")
+            else:
+                verdict = (
+                    "passes all scenarios that the suite scores" if done.returncode == 0 else "fails scored scenarios"
+                )
+                told.append(f"{name}: {verdict} (its exit status is {done.returncode})")
             for path in checks:
                 scenario = re.sub(r"-\d{4}-\d\d-\d\dT.*", "", path.parent.name)
                 failed = [check for check in json.loads(path.read_text()) if check["status"] == "FAILURE"]

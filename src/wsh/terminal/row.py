@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from wsh.terminal.engine import native
 from wsh.terminal.engine.native import Native
+from wsh.terminal.width import columns
 
 _HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
 _ENTITY = re.compile(r"&(?:#(\d+)|(\w+));")
@@ -19,6 +20,12 @@ _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _ESCAPE = re.compile(r"(\x1b\[[0-9;:]*m)")
 _ESCAPES = re.compile(rb"\x1b\[[0-9;:]*m")
 _MAY_BLEED = re.compile(rb"\x1b\[(?!0m)[0-9;:]*m[^\x1b]* \x1b\[0m")
+_SHOWS = rb"\x1b\[(?:7|9|21|53|4(?::[0-9])?|48[;:][0-9;:]*)m"
+_MAY_SPAN = re.compile(_SHOWS + rb"(?:\x1b\[[0-9;:]*m)*[^\x1b]* [^\x1b]")
+"""A run whose style is seen on blanks, with a blank before other text of the same style."""
+_RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)*)([^\x1b]*)")
+_SHOWN = re.compile(_SHOWS.decode())
+_BLANKS = re.compile(r" +")
 _GAP = b"\0" * 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -32,7 +39,7 @@ def read_active_rows(terminal: Native, rows: int, cols: int) -> list[bytes]:
             if cells.strip(b"\0"):
                 found[y] = _background_row(memoryview(cells).cast("Q").tolist())
             continue
-        if _MAY_BLEED.search(row) and _GAP in cells.rstrip(b"\0"):
+        if (_MAY_BLEED.search(row) or _MAY_SPAN.search(row)) and _GAP in cells.rstrip(b"\0"):
             found[y] = row = _in_segments(terminal, native.ACTIVE, y, memoryview(cells).cast("Q").tolist())
         if linked:
             found[y] = _with_links(terminal, native.ACTIVE, y, cols, row)
@@ -55,7 +62,9 @@ def read_wrapped_rows(terminal: Native, first: int, last: int, cols: int) -> tup
             if any(cells):
                 found[index] = _background_row(cells)
             continue
-        if _MAY_BLEED.search(row) and _bleeds(terminal, y, row):
+        if (_MAY_BLEED.search(row) and _bleeds(terminal, y, row)) or (
+            _MAY_SPAN.search(row) and _spans_gap(terminal, y, row)
+        ):
             cells = native.row_cells(terminal, native.SCREEN, y, cols)
             found[index] = row = _in_segments(terminal, native.SCREEN, y, cells)
         linked, wraps[index] = native.row_flags(terminal, native.SCREEN, y)
@@ -75,6 +84,20 @@ def _bleeds(terminal: Native, y: int, row: bytes) -> bool:
         at = reset
         if native.is_blank(terminal, native.SCREEN, column - 1, y):
             return True
+    return False
+
+
+def _spans_gap(terminal: Native, y: int, row: bytes) -> bool:
+    """Whether blanks inside of a run that is seen on blanks are cells that nobody wrote; such a gap reaches an end of its blanks."""
+    column = 0
+    for style, text in _RUN.findall(row.decode("utf-8", "replace")):
+        if " " in text and _SHOWN.search(style):
+            for blanks in _BLANKS.finditer(text):
+                first = column + columns(text[: blanks.start()])
+                last = first + len(blanks[0]) - 1
+                if any(native.is_blank(terminal, native.SCREEN, x, y) for x in {first, last}):
+                    return True
+        column += columns(text)
     return False
 
 

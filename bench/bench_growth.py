@@ -1,0 +1,270 @@
+"""How cost grows with work: each curve with the exponent that fits it, plotted in docs/growth.
+
+Small sizes as it stands; WSH_GROWTH=full takes those of the issue (10,000 sessions need `kernel.pty.max` and descriptors raised, and half an
+hour). An exponent of 1 is proportional to the work; anything above 1.15, which is more than n log n over these sizes, is a miss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import uvloop
+from tests.support.serving import running_server, start_server
+from tests.support.waiting import wait_until
+
+from bench.corpus import write_corpus
+from bench.plot import Point, draw, fit_exponent
+from bench.private import private_places
+from bench.row import Row, median
+from bench.workspace_tree import make_tree
+from wsh.policy import PolicyRequest, decide, default_policy
+from wsh.session.event import Actor
+from wsh.session.registry import SessionRegistry
+from wsh.session.spec import SessionSpec
+from wsh.visual.stage import Stage
+from wsh.visual.viewer import Viewers
+from wsh.wire.setting import load
+from wsh.wire.system.place import Places, find_places
+from wsh.workspace.service import WorkspaceService
+from wsh.workspace.surroundings import ToolContext
+from wsh.workspace.tool import call_tool
+
+FULL = os.environ.get("WSH_GROWTH") == "full"
+FOLDER = Path(__file__).parent.parent / "docs" / "growth"
+STEEPEST = 1.15
+AGENT = Actor("agent", "growth")
+Result = TypeVar("Result")
+
+SESSIONS = (1, 10, 100, 1000, 10_000) if FULL else (1, 10, 100, 300)
+VIEWERS = (1, 4, 16, 64, 256)
+RESTORED = (1, 10, 100, 1000) if FULL else (1, 8, 32)
+WAITS = (1, 10, 100, 1000, 5000) if FULL else (1, 10, 100, 1000)
+LENGTHS = (64, 1024, 8192, 65_000)
+TREES = (1, 2, 4, 7) if FULL else ()
+
+
+def run() -> list[Row]:
+    FOLDER.mkdir(exist_ok=True)
+    rows: list[Row] = []
+    for title, x_name, y_name, points in (
+        *_sessions(), *_viewers(), *_waits(), *_policy(), *_restores(), *_index(),
+    ):  # fmt: skip
+        name = title.replace(",", "").replace(" ", "-")
+        (FOLDER / f"{name}.svg").write_text(draw(title, x_name, y_name, points), encoding="utf-8")
+        exponent = fit_exponent(points)
+        shown = ", ".join(f"{x:g}: {y:.3g}" for x, y in points)
+        rows.append(
+            Row("growth", f"{title} ({y_name} by {x_name}: {shown})", exponent, "exponent", exponent,
+                f"≤ {STEEPEST}", exponent <= STEEPEST)
+        )  # fmt: skip
+    return rows
+
+
+Curve = tuple[str, str, str, list[Point]]
+
+
+def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Result:
+    async def main() -> Result:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+            registry = await SessionRegistry.open(find_places({"HOME": home, "XDG_RUNTIME_DIR": home}), load(None, {}))
+            try:
+                return await work(registry)
+            finally:
+                await registry.stop()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main())
+
+
+def _sessions() -> list[Curve]:
+    memory: list[Point] = []
+    spawns: list[Point] = []
+    lists: list[Point] = []
+    echoes: list[Point] = []
+
+    async def work(registry: SessionRegistry) -> None:
+        for count in SESSIONS:
+            started = time.perf_counter()
+            more = count - len(registry.list_sessions())
+            for _ in range(more):
+                await registry.open_session(SessionSpec(command="cat"))
+            spawns.append((count, (time.perf_counter() - started) * 1000 / max(1, more)))
+            started = time.process_time()
+            rounds = max(5, 2000 // count)
+            for _ in range(rounds):
+                [session.describe() for session in registry.list_sessions()]
+            lists.append((count, (time.process_time() - started) * 1000 / rounds))
+            session = registry.list_sessions()[0]
+            times = []
+            for _ in range(30):
+                heard = asyncio.Event()
+                stop = session.tap(lambda _offset, _data, heard=heard: heard.set())  # type: ignore[misc]
+                began = time.perf_counter()
+                await session.send_input(b"x", AGENT)
+                await asyncio.wait_for(heard.wait(), 30)
+                times.append((time.perf_counter() - began) * 1000)
+                stop()
+            echoes.append((count, median(times)))
+            memory.append((count, _pss_mb(os.getpid()) + _pss_mb(registry.keeper.pid)))
+
+    _with_registry(work)
+    return [
+        ("memory of all sessions", "sessions", "MB", memory),
+        ("spawn of one more session", "sessions", "ms", spawns),
+        ("list of all sessions", "sessions", "ms", lists),
+        ("echo of a key beside sessions", "sessions", "ms", echoes),
+    ]
+
+
+def _pss_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+class _Reader:
+    """A viewer that takes everything at once."""
+
+    def is_busy(self) -> bool:
+        return False
+
+    def send(self, data: bytes) -> None:
+        pass
+
+    def tell(self, message: dict[str, object]) -> None:
+        pass
+
+    def dismiss(self, reason: str) -> None:
+        pass
+
+
+def _viewers() -> list[Curve]:
+    points: list[Point] = []
+
+    async def work(registry: SessionRegistry) -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            file = write_corpus(Path(temporary), 16 << 20)["coloured"]
+            for count in VIEWERS:
+                session = await registry.open_session(SessionSpec(command=f"sleep 0.3; cat {file}"))
+                looking = Viewers(session, Stage(session))
+                seen = [looking.attach(_Reader(), 24, 80) for _ in range(count)]
+                began = time.process_time()
+                await session.wait_until_exit(120_000)
+                points.append((count, (time.process_time() - began) * 1000))
+                for viewer in seen:
+                    looking.detach(viewer)
+                await registry.destroy(session)
+
+    _with_registry(work)
+    return [("a flood of 16 MB with viewers", "viewers", "ms of processor", points)]
+
+
+def _waits() -> list[Curve]:
+    points: list[Point] = []
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="cat"))
+        for count in WAITS:
+            before = session.generation
+            waits = [
+                asyncio.ensure_future(session.wait_until_text(f"word{count}", generation=before, max_wait_ms=60_000))
+                for _ in range(count)
+            ]
+            await asyncio.sleep(0.1)
+            began = time.process_time()
+            await session.send_input(b"word%d\r" % count, AGENT)
+            await asyncio.gather(*waits)
+            points.append((count, (time.process_time() - began) * 1000))
+
+    _with_registry(work)
+    return [("waits that one line ends", "waits", "ms of processor", points)]
+
+
+def _policy() -> list[Curve]:
+    policy = default_policy()
+    points: list[Point] = []
+    for length in LENGTHS:
+        request = PolicyRequest(command="ls " + "word " * (length // 5))
+        times = []
+        for _ in range(5):
+            began = time.process_time()
+            decide(request, policy)
+            times.append((time.process_time() - began) * 1000)
+        points.append((length, min(times)))
+    return [("policy decision by length", "bytes", "ms", points)]
+
+
+def _restores() -> list[Curve]:
+    points: list[Point] = []
+    for count in RESTORED:
+        with private_places() as places:
+            points.append((count, _restore(places, count)))
+    return [("restore after kill -9", "sessions of 100 KB each", "s", points)]
+
+
+def _restore(places: Places, count: int) -> float:
+    first = start_server(places)
+    for number in range(count):
+        asked = {"name": f"s{number}", "command": "seq 20000; echo fil''led; exec cat", "rows": 24, "cols": 80}
+        assert first.request("POST", "/sessions", asked).status == 201
+    for number in range(count):
+        path = f"/sessions/s{number}/screen?format=plain"
+        wait_until(lambda path=path: "filled" in str(first.get(path)["lines"]), "its output")  # type: ignore[misc]
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait(60)
+    began = time.perf_counter()
+    with running_server(places, check_left=False) as server:
+        for number in range(count):
+            server.get(f"/sessions/s{number}/screen?format=plain")
+        return time.perf_counter() - began
+
+
+def _index() -> list[Curve]:
+    if not TREES:
+        return []  # minutes
+    builds: list[Point] = []
+    searches: list[Point] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        base = Path(temporary)
+        source = base / "source"
+        _, size = make_tree(source)
+        for times in TREES:
+            tree = base / f"tree{times}"
+            for number in range(times):
+                shutil.copytree(source, tree / str(number))
+            megabytes = size * times / 1e6
+            places = Places(base / f"r{times}", base / f"s{times}", base / f"c{times}")
+
+            async def measure(places: Places = places, tree: Path = tree) -> tuple[float, float]:
+                service = WorkspaceService(places, load(None, {}))
+                context = ToolContext(str(tree))
+                try:
+                    began = time.perf_counter()
+                    await call_tool(service, "index_build", {"full": True}, context)
+                    built = time.perf_counter() - began
+                    took = []
+                    for query in ("parse arguments", "connection pool", "event loop", "read file", "warn once"):
+                        began = time.perf_counter()
+                        await call_tool(service, "search", {"query": query}, context)
+                        took.append((time.perf_counter() - began) * 1000)
+                    return built, median(took)
+                finally:
+                    await service.aclose()
+
+            built, took = asyncio.run(measure())
+            builds.append((megabytes, built))
+            searches.append((megabytes, took))
+            shutil.rmtree(tree)
+    return [
+        ("build of the index", "MB of text", "s", builds),
+        ("search for words", "MB of text", "ms", searches),
+    ]
