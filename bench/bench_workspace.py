@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.row import Row, at_most, at_most_ratio, interleave, median
+from bench.scorecard.cache import tree_folder
+from bench.workspace_fresh_questions import FRESH_QUESTIONS
 from bench.workspace_questions import QUESTIONS
 from bench.workspace_tree import make_tree
 from wsh.wire.setting import load
@@ -59,7 +61,7 @@ def run() -> list[Row]:
                 rows += _ranking(desk, runner)
             finally:
                 runner.run(desk.service.aclose())
-    return rows
+    return [*rows, *_fresh_ranking()]
 
 
 class _Desk:
@@ -216,3 +218,30 @@ def _ranking(desk: _Desk, runner: asyncio.Runner) -> list[Row]:
     return [
         Row(GROUP, "answers among the first five", share, "%", share, "≥ 90 %", share >= 90, note=note),
     ]
+
+
+def _fresh_ranking() -> list[Row]:
+    """The same over trees and questions that nobody looked at before."""
+    missed: list[str] = []
+    asked = 0
+    for name, questions in FRESH_QUESTIONS.items():
+        tree = tree_folder(name)
+        if tree is None:
+            continue
+        with tempfile.TemporaryDirectory() as temporary, asyncio.Runner() as runner:
+            desk = runner.run(_Desk.open(Path(temporary), tree))
+            try:
+                runner.run(desk.call("index_build", full=True))
+                for query, answers in questions:
+                    asked += 1
+                    hits = runner.run(desk.call("search", query=query, top=5))["hits"]
+                    if not {hit["path"] for hit in hits} & set(answers):
+                        missed.append(f"{name}: {query}")
+            finally:
+                runner.run(desk.service.aclose())
+    if not asked:
+        return []
+    share = 100 * (1 - len(missed) / asked)
+    note = f"missed: {', '.join(missed)}" if missed else f"all {asked}"
+    title = f"answers among the first five, {asked} fresh questions"
+    return [Row(GROUP, title, share, "%", share, "≥ 85 %", share >= 85, note=note)]

@@ -11,6 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.workspace_fresh_questions import TREES
+
 VARIABLE = "WSH_SCORECARD_CACHE"
 HEADLESS = "6.0.0"
 """The version of @xterm/headless."""
@@ -62,6 +64,12 @@ def headless_folder() -> Path | None:
     return folder if (folder / "node_modules" / "@xterm" / "headless").is_dir() else None
 
 
+def tree_folder(name: str) -> Path | None:
+    """One of the trees that ranking is asked about."""
+    folder = cache_folder() / "trees" / name / TREES[name][1]
+    return folder if folder.is_dir() else None
+
+
 def fill(source: str) -> None:
     """Bring every pinned part into the cache. `source` is where repositories are: `{repository}`, `{owner}` and `{name}` stand in it."""
     for name, pin in PINS.items():
@@ -73,6 +81,12 @@ def fill(source: str) -> None:
                 cache_folder() / name / pin.commit,
             )
         print(f"{name}: {suite_folder(name)}")
+    for name, (repository, commit) in TREES.items():
+        if tree_folder(name) is None:
+            owner, _, project = repository.partition("/")
+            where = source.format(repository=repository, owner=owner, name=project)
+            _check_out(Pin(repository, commit, ".", ""), where, cache_folder() / "trees" / name / commit)
+        print(f"{name}: {tree_folder(name)}")
     if headless_folder() is None:
         folder = cache_folder() / f"xterm-headless-{HEADLESS}"
         folder.mkdir(parents=True, exist_ok=True)

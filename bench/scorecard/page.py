@@ -153,11 +153,14 @@ def _render_misses(data: dict[str, Any]) -> list[str]:
     lines = ["## What wsh misses, and whose doing it is", ""]
     counted: Counter[str] = Counter()
     body: list[str] = []
-    for suite, title in TITLES.items():
+    for suite, title in (*TITLES.items(), ("mcp", "MCP conformance")):
         found = data["suites"].get(suite)
-        if found is None:
+        if suite == "mcp" and data.get("mcp"):
+            missed = data["mcp"]["missed"]
+        elif found is not None:
+            missed = found["engines"]["wsh"]["missed"]
+        else:
             continue
-        missed = found["engines"]["wsh"]["missed"]
         groups: dict[int, list[str]] = {}
         unexplained = []
         for case in missed:
@@ -178,9 +181,6 @@ def _render_misses(data: dict[str, Any]) -> list[str]:
         body.append("")
     told = ", ".join(f"{WORDS.get(whose, whose)} {number}" for whose, number in counted.most_common())
     lines += [f"By count: {told}.", ""]
-    mcp = data.get("mcp")
-    if mcp is not None and mcp["missed"]:
-        lines += ["MCP: " + "; ".join(f"{name} ({detail})" for name, detail in mcp["missed"].items()), ""]
     return lines + body
 
 
