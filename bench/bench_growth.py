@@ -39,7 +39,14 @@ from wsh.workspace.tool import call_tool
 
 FULL = os.environ.get("WSH_GROWTH") == "full"
 FOLDER = Path(__file__).parent.parent / "docs" / "growth"
+PAGE = FOLDER.with_suffix(".md")
 STEEPEST = 1.15
+_PAGE_HEAD = """# Growth
+
+How cost grows with work, on logarithmic axes. An exponent of 1 is proportional to the work, 0 is constant; what is above 1.15 is a miss. `python -m bench growth`
+draws the curves at small sizes, `WSH_GROWTH=full python -m bench growth` at those of large installations. Times on a busy machine scatter; exponents much less.
+
+"""
 AGENT = Actor("agent", "growth")
 Result = TypeVar("Result")
 
@@ -54,17 +61,20 @@ TREES = (1, 2, 4, 7) if FULL else ()
 def run() -> list[Row]:
     FOLDER.mkdir(exist_ok=True)
     rows: list[Row] = []
+    shown_on_page: list[str] = []
     for title, x_name, y_name, points in (
         *_sessions(), *_viewers(), *_waits(), *_policy(), *_restores(), *_index(),
     ):  # fmt: skip
         name = title.replace(",", "").replace(" ", "-")
         (FOLDER / f"{name}.svg").write_text(draw(title, x_name, y_name, points), encoding="utf-8")
         exponent = fit_exponent(points)
+        shown_on_page += [f"## {title}", "", f"Exponent {exponent:.2f}.", "", f"![{title}](growth/{name}.svg)", ""]
         shown = ", ".join(f"{x:g}: {y:.3g}" for x, y in points)
         rows.append(
             Row("growth", f"{title} ({y_name} by {x_name}: {shown})", exponent, "exponent", exponent,
                 f"≤ {STEEPEST}", exponent <= STEEPEST)
         )  # fmt: skip
+    PAGE.write_text(_PAGE_HEAD + "\n".join(shown_on_page).rstrip("\n") + "\n", encoding="utf-8")
     return rows
 
 
@@ -106,7 +116,7 @@ def _sessions() -> list[Curve]:
             times = []
             for _ in range(30):
                 heard = asyncio.Event()
-                stop = session.tap(lambda _offset, _data, heard=heard: heard.set())  # type: ignore[misc]
+                stop = session.output.tap(lambda _offset, _data, heard=heard: heard.set())  # type: ignore[misc]
                 began = time.perf_counter()
                 await session.send_input(b"x", AGENT)
                 await asyncio.wait_for(heard.wait(), 30)
