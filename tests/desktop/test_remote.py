@@ -66,3 +66,30 @@ def test_sessions_of_the_server_say_what_they_wait_for(server: RunningServer, wi
         window.show_terminal(name)
         wait_until(partial(shows, state), f"{name} to be {state}")
         assert server.request("DELETE", f"/sessions/{name}").status in (200, 204)
+
+
+def test_the_inbox_of_the_server_is_worked_through_by_keys(server: RunningServer, window: Desk, tmp_path: Path) -> None:
+    for name, command in (("asker", "sh -c 'printf \"go on? \"; read answer'"), ("broken", "sh -c 'exit 7'")):
+        assert (
+            server.request("POST", "/sessions", {"name": name, "command": command, "cwd": str(tmp_path)}).status == 201
+        )
+    wait_until(lambda: [one["kind"] for one in server.get("/inbox")["items"]] == ["asks", "failed"], "both entries")
+    window.press("ctrl+5")
+    wait_until(lambda: window.shows("inboxRow1"), "both rows", seen=window.layout)
+
+    def aside(kind: str) -> tuple[bool, bool]:
+        one = next(one for one in server.get("/inbox?all=true")["items"] if one["kind"] == kind)
+        return one["done"], one["snoozed_until"] is not None
+
+    window.press("j", "e")
+    wait_until(lambda: aside("failed") == (True, False), "the failed one to be done")
+    wait_until(lambda: not window.shows("inboxRow1"), "one row", seen=window.layout)
+    window.press("Return")
+    wait_until(lambda: window.title().startswith("asker"), "the session that asks", seen=window.title)
+    window.press("ctrl+5")
+    wait_until(lambda: window.shows("inboxRow0"), "the list", seen=window.layout)
+    window.press("s")
+    wait_until(lambda: aside("asks") == (False, True), "the question to be snoozed")
+    wait_until(lambda: not window.shows("inboxRow0"), "an empty list")
+    for name in ("asker", "broken"):
+        assert server.request("DELETE", f"/sessions/{name}").status in (200, 204)

@@ -72,6 +72,20 @@ class SessionRow:
 
 
 @dataclass(frozen=True)
+class InboxRow:
+    """An entry of the server's inbox."""
+
+    id: str
+    kind: str
+    session: str
+    text: str
+    """The last line of a program that asks, else the command."""
+    age: str
+    wants: bool
+    """Whether it waits for a person."""
+
+
+@dataclass(frozen=True)
 class CardRow:
     """One question to the person: `card` is an approval's card, drawn as it is."""
 

@@ -20,10 +20,12 @@ from websockets.exceptions import WebSocketException
 
 from wsh.client.client import Server, connect
 from wsh.client.model import SessionReply
+from wsh.desktop.message import InboxRow
 from wsh.session.event import Actor
 from wsh.session.recovery.trial import attempt
 from wsh.terminal import Terminal
 from wsh.wire.error import WshError
+from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import Places
 
 PREFIX = "server:"
@@ -41,10 +43,14 @@ _LOST = (OSError, WebSocketException, WshError, TimeoutError)
 class RemoteSessions:
     """What runs on the server. `run` until cancelled; `on_change` after each change of `sessions`."""
 
-    def __init__(self, places: Places, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, places: Places, on_change: Callable[[], None], on_inbox: Callable[[tuple[InboxRow, ...]], None]
+    ) -> None:
         self._places = places
         self._socket = places.socket
         self._on_change = on_change
+        self._on_inbox = on_inbox
+        self.inbox: tuple[InboxRow, ...] = ()
         self.sessions: list[SessionReply] = []
         self.moods: dict[str, str] = {}
         """What each waits for, by its name: waiting, hidden or running."""
@@ -62,6 +68,7 @@ class RemoteSessions:
                     self.moods.clear()
                     self._active.clear()
                     self._set([], False)
+                    self._set_inbox(())
             await asyncio.sleep(pause)
 
     def _is_ephemeral(self) -> bool:
@@ -80,6 +87,7 @@ class RemoteSessions:
                 found = await server.list()
                 changed = await self._look(server, found)
                 self._set(found, changed)
+                self._set_inbox(read_inbox(await server.call("GET", "/inbox")))
                 if self._is_ephemeral() and not any(info.running for info in self.sessions):
                     return
                 with contextlib.suppress(TimeoutError):
@@ -116,9 +124,41 @@ class RemoteSessions:
             self.sessions = sessions
             self._on_change()
 
+    def _set_inbox(self, rows: tuple[InboxRow, ...]) -> None:
+        if rows != self.inbox:
+            self.inbox = rows
+            self._on_inbox(rows)
+
+    async def mark(self, id: str, action: str) -> None:
+        """Mark an entry of the inbox as done, or snooze it for an hour."""
+        async with connect(socket=self._socket, start=False) as server:
+            path = f"/inbox/{quote(id, safe='')}"
+            self._set_inbox(read_inbox(await server.call("POST", path, json_body={"action": action})))
+
     async def kill(self, name: str) -> None:
         async with connect(socket=self._socket, start=False) as server:
             await server.session(name).kill()
+
+
+def read_inbox(found: JsonObject) -> tuple[InboxRow, ...]:
+    return tuple(
+        InboxRow(
+            one["id"],
+            f"failed {one['exit_code']}" if one["kind"] == "failed" else one["kind"],
+            one["session"] or "",
+            one["line"] or one["what"],
+            _describe_age(one["age_ms"] // 1000),
+            one["wants"],
+        )
+        for one in found["items"]
+    )
+
+
+def _describe_age(seconds: int) -> str:
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "now"
 
 
 def read_mood(state: str) -> str:

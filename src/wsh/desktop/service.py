@@ -109,7 +109,9 @@ class DesktopService:
         audit = Audit(self._places.audit_log)
         store = PolicyStore(self._places.policy_file)
         self.registry = await SessionRegistry.open(self._own, self._settings)
-        self._remote = RemoteSessions(self._places, lambda: self.roster.tell())
+        self._remote = RemoteSessions(
+            self._places, lambda: self.roster.tell(), lambda rows: self._tell(("inbox", rows))
+        )
         self.roster = Roster(
             self.registry, self._remote, self._tell, self._begin, self._on_output, lambda: self.end.count_pending()
         )
@@ -218,6 +220,7 @@ class DesktopService:
         for card in self.end.cards.values():
             self._tell(_row(card))
         self.roster.tell()
+        self._tell(("inbox", self._remote.inbox))
         self._tell(WindowHello(f"{self.endpoint.host}:{self.endpoint.port}", visible, self.front.sid or ""))
 
     def _come_forward(self) -> None:
@@ -251,6 +254,7 @@ class DesktopService:
             "mouse": front.mouse,
             "open_session": self.open_session,
             "kill": self.kill,
+            "mark_inbox": self._remote.mark,
             "answer": self.answer,
             "add_rule": rules.add,
             "change_rule": rules.change,

@@ -14,6 +14,7 @@ from wsh.desktop.link import WindowLink
 from wsh.desktop.message import (
     CardRow,
     HistoryRow,
+    InboxRow,
     PolicyView,
     Preferences,
     RuleRow,
@@ -84,6 +85,7 @@ class WindowController(QObject):
     holdWanted = Signal(str, str)
     refused = Signal(str, str)
     currentChanged = Signal()
+    inboxChanged = Signal()
 
     def __init__(self, link: WindowLink, look: Look) -> None:
         super().__init__()
@@ -93,6 +95,7 @@ class WindowController(QObject):
         self.sessions: ListModel[SessionRow] = ListModel(SessionRow, "sid")
         self.history: ListModel[HistoryRow] = ListModel(HistoryRow, "id")
         self.rules: ListModel[RuleRow] = ListModel(RuleRow, "key")
+        self.inbox: ListModel[InboxRow] = ListModel(InboxRow, "id")
         self.preferences = Preferences()
         self.terminal: TerminalItem | None = None
         self._policy = PolicyView()
@@ -139,6 +142,9 @@ class WindowController(QObject):
                 self.noticed.emit(value.text, value.bad)
             case ("sessions", tuple(rows)):
                 self._show_sessions([row for row in rows if isinstance(row, SessionRow)])
+            case ("inbox", tuple(rows)):
+                self.inbox.replace([row for row in rows if isinstance(row, InboxRow)])
+                self.inboxChanged.emit()
             case ("closed", str(id), str(outcome), str()):
                 self._close(id, outcome)
             case ("hold", str(id), str(why)):
@@ -201,6 +207,10 @@ class WindowController(QObject):
 
     def _get_pending(self) -> int:
         return len(self.requests.rows)
+
+    def _get_wanting(self) -> int:
+        """Entries of the inbox that wait for the person."""
+        return sum(row.wants for row in self.inbox.rows)
 
     def _get_current(self) -> str:
         return self._current
@@ -270,6 +280,7 @@ class WindowController(QObject):
 
     shownName = Property(str, _get_shown_name, notify=shownChanged)
     pending = Property(int, _get_pending, notify=pendingChanged)
+    wanting = Property(int, _get_wanting, notify=inboxChanged)
     current = Property(str, _get_current, _set_current, notify=currentChanged)
     waiting = Property(str, _get_waiting, notify=pendingChanged)
     started = Property(str, _get_started, notify=shownChanged)
@@ -296,6 +307,10 @@ class WindowController(QObject):
     def _get_rules(self) -> QObject:
         return self.rules
 
+    def _get_inbox(self) -> QObject:
+        return self.inbox
+
+    inboxModel = Property(QObject, _get_inbox, constant=True)
     requestModel = Property(QObject, _get_requests, constant=True)
     sessionModel = Property(QObject, _get_sessions, constant=True)
     historyModel = Property(QObject, _get_history, constant=True)
@@ -310,6 +325,22 @@ class WindowController(QObject):
         self._set_page("terminal")
         self._link.send("watch", sid)
         self.selectedChanged.emit()
+
+    @Slot(str)
+    def openEntry(self, id: str) -> None:
+        """Show what an entry of the inbox is about: its session, or the requests."""
+        at = self.inbox.find(id)
+        if at >= 0:
+            name = self.inbox.rows[at].session
+            sid = next((row.sid for row in self.sessions.rows if row.remote and row.name == name), "")
+            if sid:
+                self.select(sid)
+            else:
+                self._set_page("requests")
+
+    @Slot(str, str)
+    def markEntry(self, id: str, action: str) -> None:
+        self._link.send("mark_inbox", id, action)
 
     @Slot(int)
     def step(self, by: int) -> None:

@@ -19,6 +19,7 @@ ApplicationWindow {
     Shortcut { sequence: "Ctrl+2"; onActivated: root.go("terminal") }
     Shortcut { sequence: "Ctrl+3"; onActivated: root.go("history") }
     Shortcut { sequence: "Ctrl+4"; onActivated: root.go("settings") }
+    Shortcut { sequence: "Ctrl+5"; onActivated: root.go("inbox") }
     Shortcut { sequences: ["Ctrl+PgDown", "Ctrl+Tab"]; onActivated: app.step(1) }
     Shortcut { sequences: ["Ctrl+PgUp", "Ctrl+Shift+Tab"]; onActivated: app.step(-1) }
     Shortcut { sequence: "Ctrl+Shift+N"; onActivated: app.openTerminal() }
@@ -71,11 +72,12 @@ ApplicationWindow {
             StackLayout {
                 Layout.fillWidth: true
                 Layout.fillHeight: true
-                currentIndex: ["requests", "terminal", "history", "settings"].indexOf(app.page)
+                currentIndex: ["requests", "terminal", "history", "settings", "inbox"].indexOf(app.page)
                 RequestPage { }
                 TerminalPage { }
                 HistoryPage { onDerived: rule => { root.go("settings"); settings.derive(rule) } }
                 SettingsPage { id: settings }
+                InboxPage { }
             }
         }
     }

@@ -30,6 +30,7 @@ Rectangle {
         Repeater {
             model: [
                 { page: "requests", label: "Requests", keys: "Ctrl+1" },
+                { page: "inbox", label: "Inbox", keys: "Ctrl+5" },
                 { page: "history", label: "History", keys: "Ctrl+3" },
                 { page: "settings", label: "Policy", keys: "Ctrl+4" }
             ]
@@ -41,7 +42,7 @@ Rectangle {
                 text: modelData.label
                 keys: modelData.keys
                 on: app.page === modelData.page
-                badge: modelData.page === "requests" ? app.pending : 0
+                badge: modelData.page === "requests" ? app.pending : modelData.page === "inbox" ? app.wanting : 0
                 onClicked: app.page = modelData.page
             }
         }
