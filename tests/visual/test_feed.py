@@ -205,7 +205,11 @@ async def test_news_is_coalesced_at_the_interval_and_the_first_comes_at_once() -
     for _ in range(10):
         program.print(b"y")
     assert len(reader.named_events("diff")) == 1
-    assert feed._timer is not None and feed._timer.when() - feed._told_at == pytest.approx(0.1, abs=CLOCK_STEP_S)
+    assert feed._timer is not None
+    if hasattr(feed._timer, "when"):
+        assert feed._timer.when() - feed._told_at == pytest.approx(0.1, abs=CLOCK_STEP_S)
+    else:  # a busy machine took all of that time for the lines above
+        assert asyncio.get_running_loop().time() - feed._told_at >= 0.1 - CLOCK_STEP_S
     await until(lambda: len(reader.heard) > 1, "the next news")
     assert [row["line"] for row in reader.heard[1]["rows"]] == ["x" + "y" * 10]
     feed.leave(reader)

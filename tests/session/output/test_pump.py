@@ -58,3 +58,15 @@ def test_bytes_that_cost_little_are_taken_many_at_a_time() -> None:
     asyncio.run(_until_done(cheap))
     assert cheap.turns < 400
     cheap.terminal.close()
+
+
+def test_moments_without_the_processor_are_no_cost_of_the_bytes() -> None:
+    class Interrupted(Printer):
+        def pump(self, limit: int) -> int:
+            time.sleep(0.01)
+            return super().pump(limit)
+
+    cheap = Interrupted(b"plain text\r\n", 4_000_000)
+    asyncio.run(_until_done(cheap))
+    assert cheap.turns < 200
+    cheap.terminal.close()
