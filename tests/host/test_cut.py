@@ -79,6 +79,7 @@ def test_a_viewer_stays_and_gets_a_whole_picture_after_a_cut(net: Net) -> None:
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7200)
 def test_cuts_under_numbered_output_lose_and_double_nothing(net: Net, torture: bool) -> None:
     """Under torture a thousand."""
     cuts = 1000 if torture else 5

@@ -13,14 +13,16 @@ import logging
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ValidationError
 
 from wsh.host.address import check_host_name, parse_address
 from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller
-from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, WshError
+from wsh.operation.sandbox import choose_profile, is_agent
+from wsh.sandbox.profile import is_within
+from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, SandboxRefused, WshError
 from wsh.wire.model.base import Model
 from wsh.wire.system.shortage import find_shortage
 
@@ -50,6 +52,8 @@ class Forwarding:
     """Asked of all hosts: the key of the list that their answers are put together in; empty where the result is the list."""
     repeatable: bool = False
     """Whether it does no harm to make it twice; what only reads never does."""
+    held: bool = False
+    """Whether an agent acts in a session by it: then the sandbox that agents get here is looked at before it is sent."""
     model: type[BaseModel] | None = None
     """What the result is, where it is not JSON at once."""
     revive: Callable[[JsonObject], object] | None = None
@@ -97,6 +101,8 @@ async def forward(call: OperationCall, place: Place, rooms: Rooms, deadline_s: f
     """The result as the operation would have given it here. Raises what was raised there, or HostUnreachable."""
     carrier = rooms.hosts.get_carrier(place.host)
     operation = call.operation
+    if operation.forwarding.held and is_agent(call.caller):
+        place = await _hold_in(call, place, rooms)
     sent = ForwardedCall(
         id=secrets.token_hex(8),
         operation=operation.name,
@@ -114,6 +120,45 @@ async def forward(call: OperationCall, place: Place, rooms: Rooms, deadline_s: f
 
         return File(answer.body, answer.media_type)
     return _adopt(operation, answer.unwrap(), place.host)
+
+
+async def _hold_in(call: OperationCall, place: Place, rooms: Rooms) -> Place:
+    """What agents get here holds at hosts, too: the sandbox of a session they open there, and which ones they type into."""
+    policy = await rooms.sandbox.load()
+    if policy.agents is None:
+        return place
+    if hasattr(place.params, "sandbox") and place.session is None:
+        profile = choose_profile(call.caller, place.params.sandbox, policy)
+        assert profile is not None
+        return replace(place, params=place.params.model_copy(update={"sandbox": profile.name}))
+    if place.session is not None:
+        await check_far_sandbox(call.caller, place.host, place.session, rooms)
+    return place
+
+
+async def check_far_sandbox(caller: Caller, host: str, session: str, rooms: Rooms) -> None:
+    """Raises SandboxRefused where an agent's input would act outside what agents get here."""
+    from wsh.operation.operation import NOTHING, OperationCall
+    from wsh.operation.session import get_session
+
+    policy = await rooms.sandbox.load()
+    if policy.agents is None:
+        return
+    asked = OperationCall(get_session, NOTHING, caller, session)
+    info = cast("JsonObject", await forward(asked, Place(host, session, NOTHING), rooms))
+    held = info.get("sandbox")
+    try:
+        profile = None if not isinstance(held, dict) else policy.find(str(held["profile"]))
+    except KeyError:
+        profile = None
+    if not is_within(profile, policy.agents):
+        raise SandboxRefused(
+            f"Session '{host}/{session}' is not held in {policy.agents.name!r} or narrower, in which agents work here, so nothing "
+            "was typed.",
+            hint="Open a session of your own, or ask the person to type it.",
+            session=f"{host}/{session}",
+            agents=policy.agents.name,
+        )
 
 
 def find_deadline(params: Model, rooms: Rooms) -> float:

@@ -7,6 +7,7 @@ import binascii
 from typing import Literal
 
 from wsh.operation.context import OnSession
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import operation
 from wsh.operation.sandbox import admit, is_agent
 from wsh.terminal.input.key import encode_key, encode_keys
@@ -38,13 +39,13 @@ class Generation(Shown):
     """Counts output; the moment before the input."""
 
 
-@operation(errors=_INPUT)
+@operation(errors=_INPUT, forwarding=Forwarding(held=True))
 async def send_input(on: OnSession, params: InputParams) -> Generation:
     """Type these bytes."""
     return await _type(on, _decode(on, params))
 
 
-@operation(errors=(*_INPUT, "invalid_key"))
+@operation(errors=(*_INPUT, "invalid_key"), forwarding=Forwarding(held=True))
 async def send_keys(on: OnSession, params: Keys) -> Generation:
     """Press these keys."""
     return await _type(on, _press(on, params.keys))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from wsh.operation.context import OnSession
+from wsh.operation.forward import Forwarding
 from wsh.operation.leaving import check_leaving, run_outside
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import admit, is_agent
@@ -26,6 +27,7 @@ from wsh.wire.model.command import RunAnswer, RunRequest
         "sandbox_refused",
         "capability_missing",
     ),
+    forwarding=Forwarding(held=True),
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:
     """Run a command and wait for its end."""

@@ -103,7 +103,7 @@ async def list_sessions(context: Context, params: ListParams) -> Annotated[list[
         "sandbox_unavailable",
         "sandbox_refused",
     ),
-    forwarding=Forwarding(addresses=("name",), names=("name",)),
+    forwarding=Forwarding(addresses=("name",), names=("name",), held=True),
 )
 async def create_session(context: Context, params: SessionCreate) -> Annotated[Json, SessionInfo]:
     """Start a session."""

@@ -19,6 +19,8 @@ from wsh.host.address import parse_address
 from wsh.host.carrier import Carrier, ForwardedCaller, Stream, StreamKind, StreamRequest
 from wsh.http.route.table import HttpCall
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
+from wsh.operation.forward import check_far_sandbox
+from wsh.operation.sandbox import is_agent
 from wsh.wire.error import HostUnreachable, WshError
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class FarStream:
 
     async def run(self) -> None:
         # Before the upgrade, so that a refusal is answered with a status.
+        if self._request.kind == "raw" and is_agent(self._caller):
+            await check_far_sandbox(self._caller, self._host, self._request.session, self._rooms)
         self._stream = await self._carrier.open_stream(self._request)
         kind = self._request.kind
         leave = self._rooms.clients.enter(None, self._caller, kind, lambda: self._outlet.close_soon(1000, "detached"))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from wsh.host.address import Address, parse_address
 from wsh.mcp.registry import Registry, to_json
-from wsh.operation.forward import Place, adopt_names, forward
+from wsh.operation.forward import Place, adopt_names, check_far_sandbox, forward
 from wsh.operation.operation import OperationCall
+from wsh.operation.sandbox import choose_profile, is_agent
 from wsh.operation.tool import ForwardedTool, call_tool
-from wsh.wire.error import InvalidRequest
+from wsh.wire.error import InvalidRequest, SandboxRefused
 from wsh.wire.model.base import AnyJson
 from wsh.wire.tool import FAMILIES, Family, Stream, ToolOutcome
 
@@ -49,6 +50,9 @@ async def call_far(
     params = ForwardedTool(tool=tool, arguments=AnyJson(arguments), timeout_ms=context.timeout_ms)
     call = OperationCall(call_tool, params, context.caller, host=host)
     call.check()
+    if is_agent(context.caller):
+        arguments = await _hold(rooms, tool, host, arguments, context)
+        params = params.model_copy(update={"arguments": AnyJson(arguments)})
     told = cast(
         "JsonObject", await forward(call, Place(host, None, params), rooms, context.timeout_ms / 1000 + _SLACK_S)
     )
@@ -57,6 +61,27 @@ async def call_far(
     if text is not None and structured is not None and structured != told["structured"]:
         text = to_json(structured)
     return ToolOutcome(structured, text, told["is_error"])  # type: ignore[arg-type]  # JSON
+
+
+_TYPING = frozenset({"wsh_send_input", "wsh_run_command", "run", "type"})
+
+
+async def _hold(rooms: Rooms, tool: str, host: str, arguments: JsonObject, context: CallContext) -> JsonObject:
+    """The sandbox that agents get here, also for what they open and type at a host."""
+    if tool == "wsh_create_session" or (tool == "sessions" and arguments.get("action") == "open"):
+        policy = await rooms.sandbox.load()
+        if policy.agents is not None:
+            profile = choose_profile(context.caller, arguments.get("sandbox"), policy)
+            assert profile is not None
+            if tool == "sessions":
+                raise SandboxRefused(
+                    "Sessions of agents are held in a sandbox here, which this tool cannot ask for at a host.",
+                    hint="Use wsh_create_session, or ask the person for a session there.",
+                )
+            return arguments | {"sandbox": profile.name}
+    elif tool in _TYPING and "session" in arguments:
+        await check_far_sandbox(context.caller, host, str(arguments["session"]), rooms)
+    return arguments
 
 
 @dataclass(frozen=True)
