@@ -241,7 +241,7 @@ class ServerFleet:
         asyncio.get_running_loop().call_later(_PRINTED_S, look)
 
     def _tell(self, name: str, event: str, **facts: object) -> None:
-        """The session is another than it was; `event` also goes to the stream of events."""
+        """The session is changed; `event` also goes to the stream of events."""
         node = self._node
         if node is None:
             return

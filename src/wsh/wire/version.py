@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 
 
 def describe_tooling() -> str:
-    """The version and, where it is known, the commit: `0.1.0+g1234567890ab`."""
+    """The version and, where it is known, the commit: `0.2.0+g1234567890ab`."""
     from wsh.wire.commit import find_commit  # here, since every command imports this file
 
     commit = find_commit()
