@@ -48,7 +48,7 @@ def run() -> list[Row]:
     weight = _first_load()
     with private_places() as places, running_server(places, check_left=False) as server, chromium() as browser:
         with open_page(browser, viewport={"width": 1280, "height": 1440}) as watched:
-            rows = [weight, _frames(server, watched.page), _echo(server, watched.page)]
+            rows = [weight, *_frames(server, watched.page), _echo(server, watched.page)]
             return [*rows, _memory(server, watched.page)]
 
 
@@ -76,7 +76,8 @@ def _wait(page: Page, expression: str, timeout_s: float = 10.0) -> None:
         page.wait_for_timeout(20)
 
 
-def _frames(server: RunningServer, page: Page) -> Row:
+def _frames(server: RunningServer, page: Page) -> list[Row]:
+    """Beside thumbnails, and in the grid, against an empty page in the same browser."""
     for number in range(SESSIONS):
         _make(server, f"s{number:02}", BUSY_COMMAND if number < BUSY else "cat")
     _open(server, page)
@@ -86,8 +87,19 @@ def _frames(server: RunningServer, page: Page) -> Row:
     blank = page.context.new_page()
     most = float(blank.evaluate(COUNT_FRAMES, 2000))
     blank.close()
-    title = f"frames per second, {SESSIONS} thumbnails, {BUSY} busy"
-    return Row(GROUP, title, frames, "fps", frames, "≥ 30 fps", frames >= 30, note=f"an empty page: {most:.0f}")
+    page.bring_to_front()
+    page.keyboard.press("Alt+g")
+    _wait(page, f"document.querySelectorAll('.tile .xterm').length === {SESSIONS}")
+    page.wait_for_timeout(1500)
+    grid = float(page.evaluate(COUNT_FRAMES, FRAMES_S * 1000))
+    page.keyboard.press("Alt+g")
+    return [
+        Row(GROUP, f"frames per second, {title}", found, "fps", found, goal, met, note=f"an empty page: {most:.0f}")
+        for title, found, goal, met in (
+            (f"{SESSIONS} thumbnails, {BUSY} busy", frames, "≥ 30 fps", frames >= 30),
+            (f"the grid of {SESSIONS}, {BUSY} busy", grid, "≥ 30 fps", grid >= 30),
+        )
+    ]
 
 
 def _echo(server: RunningServer, page: Page) -> Row:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.http.test_secret import call_mcp
+from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places, find_places
@@ -178,3 +179,13 @@ def test_a_model_is_told_what_became_of_it(server: RunningServer) -> None:
         "the request to be taken back",
         seen=lambda: server.get("/approvals"),
     )
+
+
+def test_the_window_is_asked_where_one_is_connected(server: RunningServer, agent: str, places: Places) -> None:
+    path = open_prompt(server, "window")
+    with running_desktop(places.desktop_info, "approve"):
+        typed = server.request("POST", f"{path}/input", f"{SECRET}\r".encode(), token=agent, timeout=150)
+    assert typed.status == 204, typed
+    wait_until(lambda: f"got {len(SECRET)}" in screen(server, path), "the text to be typed")
+    one = next(one for one in server.get("/approvals")["requests"] if one["session"] == "window")
+    assert (one["state"], one["where"], one["place"]) == ("approved", "window", "server")

@@ -8,6 +8,8 @@ const EARLIER_LINES = 2000;
 const MESSAGE_BYTES = 128 * 1024;
 /** Pieces of a large paste that may be on their way to the program at once. */
 const PIECES = 4;
+/** A tile among many is drawn so often, not with every frame: painting is what a grid costs. */
+const TILE_MS = 100;
 /** Keys that are kept while there is no connection. */
 const KEPT_BYTES = 64 * 1024;
 
@@ -41,6 +43,8 @@ export class Viewer {
   private leaving = false;
   private readonly encoder = new TextEncoder();
   private kept: Uint8Array[] = [];
+  private undrawn: Uint8Array[] = [];
+  private resting = false;
   private marks = new Map<number, () => void>();
   private nextMark = 1;
   private room: Size = { rows: 24, cols: 80 };
@@ -89,6 +93,7 @@ export class Viewer {
         return;
       }
       // The whole picture comes again, with what scrolled off before it.
+      this.undrawn = [];
       this.terminal.reset();
       this.tellRemote({ owner: null, taken: null, waits: null, lost: false });
       this.pause = 200;
@@ -98,9 +103,27 @@ export class Viewer {
     socket.onmessage = (message) => {
       if (this.leaving || this.closed) return;
       if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
-      else this.terminal.write(new Uint8Array(message.data as ArrayBuffer));
+      else this.draw(new Uint8Array(message.data as ArrayBuffer));
     };
     socket.onclose = () => this.comeBack();
+  }
+
+  private draw(bytes: Uint8Array): void {
+    if (this.readOnly && this.resting) {
+      this.undrawn.push(bytes);
+      return;
+    }
+    this.terminal.write(bytes);
+    if (!this.readOnly) return;
+    this.resting = true;
+    setTimeout(() => {
+      this.resting = false;
+      const [first, ...rest] = this.undrawn;
+      this.undrawn = [];
+      if (!first || this.closed) return;
+      for (const one of [first, ...rest]) this.terminal.write(one);
+      this.draw(new Uint8Array());
+    }, TILE_MS);
   }
 
   private sendKept(): void {
