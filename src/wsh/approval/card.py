@@ -93,6 +93,8 @@ def make_card(pending: Pending, end: Approver) -> Card:
     scopes = [scope for scope in list_scopes(pending) if scope != "always" or proposal is not None]
     runs = request.kind == "run"
     editable = runs and request.leaves is None
+    # What is asked at a hidden prompt is described in a sentence, which needs no quotes.
+    words = [escape_text(request.command)] if request.kind == "hidden" else list(evidence.shown_argv)
     left_s = pending.remaining_s
     return Card(
         id=request.id,
@@ -102,8 +104,8 @@ def make_card(pending: Pending, end: Approver) -> Card:
         title=TITLES[request.kind],
         place=_PLACES.get(request.kind, (end.place, ""))[0],
         place_name=_PLACES.get(request.kind, ("", ""))[1] or end.place_name,
-        command=" ".join(evidence.shown_argv),
-        argv=list(evidence.shown_argv),
+        command=" ".join(words),
+        argv=words,
         script=list_script_lines(evidence.argv)
         if runs
         else list_lines(evidence.argv[0])

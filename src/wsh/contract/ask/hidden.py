@@ -35,10 +35,10 @@ class HiddenQuestion:
     """Characters, Enter not counted."""
 
     def describe(self) -> str:
-        count = (
-            "an empty line" if self.length == 0 else f"{self.length} characters" if self.length > 1 else "1 character"
+        many = (
+            "an empty line" if not self.length else "1 character" if self.length == 1 else f"{self.length} characters"
         )
-        return f"{count}, not shown, in session {self.session}, where {self.program or 'a program'} asks: {self.line}"
+        return f"Type {many}, not shown, in session {self.session}. It asks: {self.line}"
 
 
 async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: Caller) -> AskedRequest | None:
@@ -73,7 +73,7 @@ async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: 
         command=question.describe(),
         title=question.session,
         effect="ask",
-        reasons=["The program hides what is typed: it may be a password."],
+        reasons=[f"The program hides what is typed: {question.program or 'its name is not known'}"],
         asker=Asker(caller=caller.id, client=caller.client or None),
         deadline_ms=route.gate.approval_ms(caller, route.options.max_approval_ms),
     )
