@@ -6,6 +6,7 @@ installers write (pip from 25, uv, pipx); that of older pips imports `re` first,
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +25,12 @@ COMMANDS = (
     "shell-integration bash", "completion bash", "mcp install --client cursor --scope project",
     "policy show", "policy explain ls", "policy audit", "doctor",
 )  # fmt: skip
+_HOOKED = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s",
+    "tool_name": "Bash",
+    "tool_input": {"command": "rm -rf /", "description": "tidy up"},
+}
 _SCRIPT = "import sys\nfrom wsh.cli.main import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 
 
@@ -40,22 +47,28 @@ def run() -> list[Row]:
         with start_wsh_server(environ):
             subprocess.run([*wsh, "new", "--name", "x"], check=True, env=environ, capture_output=True)
             rows = [_measure(command, [*wsh, *command.split()], start, environ) for command in COMMANDS]
+            asked = Path(home) / "asked"
+            asked.write_text(json.dumps(_HOOKED | {"cwd": home}))
+            rows.append(_measure("hook, a rule answers", [*wsh, "hook"], start, environ, str(asked)))
             rows.append(_measure("list, older pip", [sys.executable, str(older), "list"], start, environ))
     return rows
 
 
-def _measure(title: str, ours: Sequence[str], start: Sequence[str], environ: dict[str, str]) -> Row:
-    processor_ms(ours, environ)  # modules are compiled once
-    sides = {"wsh": lambda: processor_ms(ours, environ), "start": lambda: processor_ms(start, environ)}
+def _measure(
+    title: str, ours: Sequence[str], start: Sequence[str], environ: dict[str, str], typed: str = os.devnull
+) -> Row:
+    processor_ms(ours, environ, typed)  # modules are compiled once
+    sides = {"wsh": lambda: processor_ms(ours, environ, typed), "start": lambda: processor_ms(start, environ)}
     found = interleave(sides, ROUNDS)
     return at_most_ratio(
         "command", f"wsh {title}", median(found["wsh"]), median(found["start"]), "ms", "the interpreter", 2, "processor"
     )
 
 
-def processor_ms(words: Sequence[str], environ: dict[str, str]) -> float:
-    """Processor time of one run, with the processes that it waited for."""
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+def processor_ms(words: Sequence[str], environ: dict[str, str], typed: str = os.devnull) -> float:
+    """Processor time of one run, with the processes that it waited for. `typed` is the file that it reads."""
+    files = (typed, os.devnull, os.devnull)
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, file, os.O_RDWR, 0) for fd, file in enumerate(files)]
     pid = os.posix_spawn(words[0], list(words), environ, file_actions=quiet)
     _, _, usage = os.wait4(pid, 0)
     return (usage.ru_utime + usage.ru_stime) * 1000

@@ -46,7 +46,7 @@ def wait_for(receiver: Receiver, *expected: tuple[str, str | None]) -> None:
 
 
 def notices(server: RunningServer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = server.get("/notices")["notices"]
+    found: list[dict[str, Any]] = server.get("/notices?limit=1000")["notices"]
     return found
 
 
