@@ -2,7 +2,8 @@
 
     python -m tests.support.stress [ROUNDS] [PYTEST WORDS...]
 
-Beside each round runs `stress-ng --cpu 4 --io 2`. `WSH_STRESS_SEED` repeats the variations of an earlier run.
+Beside each round runs `stress-ng --cpu 4 --io 2`. `WSH_STRESS_SEED` repeats the variations of an earlier run, `WSH_STRESS_LIMIT_S` bounds a
+round.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from tests.support.variation import draw, run
 
 LOAD = ["stress-ng", "--quiet", "--cpu", "4", "--io", "2"]
 TESTS = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not accept", "-q"]
+
+LIMIT_S = float(os.environ.get("WSH_STRESS_LIMIT_S", "3600"))
+"""For one round; a round that takes longer has failed, and the next one begins."""
 
 
 def read_failures(report: Path) -> list[str]:
@@ -51,10 +55,11 @@ def main(arguments: list[str]) -> int:
             with subprocess.Popen(LOAD) as load:
                 try:
                     words = [sys.executable, "-m", "pytest", *tests, "{order}", f"--junitxml={report}"]
-                    status = run(variation, words)
+                    status = run(variation, words, limit_s=LIMIT_S)
                 finally:
                     load.terminate()
             found = read_failures(report) if report.exists() else []
+            print(f"round {number}: status {status}, failed: {', '.join(found) or 'none'}", flush=True)
             failed.update(found)
             broken += bool(status)
     print(f"\n{rounds - broken} of {rounds} rounds passed")

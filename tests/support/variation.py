@@ -12,6 +12,7 @@ import hashlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,13 +96,25 @@ def _fonts() -> list[str]:
     return [name for name in FONTS if name in families] or list(FONTS[:1])
 
 
-def run(variation: Variation, command: list[str], environ: Mapping[str, str] | None = None) -> int:
-    """Run a command in it and return its status."""
+def run(
+    variation: Variation, command: list[str], environ: Mapping[str, str] | None = None, limit_s: float | None = None
+) -> int:
+    """Run a command in it and return its status. At the limit it is interrupted, as by Ctrl+C, and has a minute to end."""
     with tempfile.TemporaryDirectory(prefix="wsh-variation-") as folder:
         changed = {**(environ or os.environ), **variation.environ(Path(folder))}
         changed.pop("LC_ALL", None)
         words = [word.replace("{order}", f"--order-seed={variation.order_seed}") for word in command]
-        return subprocess.run(words, env=changed, check=False).returncode
+        with subprocess.Popen(words, env=changed) as process:
+            try:
+                return process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                print(f"not ended after {limit_s} s: interrupted", flush=True)
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(60)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                return process.wait() or 1
 
 
 def main(arguments: list[str]) -> int:
