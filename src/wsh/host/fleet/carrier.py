@@ -107,7 +107,8 @@ class NatsCarrier:
                 try:
                     return await self._exchange(connection, call, content, exchange, deadline)
                 except ConnectionLost:
-                    continue  # the same call, on the next connection
+                    # The same call, on the next connection. The pause lets the node notice that this one is over.
+                    await asyncio.sleep(0.05)
                 finally:
                     stop()
         except asyncio.CancelledError:

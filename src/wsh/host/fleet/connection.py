@@ -90,6 +90,7 @@ class FleetConnection:
         try:
             await self.client.publish(subject, data, reply)
         except (Error, OSError) as problem:
+            self.ended.set()
             raise ConnectionLost(str(problem) or type(problem).__name__) from None
 
     async def put(self, bucket: Bucket, key: str, value: JsonObject | None, last: int | None = None) -> int:
