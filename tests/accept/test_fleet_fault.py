@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,9 @@ class Campaign:
                 await self.ann.node.connection.client.close()
         await asyncio.sleep(self.random.uniform(0, 0.2))
 
+    def has_answered(self, more_than: int) -> bool:
+        return len(self.answered) > more_than
+
     async def run(self, faults: int) -> None:
         work = [asyncio.ensure_future(self.call_always(worker)) for worker in range(4)]
         work.append(asyncio.ensure_future(self.answer_always()))
@@ -96,7 +100,7 @@ class Campaign:
             await self.break_something()
             if fault % 5 == 4:  # a while in which all is well, so that calls are under way
                 done = len(self.answered)
-                await until(lambda done=done: len(self.answered) > done, "calls to be answered", seen=self.tell)
+                await until(partial(self.has_answered, done), "calls to be answered", seen=self.tell)
         self.over = True
         await asyncio.gather(*work)
 

@@ -144,9 +144,9 @@ def test_the_websocket_recipes_are_answered_as_they_say(server: RunningServer) -
 
 
 def test_the_python_recipe_reads_and_types_bytes(server: RunningServer) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
     server.request("POST", "/sessions", {"name": "demo", "command": "bash --norc"})
     env = {**os.environ, "URL": server.url, "TOKEN": server.token}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
     server.request("DELETE", "/sessions/demo")
-    assert done.stdout == "/ws/raw True\n/ws/view?rows=10&cols=40 True\n", done.stdout + done.stderr
+    assert done.stdout == "/ws/raw True\n/ws/view?rows=10&cols=40 True\nTrue\n", done.stdout + done.stderr

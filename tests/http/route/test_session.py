@@ -64,7 +64,8 @@ def test_a_session_without_a_name_gets_a_readable_one(server: RunningServer) -> 
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({"name": "a/b"}, 400, "invalid_session_name"),
+        ({"name": "a b"}, 400, "invalid_session_name"),
+        ({"name": "a/b"}, 404, "host_not_found"),
         ({"name": ""}, 400, "invalid_session_name"),
         ({"name": "."}, 400, "invalid_session_name"),
         ({"name": "x" * 65}, 400, "invalid_session_name"),
@@ -155,7 +156,8 @@ def test_names_and_tags_change_together_or_not_at_all(server: RunningServer, ope
     for change, code in (
         ({"name": other, "add_tags": ["c"]}, "session_name_conflict"),
         ({"name": "fine", "add_tags": ["not fine"]}, "invalid_tag"),
-        ({"name": "not/fine", "add_tags": ["c"]}, "invalid_session_name"),
+        ({"name": "not fine", "add_tags": ["c"]}, "invalid_session_name"),
+        ({"name": "not/here", "add_tags": ["c"]}, "invalid_request"),  # a session does not move to another machine
         ({"add_tags": ["c"], "remove_tags": ["c"]}, "invalid_request"),
     ):
         assert server.request("PATCH", f"/sessions/{name}", change).code == code

@@ -76,7 +76,7 @@ async def _list(call: ToolCall) -> ToolOutcome:
         await call.make(get_session)
         return ToolOutcome(show_session(rooms, call.session))
     listed = [info for info in await call.make(list_sessions, ListParams()) if a.get("tag") in (None, *info["tags"])]
-    found = [show_listed(rooms, info) for info in listed]
+    found = [shown for info in listed if (shown := show_listed(rooms, info)) is not None]
     hosts = [state.to_wire() for state in rooms.hosts.list_hosts()]
     if not hosts:
         return ToolOutcome({"sessions": found}, text=to_json(found))

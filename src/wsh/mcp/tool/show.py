@@ -33,10 +33,11 @@ def show_session(rooms: Rooms, session: Session) -> JsonObject:
     return shown
 
 
-def show_listed(rooms: Rooms, info: JsonObject) -> JsonObject:
-    """A session in a list of several machines."""
+def show_listed(rooms: Rooms, info: JsonObject) -> JsonObject | None:
+    """A session in a list of several machines; None for one that ended while the list was made."""
     if info.get("host") is None:
-        return show_session(rooms, rooms.registry.get_session(info["name"]))
+        session = rooms.registry.find_session(info["name"])
+        return None if session is None else show_session(rooms, session)
     shown: JsonObject = {name: info[name] for name in (*_LISTED, "host")}
     if not info["running"]:
         shown["exit_code"] = info["exit_code"]
