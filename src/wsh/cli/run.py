@@ -89,6 +89,11 @@ def run(
         if stream is not None and stream.printed:
             shown = "\n".join(shown.split("\n")[stream.printed :])
         echo(shown, end="" if not shown or shown.endswith("\n") else "\n")
+        if done["exit_code"] is None and done["finished_by"] == "quiet":
+            echo(
+                f"wsh: {session} fell silent and told no end, so the status is not known: `wsh screen {session}`.",
+                err=True,
+            )
     return done["exit_code"] or 0
 
 

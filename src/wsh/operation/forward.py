@@ -22,7 +22,7 @@ from wsh.host.address import check_host_name, parse_address
 from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller
 from wsh.operation.sandbox import choose_profile, is_agent
 from wsh.sandbox.profile import is_within
-from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, SandboxRefused, WshError
+from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, InvalidSessionName, SandboxRefused, WshError
 from wsh.wire.model.base import Model
 from wsh.wire.system.shortage import find_shortage
 
@@ -76,6 +76,13 @@ class Place:
 def find_place(call: OperationCall) -> Place | None:
     """None for a call that is made here."""
     session, host = call.session, call.host
+    new_name = getattr(call.params, "name", None) if call.operation.on_session else None
+    if (
+        isinstance(new_name, str)
+        and "/" in new_name
+        and new_name.partition("/")[0] != (session or "").partition("/")[0]
+    ):
+        raise InvalidSessionName(new_name)  # a session does not move to another machine
     given = {
         name: parse_address(value)
         for name in call.operation.forwarding.addresses

@@ -593,18 +593,21 @@ class Session:
         if self._remembering is not None and not self._remembering.done():
             self._remember_again = True
         elif self.child is not None:
-            self._remembering = asyncio.ensure_future(_forgiving(self._tell_keeper()))
+            self._remembering = asyncio.ensure_future(self._tell_keeper())
             self._tasks.add(self._remembering)
             self._remembering.add_done_callback(self._tasks.discard)
 
     async def _tell_keeper(self) -> None:
         self._remember_again = True
-        while self._remember_again and self.child is not None:
-            self._remember_again = False
-            known = {**self.describe(), "line": self.line.facts(), "keys_open": self.full_screen_line.pending}
-            if known != self._remembered:  # a line typed and completed at once leaves nothing new
-                await self._keeper.update_meta(self.child, known)
-                self._remembered = known
+        try:
+            while self._remember_again and self.child is not None:
+                self._remember_again = False
+                known = {**self.describe(), "line": self.line.facts(), "keys_open": self.full_screen_line.pending}
+                if known != self._remembered:  # a line typed and completed at once leaves nothing new
+                    await self._keeper.update_meta(self.child, known)
+                    self._remembered = known
+        except (KeeperGone, InputClosed, SessionExited):
+            pass  # the end of the keeper or of the child, which others report
 
     async def settle(self) -> None:
         """Waits until pending metadata reaches the keeper."""

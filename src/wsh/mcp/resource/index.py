@@ -59,6 +59,11 @@ class _Reader:
             if self._task is None:
                 self._task = asyncio.ensure_future(self._drain())
 
+    async def settle(self) -> None:
+        """Waits until what was told has been sent."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     async def _drain(self) -> None:
         try:
             while self._pending:
@@ -237,7 +242,10 @@ class ResourceIndex:
     async def tell_caller(self, ctx: Context) -> None:
         """A call is about to be answered: if the list changed meanwhile, its own caller hears it now, and only now."""
         reader = self._readers.get(id(get_connection(ctx)))
-        if None not in self._dirty or reader is None or reader in self._told:
+        if reader is None:
+            return
+        await reader.settle()  # news that was due before the answer is not behind it on a busy machine
+        if None not in self._dirty or reader in self._told:
             return
         self._told.add(reader)
         try:

@@ -140,7 +140,10 @@ class OutputFeed:
         data = self._without_gaps(start, data)
         if attempt(lambda: terminal.feed(data), limit_s).how != "died":
             return
-        fate = attempt(lambda: examine(lambda: terminal, [Fed(start, data)], look_everywhere, BUDGET_S, limit_s), 60)
+        again = bool(self.gaps)
+        fate = attempt(
+            lambda: examine(lambda: terminal, [Fed(start, data)], look_everywhere, BUDGET_S, limit_s, again=again), 60
+        )
         findings = fate.answer if fate.lived else Findings()
         for first, last in findings.gaps if findings.whole else [(start, start + len(data))]:
             self.gaps.add(first, last)

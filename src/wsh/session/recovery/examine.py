@@ -75,13 +75,18 @@ def look_everywhere(terminal: Terminal) -> None:
             pass  # refused is not dead
 
 
-def examine(make: Make, steps: Iterable[Step], look: Look, budget_s: float, limit_s: float) -> Findings:
-    """Call in a child of its own. `limit_s` of processor time is a death too."""
-    return _Examiner(make, steps, look, budget_s, limit_s).run()
+def examine(
+    make: Make, steps: Iterable[Step], look: Look, budget_s: float, limit_s: float, *, again: bool = False
+) -> Findings:
+    """Call in a child of its own. `limit_s` of processor time is a death too; `again` says that some was left out before."""
+    return _Examiner(make, steps, look, budget_s, limit_s, again).run()
 
 
 class _Examiner:
-    def __init__(self, make: Make, steps: Iterable[Step], look: Look, budget_s: float, limit_s: float) -> None:
+    def __init__(
+        self, make: Make, steps: Iterable[Step], look: Look, budget_s: float, limit_s: float, again: bool
+    ) -> None:
+        self._again = again
         self._make = make
         self._all = list(steps)
         self._steps = [piece for step in self._all for piece in _pieces(step)]
@@ -170,9 +175,10 @@ class _Examiner:
         start = self._last_ground(terminal, data[:lives])
         if start:
             terminal.feed(data[:start])
-        if terminal.has_margins:
-            end = max(end, min(len(data), start + len(MARGINS_OFF)))
         gaps = self._found.gaps
+        if (gaps or self._again) and terminal.has_margins:
+            # It dies of every scroll between its margins: leave out enough to have room for their end.
+            end = max(end, min(len(data), start + len(MARGINS_OFF)))
         if gaps and gaps[-1][1] == step.at + start:
             # One after the other: a state in which everything kills is left sooner in longer strides.
             end = min(len(data), end + 2 * (gaps[-1][1] - gaps[-1][0]))
