@@ -48,6 +48,12 @@ def free_display() -> str:
         return name
 
 
+def _prompts_after_interrupt(window: Desk) -> bool:
+    rows = [row.strip() for row in window.layout()["terminal"]["rows"] if row.strip()]
+    interrupted = [number for number, row in enumerate(rows) if "^C" in row]
+    return bool(interrupted) and interrupted[-1] < len(rows) - 1
+
+
 def test_requests_and_terminals_outlive_their_display_and_are_shown_again(
     places: Places, free_display: str, tmp_path: Path
 ) -> None:
@@ -77,7 +83,10 @@ def test_requests_and_terminals_outlive_their_display_and_are_shown_again(
                 window.press("ctrl+1", "ctrl+Return")
                 assert late.answer()["result"]["stdout"].split() == ["asked", "in", "the", "dark"]
                 window.show_terminal(name)
+                wait_until(lambda: window.layout()["terminal"].get("has_keyboard"), "the keyboard in the terminal")
                 window.press("ctrl+c")
+                # Ctrl+C empties the terminal's input, so that what is typed before the next prompt may be lost.
+                wait_until(lambda: _prompts_after_interrupt(window), "the prompt", seen=window.layout)
                 window.enter(f"echo typed > {proof}")
                 wait_until(lambda: proof.read_text() == "typed\n", "typing into the terminal that survived")
 
