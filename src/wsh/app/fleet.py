@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wsh.host.ending import end_tasks
 from wsh.operation.context import Rooms
 from wsh.operation.forward import make_forwarded
 from wsh.operation.session import look_and_describe
@@ -122,8 +123,7 @@ class ServerFleet:
     async def _stop(self, *, forget: bool) -> None:
         node, self._node = self._node, None
         if self._copying is not None:
-            self._copying.cancel()
-            await asyncio.gather(self._copying, return_exceptions=True)
+            await end_tasks([self._copying])
             self._copying = None
         for stop in [*self._stops, *self._followed.values()]:
             stop()

@@ -34,6 +34,7 @@ PIECE_BYTES = 256 * 1024
 ReplyListener: TypeAlias = Callable[[str, bytes], None]
 """Gets the kind and the content of what another node answered."""
 _CONNECT_S = 5
+_CLOSE_S = 3.0
 _PING_S = 20
 
 
@@ -166,7 +167,11 @@ class FleetConnection:
 
     async def aclose(self) -> None:
         self.ended.set()
-        await self.client.close()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self.client.close()
+        except TimeoutError:
+            log.info("the connection to NATS does not close")
 
 
 class RevisionTaken(Exception):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from wsh.host.ending import end_tasks
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, Watch
 from wsh.host.fleet.subject import from_token
 
@@ -101,8 +102,7 @@ class FleetDirectory:
                 self._set_online(member, False)
             attending, self._attending = self._attending, None
             if attending is not None:
-                attending.cancel()
-                await asyncio.gather(attending, return_exceptions=True)
+                await end_tasks([attending])
             await watch.aclose()
         raise ConnectionLost("the connection to NATS ended")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, Stream, StreamRequest
+from wsh.host.ending import end_tasks
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, open_connection
 from wsh.host.fleet.credential import NodeCredential
@@ -123,8 +124,7 @@ class FleetNode:
             with contextlib.suppress(ConnectionLost):
                 await connection.put("members", to_token(self.credential.name), None)
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks([self._task])
         await self._receiver.aclose()
         for name in list(self._carriers):
             self._drop(name)
@@ -178,9 +178,7 @@ class FleetNode:
             connection.ended.set()
             self._connection = None
             self._joined.clear()
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
+            results = await end_tasks(tasks)
             await end.aclose()
             if not connection.client.is_closed:
                 await lease.give_up()

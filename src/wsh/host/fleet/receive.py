@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller, Stream, StreamKind, StreamRequest
+from wsh.host.ending import end_tasks
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection
 from wsh.host.fleet.credential import NodeCertificate
 from wsh.host.fleet.seal import PieceBox, SealBroken, SealCheck, Sealed
@@ -70,10 +71,7 @@ class NodeEnd:
         """Ends streams; calls go on and are asked for again."""
         for one in self._streams.values():
             one.stream.cut("the connection to NATS ended")
-        tasks = [*self._tasks, *self._answers.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks([*self._tasks, *self._answers.values()])
 
     async def _on_message(self, message: Msg) -> None:
         connection = self._connection
@@ -241,8 +239,6 @@ async def _join(far: CreditStream, local: Stream, is_silent: Callable[[], bool])
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
+        for result in await end_tasks(tasks):
             if isinstance(result, Exception) and not isinstance(result, HostUnreachable | ConnectionLost):
                 log.warning("a stream of another node ended", exc_info=result)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wsh.host.carrier import ForwardedAnswer, ForwardedCall, HostState, StreamRequest
+from wsh.host.ending import end_tasks
 from wsh.host.link import PATH, HostLink
 from wsh.host.pause import GrowingPause
 from wsh.host.ssh.master import SshMaster, SshProblem, SshTarget
@@ -237,8 +238,7 @@ class SshCarrier:
 
     async def aclose(self) -> None:
         """Idempotent. Calls under way fail."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks([self._task])
         await self._disconnect()
         self._fail_pending("the host was removed")
 
