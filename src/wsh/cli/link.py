@@ -83,6 +83,6 @@ def _draw(url: str) -> None:
     try:
         import segno
     except ImportError:
-        raise Failure("The package segno, which draws QR codes, is missing: install wsh again.") from None
+        raise Failure("The package segno, which draws QR codes, is missing: install it anew.") from None
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     segno.make(url, error="l", micro=False).terminal(out=sys.stdout, border=2, compact=encoding == "utf8")
