@@ -310,7 +310,8 @@ async def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on
     stages, session = set_up(program)
     outlet = FakeOutlet()
     wanted = Subscribe(events=["diffs"], interval_ms=5, format="plain")
-    subscription = Subscription(stages, Feeds(stages, encode_event), session, cast(Any, outlet), wanted, named=False)
+    feeds = Feeds(stages, encode_event)
+    subscription = Subscription(stages, feeds, session, cast(Any, outlet), wanted, allowance=1 << 20, named=False)
     subscription.start()
     mirror = Mirror()
     outlet.buffered = 10**9

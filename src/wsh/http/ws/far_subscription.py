@@ -14,7 +14,7 @@ from wsh.http.ws.subscription import Subscribe
 from wsh.wire.error import HostUnreachable, WshError, from_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from wsh.operation.context import Rooms
     from wsh.wire.caller import Caller
@@ -24,7 +24,7 @@ _RETRY_S = 0.3
 
 
 class FarSubscription:
-    """`write` gets each event. `named`: events say of which session they are."""
+    """`relay` passes each event on, and returns when the client can take the next. `named`: events say of which session they are."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class FarSubscription:
         caller: Caller,
         address: str,
         wanted: Subscribe,
-        write: Callable[[JsonObject], None],
+        relay: Callable[[JsonObject], Awaitable[None]],
         *,
         named: bool,
     ) -> None:
@@ -46,7 +46,7 @@ class FarSubscription:
         self._asked = dump_json(
             {"id": 0, "method": "subscribe", "params": wanted.model_dump(exclude_unset=True)}
         ).decode()
-        self._write = write
+        self._pass_on = relay
         self._named = named
         self._stream: Stream | None = None
         self._task: asyncio.Task[None] | None = None
@@ -84,7 +84,7 @@ class FarSubscription:
                     return
                 said = json.loads(message)
                 if "event" in said:
-                    self._write(said | {"session": self._address} if self._named else said)
+                    await self._pass_on(said | {"session": self._address} if self._named else said)
 
     async def _resume(self) -> None:
         while True:

@@ -22,6 +22,7 @@ from wsh.http.route.table import HttpCall, dump_json
 from wsh.http.ws.far_subscription import FarSubscription
 from wsh.http.ws.methods import METHODS, Method, NameParams, RenameParams
 from wsh.http.ws.sender import WsSender, make_frame
+from wsh.http.ws.slow_consumer import dismiss_if_unread, get_allowance
 from wsh.http.ws.subscription import Subscribe, Subscription
 from wsh.operation.context import Rooms
 from wsh.operation.host import leave_host
@@ -64,7 +65,7 @@ class Channel:
         """Its address, where it is on another machine."""
         self._websocket = websocket
         self._outlet = WsSender(websocket)
-        self._most = rooms.settings.get_int("server.client_buffer_bytes")
+        self._allowance = get_allowance(rooms.settings)
         self._subscriptions: dict[str, Subscription | FarSubscription] = {}
         self._waits: dict[str, _Wait] = {}
         self._stops: list[Callable[[], None]] = []
@@ -116,8 +117,7 @@ class Channel:
         await OperationCall(leave_host, NOTHING, self.caller, host=host).make(self.rooms)
 
     def _write(self, body: JsonObject) -> None:
-        if self._outlet.buffered > self._most:
-            self._outlet.close_soon(1013, "the client does not read")
+        dismiss_if_unread(self._outlet, self._allowance)
         self._outlet.write(make_frame(dump_json(body)))
 
     def _dismiss(self) -> None:
@@ -241,14 +241,20 @@ class Channel:
     def subscribe(self, session: Session, wanted: Subscribe) -> dict[str, object]:
         """Replace the subscription on a session. It starts after the answer has been written."""
         made = Subscription(
-            self.rooms.stages, self.rooms.feeds, session, self._outlet, wanted, named=self.session is None
+            self.rooms.stages,
+            self.rooms.feeds,
+            session,
+            self._outlet,
+            wanted,
+            allowance=self._allowance,
+            named=self.session is None,
         )
         self.unsubscribe(session)
         self._subscriptions[session.sid] = made
         return {"events": sorted(made.events)}
 
     async def _subscribe_far(self, address: str, wanted: Subscribe) -> dict[str, object]:
-        made = FarSubscription(self.rooms, self.caller, address, wanted, self._write, named=self.is_servers)
+        made = FarSubscription(self.rooms, self.caller, address, wanted, self._relay, named=self.is_servers)
         try:
             answer = await made.open()
         except BaseException:
@@ -257,6 +263,11 @@ class Channel:
         self.unsubscribe(address)
         self._subscriptions[address] = made
         return answer
+
+    async def _relay(self, event: JsonObject) -> None:
+        """Pass an event of another machine on. That machine sees that this client is slow, and skips for it."""
+        self._write(event)
+        await self._outlet.wait_until_writable()
 
     def unsubscribe(self, session: Session | str) -> dict[str, object]:
         older = self._subscriptions.pop(_key_of(session), None)

@@ -1,8 +1,7 @@
 """The raw WebSocket of a session: the program's bytes out, keys in.
 
-First a replay that brings a fresh emulator into the session's state, then every byte as it comes. A client that falls
-behind is not fed late: what it missed is dropped, and when it has caught up it gets a new replay. Keys of the owner are
-a person's keys: while input is captured they become events.
+First a replay that brings a fresh emulator into the session's state, then every byte as it comes; a client that falls behind gets a new
+replay (`slow_consumer.py`). Keys of the owner are a person's keys: while input is captured they become events.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wsh.http.route.table import HttpCall
 from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.sender import BINARY, WsSender, make_frame
+from wsh.http.ws.slow_consumer import SlowConsumer, get_allowance
 from wsh.operation.context import Rooms
 from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.session.session import Session
@@ -21,8 +21,6 @@ from wsh.terminal.input.key import parse_keys
 from wsh.wire.caller import Caller
 from wsh.wire.error import HiddenInputRefused, SandboxRefused, SessionExited, SessionTaken, WshError
 
-CAUGHT_UP_BYTES = 64 * 1024
-_LOOK_S = 0.05
 _UNFINISHED_S = 0.25
 """How long an unfinished escape sequence may hold up the replay."""
 
@@ -33,9 +31,7 @@ class RawStream:
         self._session = session
         self._caller = caller
         self._outlet = WsSender(websocket)
-        self._most = rooms.settings.get_int("server.client_buffer_bytes")
-        self._live = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._stream = SlowConsumer(self._outlet, get_allowance(rooms.settings), self._replay)
         self._loop = asyncio.get_running_loop()
         self._since = self._loop.time()
         self._ended = False
@@ -51,7 +47,7 @@ class RawStream:
             await websocket.accept()
             stops += [session.output.tap(self._on_output), session.listeners.add(self._on_event)]
             self._ended = not session.running
-            self._begin()
+            self._stream.start()
             while True:
                 message = await websocket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -64,8 +60,7 @@ class RawStream:
         finally:
             for stop in stops:
                 stop()
-            if self._timer is not None:
-                self._timer.cancel()
+            self._stream.close()
 
     async def _type(self, data: bytes, viewer: str) -> None:
         if not data:
@@ -88,43 +83,27 @@ class RawStream:
     # output
 
     def _on_output(self, start: int, data: bytes) -> None:
-        if not self._live:
-            self._begin()
-        elif self._outlet.buffered > self._most:
-            self._live = False
+        if self._stream.is_behind:
+            self._stream.look()
+        elif not self._stream.send(make_frame(data, BINARY)):
             self._since = self._loop.time()
-            self._look_again()
-        else:
-            self._outlet.write(make_frame(data, BINARY))
 
-    def _begin(self) -> None:
-        """Send the replay when the client can take it and the stream stands between two sequences."""
+    def _replay(self, skipped: int) -> bool:
+        """Send the replay, if the stream stands between two sequences."""
         if self._gone:
-            return
-        if self._live or not self._outlet.is_open or self._outlet.buffered > CAUGHT_UP_BYTES:
-            self._look_again()
-            return
+            return False
         terminal = self._session.terminal
         if not terminal.at_ground and self._loop.time() - self._since < _UNFINISHED_S:
-            self._look_again()
-            return
-        self._live = True
+            return False
         self._outlet.write(make_frame(terminal.replay(), BINARY))
         if self._ended:
             self._outlet.close_soon(1000, "the program ended")
-
-    def _look_again(self) -> None:
-        if self._timer is None and not self._live and self._outlet.is_open:
-            self._timer = self._loop.call_later(_LOOK_S, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self._begin()
+        return True
 
     def _on_event(self, event: SessionEvent) -> None:
         if isinstance(event, Exited):
             self._ended = True
-            if self._live:
+            if not self._stream.is_behind:
                 self._outlet.close_soon(1000, "the program ended")
         elif isinstance(event, Destroyed):
             self._gone = True

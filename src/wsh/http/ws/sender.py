@@ -1,7 +1,7 @@
 """The sending side of one WebSocket: whole frames, made once and written to as many connections as want them.
 
-A server's frames are not masked, so the same bytes do for every client. Whoever writes looks at `buffered` first and
-decides what a slow client misses; nothing here waits.
+A server's frames are not masked, so the same bytes do for every client. Nothing here waits: `slow_consumer.py` says what a client
+misses that does not read.
 """
 
 from __future__ import annotations

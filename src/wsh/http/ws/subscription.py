@@ -1,4 +1,4 @@
-"""One client's interest in one session: which events, how often, and what happens when it does not keep up."""
+"""One client's interest in one session: which events, and how often."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from wsh.http.ws.sender import WsSender
+from wsh.http.ws.slow_consumer import SlowConsumer
 from wsh.session.event import Destroyed, Output, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementChanged
@@ -32,9 +33,6 @@ _ALSO = {
     "command_started": "commands",
     "command_finished": "commands",
 }
-SLOW_BYTES = 1024 * 1024
-CAUGHT_UP_BYTES = 64 * 1024
-_REPAIR_S = 0.05
 _IDLE_MS = 1000
 
 
@@ -63,7 +61,15 @@ def check_events(given: list[str]) -> frozenset[str]:
 
 class Subscription:
     def __init__(
-        self, stages: StageRegistry, feeds: Feeds, session: Session, outlet: WsSender, wanted: Subscribe, *, named: bool
+        self,
+        stages: StageRegistry,
+        feeds: Feeds,
+        session: Session,
+        outlet: WsSender,
+        wanted: Subscribe,
+        *,
+        allowance: int,
+        named: bool,
     ) -> None:
         self.session = session
         self.events = check_events(wanted.events)
@@ -72,8 +78,7 @@ class Subscription:
         self._feeds = feeds
         self._outlet = outlet
         self._wanted = wanted
-        self._skipped = 0
-        self._repair: asyncio.TimerHandle | None = None
+        self._stream = SlowConsumer(outlet, allowance, self._start_anew)
         self._idle: asyncio.TimerHandle | None = None
         self._is_idle = False
         self._watches_idle = wanted.idle_ms > 0 or "activity" in self.events
@@ -103,35 +108,26 @@ class Subscription:
         for stop in self._stops:
             stop()
         self._stops = []
-        for timer in (self._repair, self._idle):
-            if timer is not None:
-                timer.cancel()
-        self._repair = self._idle = None
+        self._stream.close()
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         if self._feed is not None:
             self._feeds.leave(self._feed, self._wanted.interval_ms, self)
             self._feed = None
 
-    # keeping up
+    # events
 
     def deliver(self, frames: bytes, count: int) -> None:
-        """Pass news on, or skip it for a client that is behind: what it gets must never be late."""
-        if self._skipped or self._outlet.buffered > SLOW_BYTES:
-            self._skipped += count
-            if self._repair is None:
-                self._repair = self._loop.call_later(_REPAIR_S, self._try_repair)
-            return
-        self._outlet.write(frames)
+        """Pass news on."""
+        self._stream.send(frames, count)
 
-    def _try_repair(self) -> None:
-        self._repair = None
-        if self._feed is None or not self._outlet.is_open:
-            return
-        if self._outlet.buffered > CAUGHT_UP_BYTES:
-            self._repair = self._loop.call_later(_REPAIR_S, self._try_repair)
-            return
-        skipped, self._skipped = self._skipped, 0
+    def _start_anew(self, skipped: int) -> bool:
+        if self._feed is None:
+            return False
         self._send({"event": "lagged", "skipped": skipped})
         self._send(self._feed.sync())
+        return True
 
     def _send(self, body: dict[str, object]) -> None:
         assert self._feed is not None

@@ -4,7 +4,7 @@ Binary messages are bytes for an emulator one way and typed bytes the other. Tex
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
 reaches), `page_ended`, `wheel`, `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
 (answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
-`detach` from the viewer. A viewer that does not keep up skips frames and gets a whole picture when it is free again.
+`detach` from the viewer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wsh.http.route.table import HttpCall, Query
 from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
+from wsh.http.ws.slow_consumer import has_room_for_picture
 from wsh.visual.input.keyboard import Direction
 from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
 from wsh.visual.viewer import Viewer, Viewers
@@ -28,7 +29,6 @@ from wsh.wire.model.base import Model
 
 log = logging.getLogger("wsh.http")
 
-BUSY_BYTES = 64 * 1024
 LineNumber: TypeAlias = Annotated[int, Field(ge=0)]
 Character: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
@@ -143,7 +143,7 @@ class _Connection:
         self.outlet = WsSender(websocket)
 
     def is_busy(self) -> bool:
-        return self.outlet.buffered > BUSY_BYTES
+        return not has_room_for_picture(self.outlet)
 
     def send(self, data: bytes) -> None:
         self.outlet.write(make_frame(data, BINARY))
