@@ -1,4 +1,4 @@
-"""Sessions on another machine, behind a real sshd on loopback: a key's echo against that of `ssh host cat`."""
+"""Sessions on another machine, behind a real sshd on loopback: a key's echo and output, both against `ssh host cat`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 from tests.host.conftest import Net, open_net
 from websockets.sync.client import connect
 
-from bench.row import Row
+from bench.row import Row, at_least, interleave, median
 
 KEYS = 200
+SIZE_BYTES = 64 << 20
 
 
 def run() -> list[Row]:
@@ -21,7 +23,7 @@ def run() -> list[Row]:
         made = net.server.request("POST", "/sessions", {"name": "near/bench", "command": "bash --norc", "cols": 120})
         assert made.status == 201, made
         try:
-            return [_measure_echo(net)]
+            return [_measure_echo(net), *_measure_output(net, Path(folder))]
         finally:
             net.server.request("DELETE", "/sessions/near%2Fbench")
 
@@ -54,3 +56,61 @@ def _measure_echo(net: Net) -> Row:
     own_ms = statistics.median(theirs) * 1000
     note = f"the connection's own: {own_ms:.2f} ms"
     return Row("host", "a key's echo beyond the round trip", over_ms, "ms", over_ms, "≤ 3 ms", over_ms <= 3, note=note)
+
+
+def _measure_output(net: Net, folder: Path) -> list[Row]:
+    """Bytes that reach the client of the raw stream, by the time until the last one; what is left out for a slow client counts for nothing.
+
+    `ssh host cat` has no terminal at either end; `ssh -t host cat` has one, as every session has; the session here shows what forwarding costs.
+    """
+    file = folder / "output"
+    file.write_bytes(b"".join(b"%079d\n" % number for number in range(SIZE_BYTES // 80)))
+    for name in ("near/cat", "cat"):
+        body = {"name": name, "command": "bash --norc --noprofile", "cols": 120}
+        assert net.server.request("POST", "/sessions", body).status == 201
+    headers = {"Authorization": f"Bearer {net.server.token}"}
+    shares = []
+
+    def read_raw(name: str) -> float:
+        url = f"{net.server.ws_url}/sessions/{quote(name, safe='')}/ws/raw"
+        with connect(url, additional_headers=headers, max_size=None, compression=None) as viewer:
+            viewer.send(f"stty -onlcr; echo be''gun; cat {file}; echo en''ded\r".encode())
+            seen = b""
+            while b"begun" not in seen:
+                seen += viewer.recv(timeout=60)  # type: ignore[operator]  # bytes
+            last, got, began = seen[seen.index(b"begun") :], 0, time.perf_counter()
+            while b"ended" not in last:
+                message = viewer.recv(timeout=60)
+                assert isinstance(message, bytes)
+                got += len(message)
+                last = last[-8:] + message
+            viewer.send(b"clear\r")
+        shares.append(got / SIZE_BYTES)
+        return got / 1e6 / (time.perf_counter() - began)
+
+    def read_ssh(*options: str) -> float:
+        words = [*net.ssh.ssh, *options, "near", f"stty -onlcr 2>/dev/null; cat {file}"]
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0
+        ) as ssh:
+            assert ssh.stdout is not None
+            got = len(ssh.stdout.read(1))
+            began = time.perf_counter()
+            while data := ssh.stdout.read(65536):
+                got += len(data)
+            return got / 1e6 / (time.perf_counter() - began)
+
+    peers = {
+        "ssh host cat": read_ssh,
+        "ssh -t host cat": lambda: read_ssh("-tt"),
+        "a session here": lambda: read_raw("cat"),
+    }
+    found = interleave({"ours": lambda: read_raw("near/cat"), **peers}, 3)
+    for name in ("near%2Fcat", "cat"):
+        net.server.request("DELETE", f"/sessions/{name}")
+    note = f"{100 * min(1.0, median(shares)):.0f} % of the output came"
+    ours = median(found["ours"])
+    return [
+        at_least("host", "output of a program", ours, median(found[peer]), "MB/s", peer, 0.7, note=note)
+        for peer in peers
+    ]

@@ -121,6 +121,8 @@ class MarkScanner:
             offset -= len(self._carry)
             data = self._carry + data
             self._carry = b""
+        if b"\x1b" not in data:
+            return []  # every mark begins with one; this look is much quicker than those for whole marks
         marks: list[Mark] = []
         at = 0
         while True:
