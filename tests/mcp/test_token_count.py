@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.mcp.samples import make_samples
+from tests.support.mcp.samples import make_printouts, make_samples
 from tests.support.mcp.tokens import count_exactly
 from wsh.mcp.token_count import count_tokens
 
 
 @pytest.mark.timeout(900)
 def test_every_kind_of_text_is_counted_within_a_tenth() -> None:
-    samples = make_samples()
+    samples = make_samples() | {f"printed: {name}": text for name, text in make_printouts().items()}
     assert len(samples) >= 30
     exact = dict(zip(samples, count_exactly(list(samples.values())), strict=True))
     off = {name: round(count_tokens(text) / exact[name] - 1, 3) for name, text in samples.items()}

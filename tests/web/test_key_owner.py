@@ -26,7 +26,7 @@ def slow_page(browser: Browser, rate: int) -> Iterator[Watched]:
         yield watched
 
 
-RATES = pytest.mark.parametrize("rate", [1, 6])
+RATES = pytest.mark.parametrize("rate", [1, 4])
 
 
 @RATES
