@@ -29,6 +29,7 @@ from wsh.policy import PolicyRequest, decide, default_policy
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.visual.stage import Stage
 from wsh.visual.viewer import Viewers
 from wsh.wire.setting import load
@@ -110,7 +111,7 @@ def _sessions() -> list[Curve]:
             started = time.process_time()
             rounds = max(5, 2000 // count)
             for _ in range(rounds):
-                [session.describe() for session in registry.list_sessions()]
+                [session.memory.describe() for session in registry.list_sessions()]
             lists.append((count, (time.process_time() - started) * 1000 / rounds))
             session = registry.list_sessions()[0]
             times = []
@@ -118,7 +119,7 @@ def _sessions() -> list[Curve]:
                 heard = asyncio.Event()
                 stop = session.output.tap(lambda _offset, _data, heard=heard: heard.set())  # type: ignore[misc]
                 began = time.perf_counter()
-                await session.send_input(b"x", AGENT)
+                await session.input.send(b"x", AGENT)
                 await asyncio.wait_for(heard.wait(), 30)
                 times.append((time.perf_counter() - began) * 1000)
                 stop()
@@ -168,7 +169,7 @@ def _viewers() -> list[Curve]:
                 looking = Viewers(session, Stage(session))
                 seen = [looking.attach(_Reader(), 24, 80) for _ in range(count)]
                 began = time.process_time()
-                await session.wait_until_exit(120_000)
+                await session.wait(WaitSpec(exit=True, max_wait_ms=120_000))
                 points.append((count, (time.process_time() - began) * 1000))
                 for viewer in seen:
                     looking.detach(viewer)
@@ -186,12 +187,14 @@ def _waits() -> list[Curve]:
         for count in WAITS:
             before = session.generation
             waits = [
-                asyncio.ensure_future(session.wait_until_text(f"word{count}", generation=before, max_wait_ms=60_000))
+                asyncio.ensure_future(
+                    session.wait(WaitSpec(text=f"word{count}", generation=before, max_wait_ms=60_000))
+                )
                 for _ in range(count)
             ]
             await asyncio.sleep(0.1)
             began = time.process_time()
-            await session.send_input(b"word%d\r" % count, AGENT)
+            await session.input.send(b"word%d\r" % count, AGENT)
             await asyncio.gather(*waits)
             points.append((count, (time.process_time() - began) * 1000))
 

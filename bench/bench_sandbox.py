@@ -17,6 +17,7 @@ from wsh.sandbox.profile import WORKSPACE
 from wsh.sandbox.section import Backend, SandboxPolicy
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.setting import load
 
 ROUNDS = 60
@@ -66,7 +67,7 @@ async def _start(registry: SessionRegistry, folder: Path, name: str) -> float:
         spec = replace(spec, sandbox=WORKSPACE, sandbox_policy=policy)
     began = time.perf_counter()
     session = await registry.open_session(spec)
-    await session.wait_until_text("ready", generation=0, max_wait_ms=60_000)
+    await session.wait(WaitSpec(text="ready", generation=0, max_wait_ms=60_000))
     took = (time.perf_counter() - began) * 1000
     await registry.kill(session.name)
     return took

@@ -22,6 +22,7 @@ from wsh.session.event import Actor, Output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places
 
@@ -49,7 +50,7 @@ def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Resu
 
 async def _ready(registry: SessionRegistry, command: str = "sh") -> Session:
     session = await registry.open_session(SessionSpec(command=command, env={"PS1": "$ "}))
-    await session.wait_until_text("$", generation=0)
+    await session.wait(WaitSpec(text="$", generation=0))
     return session
 
 
@@ -194,8 +195,8 @@ def _quiet() -> list[Row]:
                     last = time.monotonic()
 
             stop = session.listeners.add(hear)
-            generation = await session.send_input(b"echo x\r", AGENT)
-            await session.wait_until_quiet(100, generation=generation)
+            generation = await session.input.send(b"echo x\r", AGENT)
+            await session.wait(WaitSpec(quiet_ms=100, generation=generation))
             errors.append(abs(time.monotonic() - last - 0.1) * 1000)
             stop()
         return [at_most("wait", "error of quiescence detection", percentile(errors, 0.99), 5, "ms", "p99 of 100 ms")]
@@ -209,7 +210,7 @@ async def _echo_times(session: Session, count: int, pause_s: float = 0.0) -> lis
         heard = asyncio.Event()
         stop = session.output.tap(lambda _offset, data, heard=heard: heard.set())  # type: ignore[misc]
         started = time.perf_counter()
-        await session.send_input(b"%d" % (n % 10), AGENT)
+        await session.input.send(b"%d" % (n % 10), AGENT)
         await asyncio.wait_for(heard.wait(), 10)
         times.append((time.perf_counter() - started) * 1000)
         stop()

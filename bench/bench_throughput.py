@@ -25,6 +25,7 @@ from bench.corpus import KINDS, write_corpus
 from bench.row import Row, at_least, interleave, median
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places
 
@@ -82,7 +83,7 @@ def _through_wsh(argv: list[str], done: Path) -> None:
             registry = await SessionRegistry.open(places, load(None, {}))
             try:
                 session = await registry.open_session(SessionSpec(argv=argv))
-                await session.wait_until_exit(120_000)
+                await session.wait(WaitSpec(exit=True, max_wait_ms=120_000))
             finally:
                 await registry.stop()
 

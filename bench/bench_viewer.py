@@ -22,6 +22,7 @@ from bench.row import Row, at_least, at_most, at_most_ratio, median, percentile
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.visual.picture.compositor import Picture
 from wsh.visual.picture.painter import Painter, ViewShape
 from wsh.visual.stage import Stage
@@ -98,7 +99,7 @@ async def _flood(registry: SessionRegistry, file: Path, viewers: int) -> float:
     looking = Viewers(session, Stage(session))
     seen = [looking.attach(_Reader(), 24, 80) for _ in range(viewers)]
     started = await _first_output(session)
-    await session.wait_until_exit(120_000)
+    await session.wait(WaitSpec(exit=True, max_wait_ms=120_000))
     took = time.perf_counter() - started
     for viewer in seen:
         looking.detach(viewer)

@@ -23,6 +23,7 @@ from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import SessionExited, WaitTimeout, WshError
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places
@@ -214,7 +215,7 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
         for keys in program.keys:
             before = session.generation
             try:
-                await session.send_input(keys.encode(), AGENT)
+                await session.input.send(keys.encode(), AGENT)
             except SessionExited:
                 break  # what it left on the screen is compared as well
             await _settle(session, 250, 1500, before)
@@ -241,7 +242,7 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
 async def _settle(session: Session, quiet_ms: int, most_ms: int, generation: int) -> None:
     """Until it is silent after something new; programs that never rest, or do not answer a key, get `most_ms`."""
     try:
-        await session.wait_until_quiet(quiet_ms, max_wait_ms=most_ms, generation=generation)
+        await session.wait(WaitSpec(quiet_ms=quiet_ms, max_wait_ms=most_ms, generation=generation))
     except (WaitTimeout, SessionExited):
         return
 

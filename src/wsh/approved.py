@@ -13,6 +13,7 @@ from pathlib import Path
 from wsh.approval.approver import Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.event import Actor, CommandFinished, Destroyed, Exited, Input, SessionEvent
+from wsh.session.record.playback import read_output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec, default_shell
@@ -191,13 +192,13 @@ class ApprovedSessions:
 
         stop = session.listeners.add(hear)
         try:
-            command = session.get_command(line.command_id)
+            command = session.history.get_command(line.command_id)
             if session.running and command.exit_code is None:
                 await ended.wait()
-            command = session.get_command(line.command_id)
+            command = session.history.get_command(line.command_id)
             if command.exit_code is None:
                 return None
-            text = await session.read_command_output(command, _LINE_BYTES)
+            text = await read_output(session, command, _LINE_BYTES)
         except WshError:
             return None
         finally:

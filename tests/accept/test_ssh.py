@@ -11,6 +11,7 @@ from tests.support.session.shells import AGENT, SHELLS, run, text_of, with_shell
 from tests.support.session.sshd import serve_ssh
 from tests.support.waiting import until
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse
 from wsh.wire.system.place import Places
 
@@ -27,16 +28,16 @@ def test_a_shell_behind_ssh(places: Places, shell: str) -> None:
         opened = await run(session, f"{ssh} {STARTS[shell]}", timeout_ms=2000)
         assert opened.finished_by == "quiet", "somebody guessed"
         assert opened.note is not None and "wsh shell-integration" in opened.note
-        await session.send_input(b"echo at''home; sleep 3; echo awa''ke\r", AGENT)
-        await session.wait_until_text("athome", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"echo at''home; sleep 3; echo awa''ke\r", AGENT)
+        await session.wait(WaitSpec(text="athome", generation=0, max_wait_ms=60_000))
 
         async def woken() -> bool:
             assert (await session.look(jobs=False)).input_wanted in ("no", "unknown"), "it seems to wait for input"
             return "awake" in "\n".join(map(str, session.terminal.screen(styled=False).lines))
 
         await until(woken, "sleep did not end")
-        await session.wait_until_quiet(200, 60_000)
-        await session.send_input(b"echo half-", AGENT)
+        await session.wait(WaitSpec(quiet_ms=200, max_wait_ms=60_000))
+        await session.input.send(b"echo half-", AGENT)
         for _ in range(5):
             with pytest.raises(LineInUse) as refused:
                 await run(session, "echo mixed")
@@ -50,7 +51,7 @@ def test_a_shell_behind_ssh(places: Places, shell: str) -> None:
         assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 7, "there")
         slept = await run(session, "sleep 1; false | true", timeout_ms=100)
         assert (slept.finished_by, slept.pipestatus) == ("command", [1, 0])
-        await session.send_input(b"echo half", AGENT)
+        await session.input.send(b"echo half", AGENT)
         with pytest.raises(LineInUse) as refused:
             await run(session, "echo mixed")
         assert refused.value.facts["text"] == "echo half"

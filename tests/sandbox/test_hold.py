@@ -20,6 +20,7 @@ from wsh.sandbox.profile import READ_ONLY, WORKSPACE, Profile
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import SandboxRefused, SandboxUnavailable
 from wsh.wire.system.place import Places
 
@@ -42,8 +43,8 @@ def test_ctrl_c_reaches_the_program_and_not_what_holds_it(places: Places, tmp_pa
     async def work(registry: SessionRegistry) -> None:
         script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"
         session = await open_held(registry, backend, make_project(tmp_path), script)
-        await session.wait_until_text("ready", generation=0, max_wait_ms=60_000)
-        await session.send_input(b"\x03", AGENT)
+        await session.wait(WaitSpec(text="ready", generation=0, max_wait_ms=60_000))
+        await session.input.send(b"\x03", AGENT)
         await until(lambda: not session.running)
         assert session.exit_code == 5
 
@@ -60,7 +61,7 @@ def test_a_kill_gives_grace_and_leaves_nothing(places: Places, tmp_path: Path, b
             "setsid sleep 1000 & echo ready; while :; do sleep 0.05; done"
         )
         session = await open_held(registry, backend, project, script)
-        await session.wait_until_text("ready", generation=0, max_wait_ms=60_000)
+        await session.wait(WaitSpec(text="ready", generation=0, max_wait_ms=60_000))
         await until((project / "stubborn").exists)
         leader = session.child.pid if session.child is not None else 0
         report = await registry.kill(session.name)

@@ -18,6 +18,7 @@ from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.terminal import Line, TerminalScreen
 from wsh.wire.system.place import Places
 
@@ -68,10 +69,10 @@ async def drive(session: Session, steps: list[Step]) -> None:
     for typed, seen in steps:
         before = session.generation if typed else 0
         if typed:
-            await session.send_input(typed.encode(), AGENT)
+            await session.input.send(typed.encode(), AGENT)
         if seen:
-            await session.wait_until_text(seen, generation=before, max_wait_ms=WAIT_MS)
-        await session.wait_until_quiet(150, max_wait_ms=WAIT_MS)
+            await session.wait(WaitSpec(text=seen, generation=before, max_wait_ms=WAIT_MS))
+        await session.wait(WaitSpec(quiet_ms=150, max_wait_ms=WAIT_MS))
 
 
 def printed(folder: Path, end: int) -> bytes:

@@ -12,7 +12,9 @@ import pytest
 
 from tests.support.session.shells import AGENT, run, with_shell
 from tests.support.waiting import until
+from wsh.session.record.playback import read_output
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse
 from wsh.wire.system.place import Places
 
@@ -44,8 +46,8 @@ def test_a_relay_is_looked_through(places: Places, relay: str, tmp_path: Path) -
         sleeping = (
             f"echo as''leep; until [ -e {shlex.quote(str(go_on))} ]; do sleep 0.1; done; echo awa''ke; read answer\r"
         )
-        await session.send_input(sleeping.encode(), AGENT)
-        await session.wait_until_text("asleep", generation=0, max_wait_ms=60_000)
+        await session.input.send(sleeping.encode(), AGENT)
+        await session.wait(WaitSpec(text="asleep", generation=0, max_wait_ms=60_000))
 
         async def quiet() -> bool:
             return await seen(session) != "yes"
@@ -54,15 +56,15 @@ def test_a_relay_is_looked_through(places: Places, relay: str, tmp_path: Path) -
         for _ in range(10):
             assert await seen(session) in ("no", "unknown")
         go_on.touch()
-        await session.wait_until_text("awake", generation=0, max_wait_ms=60_000)
+        await session.wait(WaitSpec(text="awake", generation=0, max_wait_ms=60_000))
 
         async def reads() -> bool:
             return await seen(session) == "yes"
 
         await until(reads, "its question is not seen")
-        await session.send_input(b"a\r", AGENT)
+        await session.input.send(b"a\r", AGENT)
         await until(reads, "its prompt is not seen")
-        await session.send_input(b"echo half", AGENT)
+        await session.input.send(b"echo half", AGENT)
         with pytest.raises(LineInUse):
             await session.run_command("echo mixed", AGENT, timeout_ms=300)
 
@@ -120,7 +122,7 @@ def test_behind_tmux_nobody_can_tell(places: Places) -> None:
 
         await until(front, "tmux did not start")
         assert await seen(session) == "unknown"
-        await session.send_input(b"\x03", AGENT)
+        await session.input.send(b"\x03", AGENT)
         await until(lambda: session.at_prompt == "yes", "tmux did not end")
 
     with_shell(places, "bash", work)
@@ -140,7 +142,7 @@ def test_leaving_the_alternate_screen_is_no_output(places: Places) -> None:
         assert opened.finished_by == "prompt"
         left = await run(session, "Gq", enter=False, timeout_ms=300)
         assert left.finished_by == "command" and left.output is not None and left.command_id is not None
-        whole = await session.read_command_output(session.get_command(left.command_id), 65536)
+        whole = await read_output(session, session.history.get_command(left.command_id), 65536)
         assert left.output.text == whole.text == ""
         await run(session, "vim -u NONE -i NONE -n", timeout_ms=300)
         await run(session, "ihello", enter=False, timeout_ms=300)
@@ -186,9 +188,9 @@ def test_a_line_behind_a_relay_is_in_use_while_the_relay_does_something_else(
 
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.send_input(f"{program}\r".encode(), AGENT)
-        await session.wait_until_text("busy\n", generation=0, max_wait_ms=60_000)
-        await session.send_input(b"echo half", AGENT)
+        await session.input.send(f"{program}\r".encode(), AGENT)
+        await session.wait(WaitSpec(text="busy\n", generation=0, max_wait_ms=60_000))
+        await session.input.send(b"echo half", AGENT)
         for _ in range(10):
             with pytest.raises(LineInUse):
                 await session.run_command("echo mixed", AGENT, timeout_ms=300)

@@ -13,6 +13,7 @@ from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import SessionNotFound
 from wsh.wire.system.moment import Moment, read_moment
 from wsh.wire.system.place import Places
@@ -30,7 +31,7 @@ async def opened(places: Places, **settings: object) -> AsyncIterator[SessionReg
 async def end_one(registry: SessionRegistry, name: str, ago_s: float, size: int = 1000) -> Path:
     """A session that has printed `size` bytes and ended so long ago; its folder."""
     session = await registry.open_session(SessionSpec(command=f"head -c {size} /dev/zero", name=name))
-    await session.wait_until_exit(60_000)
+    await session.wait(WaitSpec(exit=True, max_wait_ms=60_000))
     await until(lambda: session.child is None, "the session to be released", seen=lambda: session.child)
     now = read_moment()
     session.end = Moment(now.wall - ago_s, now.boot, now.up - ago_s)

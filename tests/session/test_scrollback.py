@@ -6,6 +6,7 @@ from tests.support.session.running import open_quiet, run_with_registry
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.system.place import Places
 
 AGENT = Actor("agent", "test")
@@ -22,9 +23,9 @@ def test_over_the_cap_the_least_used_session_loses_its_oldest_lines_and_they_are
         sessions = []
         for name in ("oldest", "middle", "newest"):
             session = await open_quiet(registry, name=name, cols=200)
-            generation = await session.send_input(f"seq {LINES}\r".encode(), AGENT)
-            await session.wait_until_text(f"{LINES - 1}\n{LINES}\n", generation=generation)
-            await session.wait_until_quiet(100)
+            generation = await session.input.send(f"seq {LINES}\r".encode(), AGENT)
+            await session.wait(WaitSpec(text=f"{LINES - 1}\n{LINES}\n", generation=generation))
+            await session.wait(WaitSpec(quiet_ms=100))
             sessions.append(session)
         oldest, middle, newest = sessions
         each = newest.terminal.memory_bytes

@@ -38,11 +38,11 @@ PERSON = Actor("person", "me")
 def test_a_session_shows_what_its_child_prints_and_takes_what_is_typed(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        generation = await session.send_input(b"echo $((6*7))\r", AGENT)
-        await session.wait_until_quiet(100, generation=generation)
+        generation = await session.input.send(b"echo $((6*7))\r", AGENT)
+        await session.wait(WaitSpec(quiet_ms=100, generation=generation))
         assert "42" in plain(session)
         assert session.generation > generation
-        assert session.last_input is not None and session.last_input[0] == AGENT
+        assert session.input.last is not None and session.input.last[0] == AGENT
 
     run_with_registry(places, work)
 
@@ -62,7 +62,7 @@ def test_spec_is_obeyed_in_size_folder_environment_tags_and_name(places: Places,
                 tags=("b", "a", "b"),
             )
         )
-        await session.wait_until_exit()
+        await session.wait(WaitSpec(exit=True))
         assert plain(session)[:3] == ["33 99", str(folder), "teal xterm-256color"]
         assert (session.name, session.tags, session.exit_code) == ("it.is-1_", ("a", "b"), 0)
 
@@ -72,12 +72,12 @@ def test_spec_is_obeyed_in_size_folder_environment_tags_and_name(places: Places,
 def test_an_exited_session_stays_readable_keeps_its_name_and_refuses_input(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(name="brief", command="echo last words; exit 7"))
-        done = await session.wait_until_exit()
+        done = await session.wait(WaitSpec(exit=True))
         assert done.ended_by == "exit"
         assert (session.running, session.exit_code) == (False, 7)
         assert plain(session)[0] == "last words"
         with pytest.raises(SessionExited) as caught:
-            await session.send_input(b"x", AGENT)
+            await session.input.send(b"x", AGENT)
         assert caught.value.facts["exit_code"] == 7
         with pytest.raises(SessionNameTaken):
             await registry.open_session(SessionSpec(name="brief"))
@@ -92,7 +92,7 @@ def test_an_exited_session_stays_readable_keeps_its_name_and_refuses_input(place
 def test_a_signal_that_ends_the_child_is_told(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="kill -9 $$"))
-        await session.wait_until_exit()
+        await session.wait(WaitSpec(exit=True))
         assert (session.exit_code, session.exit_signal) == (137, 9)
 
     run_with_registry(places, work)
@@ -169,8 +169,8 @@ def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
         heard: list[SessionEvent] = []
         session.listeners.add(heard.append)
         session.resize(10, 40)
-        generation = await session.send_input(b"stty size\r", AGENT)
-        await session.wait_until_quiet(100, generation=generation)
+        generation = await session.input.send(b"stty size\r", AGENT)
+        await session.wait(WaitSpec(quiet_ms=100, generation=generation))
         assert "10 40" in plain(session)
         assert Resized(10, 40) in heard
         with pytest.raises(InvalidSize):
@@ -182,13 +182,13 @@ def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
 def test_quiet_waits_for_new_activity_when_given_the_current_generation(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        await session.wait_until_quiet(50)
+        await session.wait(WaitSpec(quiet_ms=50))
         seen = session.generation
         with pytest.raises(WaitTimeout) as caught:
-            await session.wait_until_quiet(20, max_wait_ms=150, generation=seen)
+            await session.wait(WaitSpec(quiet_ms=20, max_wait_ms=150, generation=seen))
         assert caught.value.timeout_ms == 150
-        waiting = asyncio.create_task(session.wait_until_quiet(50, generation=seen))
-        await session.send_input(b"echo hi\r", AGENT)
+        waiting = asyncio.create_task(session.wait(WaitSpec(quiet_ms=50, generation=seen)))
+        await session.input.send(b"echo hi\r", AGENT)
         done = await waiting
         assert done.ended_by == "quiet" and done.generation > seen
 
@@ -199,9 +199,9 @@ def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="sleep 3600"))  # it never prints
         session.last_activity -= 3600  # silent for an hour
-        await session.wait_until_quiet(600_000)
+        await session.wait(WaitSpec(quiet_ms=600_000))
         started = time.monotonic()
-        await session.wait_until_quiet(150, fresh=True)
+        await session.wait(WaitSpec(quiet_ms=150, fresh=True))
         assert time.monotonic() - started >= 0.15
 
     run_with_registry(places, work)
@@ -211,9 +211,9 @@ def test_input_restarts_the_silence_that_a_wait_counts(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
         for number in range(10):
-            await session.wait_until_quiet(150)
-            await session.send_input(b"echo so-$((%d+100))\r" % number, AGENT)
-            await session.wait_until_quiet(150)
+            await session.wait(WaitSpec(quiet_ms=150))
+            await session.input.send(b"echo so-$((%d+100))\r" % number, AGENT)
+            await session.wait(WaitSpec(quiet_ms=150))
             assert f"so-{number + 100}" in plain(session), "the screen from before the input"
 
     run_with_registry(places, work)
@@ -222,16 +222,16 @@ def test_input_restarts_the_silence_that_a_wait_counts(places: Places) -> None:
 def test_text_is_found_in_new_output_only_across_colours_and_cursor_movement(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        await session.send_input(b"printf 'nee'; sleep .1; printf '\\033[31mdle\\033[0m in hay\\n'\r", AGENT)
-        done = await session.wait_until_text("needle in hay")
+        await session.input.send(b"printf 'nee'; sleep .1; printf '\\033[31mdle\\033[0m in hay\\n'\r", AGENT)
+        done = await session.wait(WaitSpec(text="needle in hay"))
         assert (done.ended_by, done.matched) == ("text", "needle in hay")
         with pytest.raises(WaitTimeout):
-            await session.wait_until_text("needle in hay", max_wait_ms=150)
-        await session.send_input(b"sleep .05; tput cup 5 10; printf 'down here'; echo\r", AGENT)
-        done = await session.wait_until_text(regex=r"^ {10}down he.e")
+            await session.wait(WaitSpec(text="needle in hay", max_wait_ms=150))
+        await session.input.send(b"sleep .05; tput cup 5 10; printf 'down here'; echo\r", AGENT)
+        done = await session.wait(WaitSpec(regex=r"^ {10}down he.e"))
         assert (done.ended_by, done.matched) == ("regex", " " * 10 + "down here")
         with pytest.raises(InvalidPattern):
-            await session.wait_until_text(regex="(")
+            await session.wait(WaitSpec(regex="("))
 
     run_with_registry(places, work)
 
@@ -240,7 +240,7 @@ def test_the_first_condition_that_holds_ends_the_wait_and_is_named(places: Place
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
         waiting = asyncio.create_task(session.wait(WaitSpec(text="never", exit=True, max_wait_ms=10_000)))
-        await session.send_input(b"exit 3\r", AGENT)
+        await session.input.send(b"exit 3\r", AGENT)
         assert (await waiting).ended_by == "exit"
         with pytest.raises(InvalidRequest):
             WaitSpec()
@@ -251,13 +251,13 @@ def test_the_first_condition_that_holds_ends_the_wait_and_is_named(places: Place
 def test_a_person_who_took_over_keeps_agents_from_typing(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        session.take_over("me")
+        session.input.take_over("me")
         with pytest.raises(SessionTaken):
-            await session.send_input(b"rm x\r", AGENT)
-        await session.send_input(b"echo mine\r", PERSON)
-        session.hand_back()
-        await session.send_input(b"echo again\r", AGENT)
-        await session.wait_until_text("again")
+            await session.input.send(b"rm x\r", AGENT)
+        await session.input.send(b"echo mine\r", PERSON)
+        session.input.hand_back()
+        await session.input.send(b"echo again\r", AGENT)
+        await session.wait(WaitSpec(text="again"))
 
     run_with_registry(places, work)
 
@@ -266,7 +266,7 @@ def test_killing_a_session_ends_daemons_that_left_its_group(places: Places, tmp_
     async def work(registry: SessionRegistry) -> None:
         pid_file = tmp_path / "pid"
         session = await open_quiet(registry)
-        await session.send_input(f"(setsid sh -c 'echo $$ > {pid_file}; exec sleep 1000' &)\r".encode(), AGENT)
+        await session.input.send(f"(setsid sh -c 'echo $$ > {pid_file}; exec sleep 1000' &)\r".encode(), AGENT)
         await until(lambda: pid_file.exists() and pid_file.read_text().strip(), "the daemon's number")
         pid = int(pid_file.read_text())
         os.kill(pid, 0)
@@ -281,7 +281,7 @@ def test_killing_a_session_ends_daemons_that_left_its_group(places: Places, tmp_
 def test_a_flood_keeps_every_line_in_journal_and_the_newest_in_scrollback(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="seq 300000"))
-        done = await session.wait_until_exit(60_000)
+        done = await session.wait(WaitSpec(exit=True, max_wait_ms=60_000))
         assert done.ended_by == "exit"
         page = session.terminal.scrollback(limit=6, styled=False)
         assert [str(line) for line in page.lines] == [*(str(n) for n in range(299_996, 300_001)), ""]
@@ -306,7 +306,7 @@ def test_output_events_cover_every_byte_once(places: Places) -> None:
         session.listeners.add(lambda e: outputs.append(e) if isinstance(e, Output) else None)
         session.listeners.add(lambda e: exits.append(e) if isinstance(e, Exited) else None)
         session.output.tap(lambda _offset, data: chunks.append(data))
-        await session.wait_until_exit()
+        await session.wait(WaitSpec(exit=True))
         assert b"".join(chunks) == "".join(f"{n}\r\n" for n in range(1, 50_001)).encode()
         assert all(a.end == b.start for a, b in itertools.pairwise(outputs))
         assert (outputs[0].start, outputs[-1].end) == (0, session.generation)
@@ -320,7 +320,7 @@ def test_a_query_is_answered_without_a_viewer(places: Places) -> None:
         session = await registry.open_session(
             SessionSpec(command="stty raw -echo; printf '\\033[6n'; dd bs=1 count=6 2>/dev/null | od -c; stty sane")
         )
-        await session.wait_until_exit()
+        await session.wait(WaitSpec(exit=True))
         assert "033   [   1   ;   1   R" in whole_text(session)
 
     run_with_registry(places, work)
@@ -332,7 +332,7 @@ def test_a_sessions_environment_has_no_token_of_the_server(places: Places, monke
 
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(name="clean", command="env"))
-        await session.wait_until_exit()
+        await session.wait(WaitSpec(exit=True))
         text = whole_text(session)
         assert "secret" not in text and "WSH_SESSION=clean" in text
 
@@ -343,7 +343,7 @@ def test_a_session_can_be_killed_at_the_very_moment_its_program_ends(places: Pla
     async def work(registry: SessionRegistry) -> None:
         for n in range(40):
             session = await registry.open_session(SessionSpec(command="true"))
-            await session.wait_until_exit()
+            await session.wait(WaitSpec(exit=True))
             # Meanwhile the housekeeping lets go of ended sessions, too.
             await asyncio.sleep(n * 0.02 % 0.7)
             await asyncio.gather(registry.destroy(session), registry.destroy(session))

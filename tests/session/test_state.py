@@ -40,7 +40,7 @@ def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -
         state = await session.look()
         assert (state.at_prompt, state.input_wanted, state.hidden_prompt) == ("no", "yes", "no")
         assert state.foreground is not None and state.foreground.argv == ("cat",) and state.command_id == 2
-        await session.send_input(b"\x04", AGENT)
+        await session.input.send(b"\x04", AGENT)
         await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
 
         await run(session, f'python3 -c "{ASK}"', timeout_ms=200)
@@ -106,13 +106,13 @@ def test_a_secret_typed_at_a_hidden_prompt_is_written_nowhere(places: Places, ca
                 assert asked.finished_by == "prompt", (shell, ask, asked)
                 assert (await session.look()).hidden_prompt != "no", (shell, ask)
                 if ask == "read -s word":
-                    await session.send_input(SECRET.encode() + b"\r", AGENT)
+                    await session.input.send(SECRET.encode() + b"\r", AGENT)
                     await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
                 else:
                     done = await run(session, SECRET)
                     assert done.finished_by in ("command", "prompt"), (shell, ask, done)
                     heard.append(repr(done))
-                heard.append(repr(session.list_commands()))
+                heard.append(repr(session.history.list_commands()))
             assert (await run(session, "true")).exit_code == 0
         await registry.aclose()
 

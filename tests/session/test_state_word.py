@@ -31,21 +31,21 @@ async def reach(session: Session, word: str, program: str = "") -> None:
 def test_a_shell_is_idle_a_question_asks_and_an_editor_is_open(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await reach(session, "idle")
-        await session.send_input(b"sleep 100\r", AGENT)
+        await session.input.send(b"sleep 100\r", AGENT)
         await reach(session, "running", "sleep")
-        await session.send_input(b"\x03", AGENT)
+        await session.input.send(b"\x03", AGENT)
         await reach(session, "idle")
-        await session.send_input(b"sh -c 'printf \"go on? [y/N] \"; read answer'\r", AGENT)
+        await session.input.send(b"sh -c 'printf \"go on? [y/N] \"; read answer'\r", AGENT)
         await reach(session, "asks")
-        await session.send_input(b"y\r", AGENT)
+        await session.input.send(b"y\r", AGENT)
         await reach(session, "idle")
-        await session.send_input(b"sh -c 'stty -echo; printf \"password: \"; read answer; stty echo'\r", AGENT)
+        await session.input.send(b"sh -c 'stty -echo; printf \"password: \"; read answer; stty echo'\r", AGENT)
         await reach(session, "hidden")
-        await session.send_input(b"y\r", AGENT)
+        await session.input.send(b"y\r", AGENT)
         await reach(session, "idle")
-        await session.send_input(b"vim -u NONE -i NONE -n\r", AGENT)
+        await session.input.send(b"vim -u NONE -i NONE -n\r", AGENT)
         await reach(session, "open")
-        await session.send_input(b":q\r", AGENT)
+        await session.input.send(b":q\r", AGENT)
         await reach(session, "idle")
 
     with_shell(places, shell, work)
@@ -55,9 +55,9 @@ def test_a_question_of_the_shell_itself_asks(places: Places) -> None:
     async def work(session: Session) -> None:
         await reach(session, "idle")
         for question in (b"read -p 'sure? [y/N] ' a\r", b"read -n 1 -p 'sure? [y/N] ' a\r"):
-            await session.send_input(question, AGENT)
+            await session.input.send(question, AGENT)
             await reach(session, "asks")
-            await session.send_input(b"y\r", AGENT)
+            await session.input.send(b"y\r", AGENT)
             await reach(session, "idle")
 
     with_shell(places, "bash", work)
@@ -67,9 +67,9 @@ def test_a_shell_without_marks_is_idle_and_its_question_asks(places: Places) -> 
     async def work(session: Session) -> None:
         await run(session, "exec sh" if shutil.which("dash") is None else "dash", timeout_ms=100)
         await reach(session, "idle")
-        await session.send_input(b"bash --norc -c 'read -p \"sure? [y/N] \" a'\r", AGENT)
+        await session.input.send(b"bash --norc -c 'read -p \"sure? [y/N] \" a'\r", AGENT)
         await reach(session, "asks")
-        await session.send_input(b"y\r", AGENT)
+        await session.input.send(b"y\r", AGENT)
         await reach(session, "idle")
 
     with_shell(places, "bash", work)
@@ -77,7 +77,7 @@ def test_a_shell_without_marks_is_idle_and_its_question_asks(places: Places) -> 
 
 def test_a_program_that_has_ended_is_exited(places: Places) -> None:
     async def work(session: Session) -> None:
-        await session.send_input(b"exit 3\r", AGENT)
+        await session.input.send(b"exit 3\r", AGENT)
         await reach(session, "exited")
 
     with_shell(places, "bash", work)

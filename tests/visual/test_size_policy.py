@@ -11,6 +11,7 @@ from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.terminal import Terminal
 from wsh.visual.input.keyboard import is_typed
 from wsh.visual.stage_registry import StageRegistry
@@ -85,7 +86,7 @@ def test_a_whole_viewer_shows_the_session_in_its_own_size_with_the_earlier_lines
         session = await registry.open_session(
             SessionSpec(command="sh -c 'seq 1 300; cat'", rows=30, cols=100, actor=PERSON)
         )
-        await session.wait_until_text("300", generation=0)
+        await session.wait(WaitSpec(text="300", generation=0))
         viewers = viewers_of(session, "typed")
         seen = Emulator(30, 100)
         viewer = viewers.attach(seen, 10, 40, whole=True, scrollback_lines=2000)

@@ -10,6 +10,7 @@ from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.terminal import Terminal
 from wsh.visual.stage import Stage
 from wsh.visual.viewer import PUT_OFF_S, SizePolicy, Viewer, Viewers
@@ -91,7 +92,7 @@ def test_a_small_viewer_moves_its_window_with_the_prefix_and_an_arrow(places: Pl
         session = await registry.open_session(
             SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom%24sright'; cat", rows=10, cols=40)
         )
-        await session.wait_until_text("right", generation=0)
+        await session.wait(WaitSpec(text="right", generation=0))
         viewers = viewers_of(session, "fixed")
         viewer, seen = look(viewers, 5, 20, status=True)
         assert seen.lines[3].endswith("right"), "the cursor is in sight"
@@ -117,17 +118,17 @@ def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
         viewer, seen = look(viewers, 24, 90, status=True)
         viewers.type_keys(viewer, b"\x1c")
         viewers.type_keys(viewer, b"\x14")
-        assert session.taken_by == viewer.id and viewers.stage.input.mode == "passthrough"
+        assert session.input.taken_by == viewer.id and viewers.stage.input.mode == "passthrough"
         await until(lambda: "Ctrl+\\ Ctrl+T hands back" in seen.lines[23], seen.lines[23])
         with pytest.raises(SessionTaken):
-            await session.send_input(b"x", Actor("agent", "a"))
+            await session.input.send(b"x", Actor("agent", "a"))
         viewers.type_keys(viewer, b"echo by $((40 + 2))\r")
         await until(lambda: "by 42" in seen.lines, "a person types on")
         viewers.type_keys(viewer, b"\x1c\x14")
-        assert str(session.taken_by) == "None"
+        assert str(session.input.taken_by) == "None"
         viewers.type_keys(viewer, b"\x1c\x14")
         viewers.detach(viewer)
-        assert session.taken_by is None, "whoever leaves hands back"
+        assert session.input.taken_by is None, "whoever leaves hands back"
 
     run_with_registry(places, work)
 
@@ -139,8 +140,8 @@ def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: P
         viewer, seen = look(viewers, 24, 80, read_only=True)
         generation = session.generation
         viewers.type_keys(viewer, b"echo no\r\x1c\x14")
-        assert (viewers.stage.input.mode, session.taken_by, session.last_input) == ("passthrough", None, None)
-        await session.wait_until_quiet(100)
+        assert (viewers.stage.input.mode, session.input.taken_by, session.input.last) == ("passthrough", None, None)
+        await session.wait(WaitSpec(quiet_ms=100))
         assert session.generation == generation
         viewers.type_keys(viewer, b"\x1c")
         viewers.type_keys(viewer, b"\x1c")
@@ -170,7 +171,7 @@ def test_a_viewer_that_stops_reading_costs_nothing_and_catches_up_at_once(places
         _, free = look(viewers, 24, 80)
         stuck.stuck = True
         before = stuck.sent_bytes
-        await session.send_input(b"seq -f 'line %g of the flood' 1 60000\r", Actor("agent", "a"))
+        await session.input.send(b"seq -f 'line %g of the flood' 1 60000\r", Actor("agent", "a"))
         await until(lambda: "line 60000 of the flood" in free.lines, "the flood's end")
         assert stuck.sent_bytes == before
         stuck.stuck = False
@@ -185,7 +186,7 @@ def test_everything_that_scrolls_off_reaches_the_scrollback_though_frames_are_sh
         session = await registry.open_session(SessionSpec(command="read x; seq -f '\x1b[3%gm' 1 1; seq 1 900; cat"))
         viewers = viewers_of(session)
         _, seen = look(viewers, 24, 80)
-        await session.send_input(b"\r", Actor("agent", "a"))
+        await session.input.send(b"\r", Actor("agent", "a"))
 
         def numbers() -> list[str]:
             lines = [str(line) for line in seen.terminal.scrollback(limit=5000).lines]
@@ -210,8 +211,8 @@ def test_a_dead_servers_panels_give_their_rows_back(places: Places) -> None:
         try:
             again = second.get_session("shrunk")
             assert (again.rows, again.cols, again.terminal.rows) == (24, 80, 24)
-            await again.send_input(b"stty size\r", Actor("agent", "a"))
-            await again.wait_until_text("24 80")
+            await again.input.send(b"stty size\r", Actor("agent", "a"))
+            await again.wait(WaitSpec(text="24 80"))
         finally:
             await second.stop()
 
@@ -224,11 +225,11 @@ def test_everybody_sees_that_a_run_waits_for_the_line(places: Places) -> None:
         viewers = viewers_of(session)
         _, person = look(viewers, 24, 90, status=True)
         _, page = look(viewers, 24, 90)
-        session.announce_wait(Actor("agent", "claude"), "ls -l\x1b[31m\necho more")
+        session.input.announce_wait(Actor("agent", "claude"), "ls -l\x1b[31m\necho more")
         for seen in (person, page):
             await until(lambda seen=seen: any("claude wants to run `ls -l" in line for line in seen.lines), "not shown")  # type: ignore[misc]
             assert {"type": "run_waits", "by": "claude", "command": "ls -l\x1b[31m\necho more"} in seen.told
-        session.announce_wait(None, "")
+        session.input.announce_wait(None, "")
         for seen in (person, page):
             await until(lambda seen=seen: not any("claude" in line for line in seen.lines), "still shown")  # type: ignore[misc]
 

@@ -191,7 +191,11 @@ class ActiveTerminal:
         session = self.shown()
         if session is not None and session.running:
             self._scrolled = 0
-            await session.send_input(make(session.terminal), PERSON)
+            data = make(session.terminal)
+            if isinstance(session, RemoteView):
+                await session.send_input(data)
+            else:
+                await session.input.send(data, PERSON)
 
     async def press(self, key: str) -> None:
         await self._send(lambda terminal: encode_key(key, terminal))

@@ -21,7 +21,6 @@ from websockets.exceptions import WebSocketException
 from wsh.client.client import Server, connect
 from wsh.client.model import SessionReply
 from wsh.desktop.message import InboxRow
-from wsh.session.event import Actor
 from wsh.session.recovery.trial import attempt
 from wsh.terminal import Terminal
 from wsh.wire.error import WshError
@@ -249,7 +248,7 @@ class RemoteView:
     def _send_size(self) -> None:
         self._send(json.dumps({"type": "resize", "rows": self.terminal.rows, "cols": self.terminal.cols}))
 
-    async def send_input(self, data: bytes, actor: Actor) -> None:
+    async def send_input(self, data: bytes) -> None:
         """Type as this viewer; the server knows which one it is."""
         if self._connection is not None:
             with contextlib.suppress(*_LOST):

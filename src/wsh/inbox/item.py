@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wsh.session.command.command import Command
-from wsh.session.hidden import last_line
+from wsh.session.input.hidden import last_line
 from wsh.session.session import Session
 from wsh.session.state_word import StateWord
 from wsh.wire.setting import Settings
@@ -85,7 +85,7 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
             exit_code=session.exit_code,
         )
     count = 0
-    for command in reversed(session.list_commands()):
+    for command in reversed(session.history.list_commands()):
         if count == limits.per_session:
             return
         kind = _judge(command, limits)
@@ -123,5 +123,5 @@ def _ended(command: Command, session: Session, now: float) -> float:
 
 def _silent_s(session: Session) -> float:
     """How long neither the program nor anybody else has said anything."""
-    typed = session.last_input[1] if session.last_input is not None else 0.0
+    typed = session.input.last[1] if session.input.last is not None else 0.0
     return max(0.0, time.monotonic() - max(session.last_activity, typed))

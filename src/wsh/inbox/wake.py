@@ -176,7 +176,9 @@ class Wakes:
         stops += [] if session is None else [session.listeners.add(stir)]
         try:
             if wake.state == "waiting":
-                while not (ended or when is None or not when.running or when.command_ended_since(0, wake.generation)):
+                while not (
+                    ended or when is None or not when.running or when.history.has_ended_since(0, wake.generation)
+                ):
                     if session is None or not session.running or session.closed:
                         break
                     changed.clear()

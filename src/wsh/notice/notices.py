@@ -198,7 +198,7 @@ class Notices:
     def _was_seen(self, notice: Notice) -> bool:
         """A person typed there after it was made: they have seen it."""
         session = self.watch.find(notice.sid) if notice.sid else None
-        last = session.last_input if session is not None else None
+        last = session.input.last if session is not None else None
         if last is None or last[0].kind != "person":
             return False
         return time.time() - (time.monotonic() - last[1]) > notice.made

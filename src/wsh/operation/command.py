@@ -10,6 +10,7 @@ from pydantic import Field
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.operation.screen import Count
+from wsh.session.record.playback import read_output_page
 from wsh.wire.error import CommandNotFound
 from wsh.wire.model.base import Format, Model
 from wsh.wire.model.command import CommandInfo, CommandOutput, StateAnswer
@@ -39,20 +40,21 @@ class OutputParams(OutputPart):
 @operation(manner="reads", errors=_ONE)
 async def list_commands(on: OnSession) -> Annotated[list[Json], list[CommandInfo]]:
     """What ran here."""
-    return [command.to_wire() for command in on.session.list_commands()]
+    return [command.to_wire() for command in on.session.history.list_commands()]
 
 
 @operation(manner="reads", errors=_COMMAND, missing=CommandNotFound)
 async def get_command(on: OnSession, params: CommandParams) -> Annotated[Json, CommandInfo]:
     """One command."""
-    return on.session.get_command(params.id).to_wire()
+    return on.session.history.get_command(params.id).to_wire()
 
 
 @operation(manner="waits", errors=(*_COMMAND, "invalid_format", "invalid_pattern"), missing=CommandNotFound)
 async def get_command_output(on: OnSession, params: OutputParams) -> Annotated[Json, CommandOutput]:
     """What it printed, by line or by search."""
-    page = await on.session.read_output_page(
-        on.session.get_command(params.id),
+    page = await read_output_page(
+        on.session,
+        on.session.history.get_command(params.id),
         offset=params.offset,
         limit=params.limit,
         styled=params.format == "styled",
@@ -69,10 +71,10 @@ async def get_command_output(on: OnSession, params: OutputParams) -> Annotated[J
 async def get_state(on: OnSession) -> Annotated[Json, StateAnswer]:
     """What it runs and what it waits for."""
     state: Json = (await on.session.look()).to_wire()
-    last = on.session.last_input
+    last = on.session.input.last
     ago = None
     if last is not None:
         ago = {"by": last[0].kind, "name": last[0].id, "ago_ms": int((time.monotonic() - last[1]) * 1000)}
-    waits = on.session.run_waits
+    waits = on.session.input.run_waits
     wanted = None if waits is None else {"by": waits[0].id, "kind": waits[0].kind, "command": waits[1]}
-    return state | {"taken_by": on.session.taken_by, "run_waits": wanted, "last_input": ago}
+    return state | {"taken_by": on.session.input.taken_by, "run_waits": wanted, "last_input": ago}

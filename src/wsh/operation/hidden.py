@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wsh.operation.sandbox import is_agent
 from wsh.session.event import SessionEvent
-from wsh.session.hidden import HiddenPrompt, answers, consent_to, find_hidden_prompt, get_consent
+from wsh.session.input.hidden import HiddenPrompt, answers, consent_to, find_hidden_prompt, get_consent
 from wsh.session.session import Session
 from wsh.wire.caller import Actor
 from wsh.wire.error import HiddenInputRefused, WshError
@@ -148,7 +148,7 @@ class HiddenInputs:
             raise HiddenInputRefused(session.name, "declined", reason=decision.reason, **facts)
         if asked.outcome == "expired":
             raise HiddenInputRefused(session.name, "expired", **facts)
-        typed = session.last_input
+        typed = session.input.last
         answered = typed != ask.prompt.typed and typed is not None and typed[0].kind == "person"
         raise HiddenInputRefused(session.name, "answered" if answered else "gone", **facts)
 

@@ -56,7 +56,7 @@ async def _type(on: OnSession, data: bytes) -> Generation:
         admit(on.session, await on.rooms.sandbox.load())
     wait_ms = on.rooms.cap_wait(on.rooms.settings.get_int("approvals.hidden_wait_ms"))
     generation = await on.rooms.hidden.type(
-        on, "input", data, wait_ms, lambda: on.session.type_input(data, on.caller.actor)
+        on, "input", data, wait_ms, lambda: on.session.input.type(data, on.caller.actor)
     )
     on.rooms.marks.note_input(on.caller, on.session.sid, generation)
     return Generation(generation=generation)

@@ -183,10 +183,10 @@ async def resize(on: OnSession, params: Resize) -> Annotated[Json, SessionInfo]:
 @operation(who="owner", errors=_ONE)
 async def take_over(on: OnSession) -> None:
     """A person takes the keyboard: agents' input is refused."""
-    on.session.take_over(on.caller.name)
+    on.session.input.take_over(on.caller.name)
 
 
 @operation(who="owner", errors=_ONE)
 async def hand_back(on: OnSession) -> None:
     """Agents may type again."""
-    on.session.hand_back()
+    on.session.input.hand_back()

@@ -128,7 +128,7 @@ class Housekeeping:
     def _take_snapshot(self, session: Session) -> Snapshot | None:
         """None in a state that cannot be stored: the last snapshot and the journal hold everything until then."""
         try:
-            return session.make_snapshot()
+            return session.memory.make_snapshot()
         except WshError as problem:
             log.info("no snapshot of session %s now: %s", session.name, problem)
             self._busy.discard(session)
@@ -150,7 +150,7 @@ class Housekeeping:
             await self._write_meta(session)
 
     async def _write_meta(self, session: Session) -> None:
-        meta = session.describe()
+        meta = session.memory.describe()
         try:
             await asyncio.to_thread(session.folder.write_meta, meta)
         except OSError as problem:

@@ -19,13 +19,14 @@ from wsh.session.command.command import CommandLog
 from wsh.session.confine import confine, hold
 from wsh.session.event import Actor, Listeners
 from wsh.session.housekeeping import Housekeeping
+from wsh.session.input.session_input import InputLimits
 from wsh.session.output.pump import OutputPump
 from wsh.session.record.store import SessionFolder
 from wsh.session.recovery.death import Deaths, tell_stuck
 from wsh.session.recovery.note import Notes
 from wsh.session.recovery.restore import restore_all
 from wsh.session.recovery.watchdog import Watchdog
-from wsh.session.session import InputLimits, Session
+from wsh.session.session import Session
 from wsh.session.shell.injection import NONCE_FD, SCRIPTS, Injection, ShellName, plan_injection
 from wsh.session.shell.login_path import LoginPath
 from wsh.session.spec import SessionLaunch, SessionSpec, add_login_path, prepare
@@ -149,7 +150,7 @@ class SessionRegistry:
         """Ask `gate` before any input is typed."""
         self._gate = gate
         for session in self._by_name.values():
-            session.gate = gate
+            session.input.gate = gate
 
     # finding
 
@@ -240,7 +241,7 @@ class SessionRegistry:
                 notes=self.notes,
                 holding=holding,
             )
-            session.remember()
+            session.memory.remember()
         except BaseException:
             folder.remove()
             if plan is not None:
@@ -303,7 +304,7 @@ class SessionRegistry:
     def adopt(self, session: Session) -> None:
         """Put a session on the list: a new one, or one that was restored."""
         self._by_name[session.name] = session
-        session.gate = self._gate
+        session.input.gate = self._gate
         if session.child is not None:
             self._by_child[session.child.id] = session
 
@@ -378,7 +379,7 @@ class SessionRegistry:
         """Parse what is left, tell everyone, write it down, and let the keeper forget."""
         await self._drain(session)
         session.finish(status.shell_code, status.signal)
-        session.remember()
+        session.memory.remember()
         await self._housekeeping.settle(session)
         await self._release(session)
 

@@ -205,8 +205,8 @@ class Viewers:
         control = self.stage.input
         if control.owner is not None:
             outlet.tell({"type": "input_mode", "mode": control.mode, "owner": control.owner})
-        if self.session.taken_by is not None:
-            outlet.tell({"type": "taken", "by": self.session.taken_by})
+        if self.session.input.taken_by is not None:
+            outlet.tell({"type": "taken", "by": self.session.input.taken_by})
         return viewer
 
     def detach(self, viewer: Viewer) -> None:
@@ -214,8 +214,8 @@ class Viewers:
         if self._viewers.pop(viewer.id, None) is None:
             return
         self.stage.input.end_lease(viewer.id)
-        if self.session.taken_by == viewer.id:
-            self.session.hand_back()
+        if self.session.input.taken_by == viewer.id:
+            self.session.input.hand_back()
         self._drop_painters()
         if self._viewers:
             self._fit()
@@ -568,11 +568,11 @@ class Viewers:
             parts.append(f"{len(self._viewers)} viewers")
         if not session.running:
             parts.append(f"exited {session.exit_code}")
-        if session.taken_by:
+        if session.input.taken_by:
             keys = f"{shape.prefix} t" if shape.prefix else "Ctrl+\\ Ctrl+T"
-            parts.append(f"taken over by {session.taken_by}, {keys} hands back")
-        if session.run_waits is not None:
-            parts.append(f"{session.run_waits[0].id} wants to run `{_one_line(session.run_waits[1], 32)}`")
+            parts.append(f"taken over by {session.input.taken_by}, {keys} hands back")
+        if session.input.run_waits is not None:
+            parts.append(f"{session.input.run_waits[0].id} wants to run `{_one_line(session.input.run_waits[1], 32)}`")
         if self._is_window(shape):
             parts.append(f"{shape.cols}×{shape.picture_rows} of {self._size_in_words(shape)}")
         elif (shape.picture_rows, shape.cols) != (self.stage.rows, self.stage.cols):
@@ -594,8 +594,8 @@ class Viewers:
         return f"{size} (until you type)" if self.policy == "typed" and not shape.read_only else size
 
     def _banner(self, shape: ViewShape) -> str:
-        if self.session.run_waits is not None:
-            actor, command = self.session.run_waits
+        if self.session.input.run_waits is not None:
+            actor, command = self.session.input.run_waits
             return f"{actor.id} wants to run `{_one_line(command, 48)}` and waits until the line is empty"
         owner = self.stage.input.owner
         if owner is None:
@@ -634,10 +634,10 @@ class Viewers:
             case "take":
                 if viewer.read_only or not self.session.running:
                     return
-                if self.session.taken_by == viewer.id:
-                    self.session.hand_back()
+                if self.session.input.taken_by == viewer.id:
+                    self.session.input.hand_back()
                 else:
-                    self.session.take_over(viewer.id)
+                    self.session.input.take_over(viewer.id)
             case "up":
                 self.move(viewer, viewer.top - rows, viewer.left)
             case "down":

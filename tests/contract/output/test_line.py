@@ -139,7 +139,7 @@ async def test_a_new_line_does_not_wait_for_one_that_still_runs(tmp_path: Path, 
 async def test_a_terminal_that_a_person_has_taken_is_busy_and_nothing_is_typed(tmp_path: Path, places: Places) -> None:
     async with desk(tmp_path, places) as table:
         identity = await open_terminal(table)
-        table.sessions[-1].taken_by = "ann"
+        table.sessions[-1].input.taken_by = "ann"
         told = await type_line(table, identity, "true")
         assert told["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE", told
         assert told["error"]["details"]["reason"] == "session_taken"

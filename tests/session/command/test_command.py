@@ -10,6 +10,7 @@ from tests.support.session.shells import AGENT, each_shell, make_home, open_shel
 from tests.support.waiting import stays
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
+from wsh.session.record.playback import read_output, read_output_page
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.wait.wait import WaitSpec
@@ -26,7 +27,7 @@ def test_the_history_tells_what_ran_where_and_how_it_ended(places: Places, shell
         )
         await run(session, "cd /tmp")
         await run(session, "seq 1 3; false")
-        first, second = (command.to_wire() for command in session.list_commands())
+        first, second = (command.to_wire() for command in session.history.list_commands())
         assert (first["command"], first["cwd"], first["exit_code"]) == ("cd /tmp", "/", 0)
         assert (second["command"], second["cwd"], second["exit_code"]) == ("seq 1 3; false", "/tmp", 1)
         assert second["started"] >= first["started"] > 1_700_000_000 and second["duration_ms"] >= 0
@@ -40,11 +41,11 @@ def test_the_history_tells_what_ran_where_and_how_it_ended(places: Places, shell
 def test_what_people_type_is_known_as_well(places: Places) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.send_input(b"echo typd\x1b[D\x1b[De\r", AGENT)
+        await session.input.send(b"echo typd\x1b[D\x1b[De\r", AGENT)
         ended = await session.wait(WaitSpec(command=True, max_wait_ms=5000))
         assert (ended.ended_by, ended.command_id) == ("command", 2)
-        command = session.get_command(2)
-        assert command.command == "echo tyepd" and (await session.read_command_output(command, 100)).text == "tyepd"
+        command = session.history.get_command(2)
+        assert command.command == "echo tyepd" and (await read_output(session, command, 100)).text == "tyepd"
 
     with_shell(places, "bash", work)
 
@@ -53,9 +54,9 @@ def test_history_is_bounded_and_says_what_is_gone(places: Places) -> None:
     async def work(session: Session) -> None:
         for _ in range(5):
             await run(session, "true")
-        assert [command.id for command in session.list_commands()] == [3, 4, 5]
+        assert [command.id for command in session.history.list_commands()] == [3, 4, 5]
         with pytest.raises(CommandNotFound):
-            session.get_command(1)
+            session.history.get_command(1)
 
     with_shell(places, "bash", work, session__command_history=3)
 
@@ -64,17 +65,17 @@ def test_output_is_read_by_line_and_searched(places: Places) -> None:
     async def work(session: Session) -> None:
         await run(session, "for i in $(seq 1 5000); do printf '\\e[3%dmline %d\\e[0m\\n' $((i % 8)) $i; done")
         await run(session, "true")
-        command = session.get_command(1)
-        page = await session.read_output_page(command, offset=4998, limit=10)
+        command = session.history.get_command(1)
+        page = await read_output_page(session, command, offset=4998, limit=10)
         assert (page.lines, page.total, page.missing_bytes) == (["line 4999", "line 5000"], 5000, 0)
-        found = await session.read_output_page(command, regex=r"line 1?00$", limit=5)
+        found = await read_output_page(session, command, regex=r"line 1?00$", limit=5)
         assert (found.lines, found.numbers, found.matches) == (["line 100"], [99], 1)
-        literal = await session.read_output_page(command, search="line 49", offset=100, limit=2)
+        literal = await read_output_page(session, command, search="line 49", offset=100, limit=2)
         assert literal.matches == 111 and literal.numbers == [4988, 4989]
-        styled = await session.read_output_page(command, limit=1, styled=True)
+        styled = await read_output_page(session, command, limit=1, styled=True)
         assert styled.lines == [[{"text": "line 1", "fg": {"indexed": 1}}]]
         with pytest.raises(InvalidPattern):
-            await session.read_output_page(command, regex="(")
+            await read_output_page(session, command, regex="(")
 
     with_shell(places, "bash", work)
 
@@ -83,11 +84,11 @@ def test_output_without_a_journal_is_known_while_it_is_new(places: Places) -> No
     async def work(session: Session) -> None:
         outcome = await run(session, "seq 1 2000")
         assert outcome.output is not None and outcome.output.total_lines == 2000
-        page = await session.read_output_page(session.get_command(1))
+        page = await read_output_page(session, session.history.get_command(1))
         assert page.total == 2000
         await run(session, "true")
-        gone = await session.read_output_page(session.get_command(1))
-        assert gone.total == 0 and gone.missing_bytes == session.get_command(1).output_bytes
+        gone = await read_output_page(session, session.history.get_command(1))
+        assert gone.total == 0 and gone.missing_bytes == session.history.get_command(1).output_bytes
 
     with_shell(places, "bash", work, journal__enabled=False)
 
@@ -105,31 +106,31 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
         await run(session, "echo first; sh -c 'exit 3'")
         await run(session, "if )")
         await run(session, "seq 1 400")
-        await session.send_input(b"sleep 0.6; echo late\r", AGENT)
-        await session.wait_until_text("sleep 0.6", max_wait_ms=5000)
+        await session.input.send(b"sleep 0.6; echo late\r", AGENT)
+        await session.wait(WaitSpec(text="sleep 0.6", max_wait_ms=5000))
         if kind == "snapshot":
             await stays(lambda: session.running, "the shell, a few snapshots long,", 0.3)
             await registry.aclose()
         else:
             await registry.keeper.aclose()  # as if killed: nothing is written down
             registry.pump.close()
-        return [command.to_wire() for command in session.list_commands()]
+        return [command.to_wire() for command in session.history.list_commands()]
 
     async def after(known: list[dict[str, object]]) -> None:
         registry = await SessionRegistry.open(places, settings)
         try:
             (session,) = registry.list_sessions()
-            while session.command_count < 4:
+            while session.history.ended_count < 4:
                 await session.wait(WaitSpec(command=True, max_wait_ms=20_000))
-            got = [command.to_wire() for command in session.list_commands()]
+            got = [command.to_wire() for command in session.history.list_commands()]
             for old, new in zip(known, got, strict=False):
                 same = ("id", "command", "cwd", "exit_code", "pipestatus", "output_bytes", "first_line", "last_line")
                 if old["state"] == "finished":
                     assert [old[key] for key in same] == [new[key] for key in same]
             assert (got[-1]["command"], got[-1]["exit_code"]) == ("sleep 0.6; echo late", 0)
-            assert (await session.read_command_output(session.get_command(1), 1000)).text == "first"
-            assert (await session.read_command_output(session.get_command(3), 10_000)).total_lines == 400
-            assert (await session.read_command_output(session.get_command(4), 1000)).text.strip().endswith("late")
+            assert (await read_output(session, session.history.get_command(1), 1000)).text == "first"
+            assert (await read_output(session, session.history.get_command(3), 10_000)).total_lines == 400
+            assert (await read_output(session, session.history.get_command(4), 1000)).text.strip().endswith("late")
             outcome = await run(session, "echo again; false")
             assert (outcome.finished_by, outcome.exit_code, text_of(outcome)) == ("command", 1, "again")
             assert outcome.command_id == 5
@@ -144,16 +145,16 @@ def test_waits_name_the_condition_that_held(places: Places) -> None:
         session = await open_shell(registry, "bash", make_home(places.state.parent))
         ready = await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
         assert ready.ended_by == "prompt" and session.at_prompt == "yes"
-        await session.send_input(b"sleep 0.3; false\r", AGENT)
+        await session.input.send(b"sleep 0.3; false\r", AGENT)
         ended = await session.wait(WaitSpec(command=True, exit=True, generation=ready.generation, max_wait_ms=5000))
         assert (ended.ended_by, ended.command_id) == ("command", 1)
         # it has ended already, after what the caller saw last
         again = await session.wait(WaitSpec(command=True, generation=ready.generation, max_wait_ms=1000))
         assert again.ended_by == "command"
-        await session.send_input(b"cat\r", AGENT)
+        await session.input.send(b"cat\r", AGENT)
         wanted = await session.wait(WaitSpec(input_wanted=True, command=True, max_wait_ms=5000))
         assert wanted.ended_by == "input_wanted"
-        await session.send_input(b"\x04exit 3\r", AGENT)
+        await session.input.send(b"\x04exit 3\r", AGENT)
         assert (await session.wait(WaitSpec(exit=True, max_wait_ms=5000))).ended_by == "exit"
         assert session.exit_code == 3
 

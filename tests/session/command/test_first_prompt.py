@@ -12,6 +12,7 @@ import pytest
 from tests.support.session.shells import AGENT, each_shell, make_home, run, text_of, with_shell
 from tests.support.waiting import until
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import WaitTimeout
 from wsh.wire.system.place import Places
 
@@ -34,9 +35,9 @@ def test_a_run_waits_for_the_first_prompt_and_is_told_exactly(places: Places, sh
 
     async def work(session: Session) -> None:
         running = asyncio.ensure_future(run(session, "echo done; sh -c 'exit 3'", max_wait_ms=120_000, timeout_ms=100))
-        await session.wait_until_text("slow", generation=0, max_wait_ms=60_000)
-        await session.wait_until_quiet(200, 60_000)
-        assert not running.done() and session.last_input is None, "something was typed into a startup file"
+        await session.wait(WaitSpec(text="slow", generation=0, max_wait_ms=60_000))
+        await session.wait(WaitSpec(quiet_ms=200, max_wait_ms=60_000))
+        assert not running.done() and session.input.last is None, "something was typed into a startup file"
         await asyncio.to_thread(open_gate, gate)
         done = await running
         assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, "done")
@@ -49,15 +50,15 @@ def test_a_shell_that_does_not_come_up_is_given_up_with_nothing_typed(places: Pl
     home, gate = make_slow_home(places.state.parent)
 
     async def work(session: Session) -> None:
-        await session.wait_until_text("slow", generation=0, max_wait_ms=60_000)
+        await session.wait(WaitSpec(text="slow", generation=0, max_wait_ms=60_000))
         with pytest.raises(WaitTimeout) as caught:
             await session.run_command("echo lost", AGENT, timeout_ms=20, max_wait_ms=60_000)
         assert "first prompt" in str(caught.value) and caught.value.facts["screen"]["lines"][0] == "slow"
-        assert session.last_input is None
+        assert session.input.last is None
         await asyncio.to_thread(open_gate, gate)
         await until(lambda: session.at_prompt == "yes", "no prompt came")
         assert text_of(await run(session, "echo done")) == "done"
-        assert [command.command for command in session.list_commands()] == ["echo done"]
+        assert [command.command for command in session.history.list_commands()] == ["echo done"]
 
     with_shell(places, shell, work, home, session__first_prompt_ms=200)
 
@@ -82,7 +83,7 @@ def test_a_startup_file_that_goes_elsewhere_is_not_waited_for(places: Places) ->
     home = make_home(places.state.parent, bashrc=f"exec {relay}\n")
 
     async def work(session: Session) -> None:
-        await session.wait_until_text("up", generation=0, max_wait_ms=60_000)
+        await session.wait(WaitSpec(text="up", generation=0, max_wait_ms=60_000))
         done = await run(session, "echo there", timeout_ms=100)
         assert done.finished_by == "quiet" and "there" in text_of(done)
 

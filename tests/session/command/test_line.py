@@ -16,6 +16,7 @@ from wsh.session.command.line import LineModes, TypedLine
 from wsh.session.command.turn import read_modes
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse
 from wsh.wire.system.place import Places
 
@@ -39,9 +40,9 @@ def is_asleep(session: Session) -> bool:
 async def type_half(session: Session, text: bytes, actor: Actor = PERSON) -> None:
     """Type it and let the shell read it."""
     before = session.generation
-    await session.send_input(text, actor)
+    await session.input.send(text, actor)
     await until(lambda: session.generation > before or b"\x1b" in text, f"{text!r} was not echoed")
-    await session.wait_until_quiet(60, 60_000)
+    await session.wait(WaitSpec(quiet_ms=60, max_wait_ms=60_000))
 
 
 async def refused(session: Session, text: str = "echo mixed", actor: Actor = AGENT) -> LineInUse:
@@ -64,9 +65,9 @@ def test_a_run_never_goes_on_with_what_somebody_has_typed(places: Places, shell:
         assert problem.typed_by == {"kind": "person", "id": "alice"}
         assert problem.facts["typed_at"] and not problem.facts["continuation"] and not problem.facts["own"]
         # the person's line is as it was, and runs as it was meant
-        await session.send_input(b"end\r", PERSON)
-        await session.wait_until_text("/x/important-end", generation=0, max_wait_ms=60_000)
-        assert not any("ls /x" in command.command for command in session.list_commands())
+        await session.input.send(b"end\r", PERSON)
+        await session.wait(WaitSpec(text="/x/important-end", generation=0, max_wait_ms=60_000))
+        assert not any("ls /x" in command.command for command in session.history.list_commands())
         assert text_of(await run(session, "echo free")) == "free"
 
     with_shell(places, shell, work, **NO_WAIT)
@@ -130,7 +131,7 @@ def test_the_rest_of_a_command_is_a_line_in_use(places: Places, shell: str) -> N
         assert "echo inner" in problem.facts["text"]
         if shell != "bash":
             assert "for i in 1" in problem.facts["text"]
-        await session.send_input(b"\x03", PERSON)
+        await session.input.send(b"\x03", PERSON)
         assert text_of(await run(session, "echo free")) == "free"
 
     with_shell(places, shell, work, **NO_WAIT)
@@ -146,7 +147,7 @@ def test_a_heredoc_that_is_open_is_a_line_in_use(places: Places, shell: str) -> 
         log = session.commands
         assert log is not None
         finished = log.finished
-        await session.send_input(b"text\rEND\r", AGENT)
+        await session.input.send(b"text\rEND\r", AGENT)
         await until(lambda: log.finished > finished and log.phase == "prompt", "the heredoc did not end")
         assert text_of(await run(session, "echo free")) == "free"
 
@@ -157,9 +158,9 @@ def test_a_heredoc_that_is_open_is_a_line_in_use(places: Places, shell: str) -> 
 def test_type_ahead_counts(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.send_input(b"sleep 0.7\r", PERSON)
+        await session.input.send(b"sleep 0.7\r", PERSON)
         await until(lambda: session.commands is not None and session.commands.phase == "running", "sleep did not begin")
-        await session.send_input(b"echo typed-ahead", PERSON)
+        await session.input.send(b"echo typed-ahead", PERSON)
         problem = await refused(session)  # while it runs
         assert problem.facts["text"] == "echo typed-ahead"
         await until(lambda: session.at_prompt == "yes", "sleep did not end")
@@ -177,17 +178,17 @@ def test_vi_mode_is_asked_in_both_of_its_modes(places: Places, shell: str) -> No
         await run(session, "true")
         await type_half(session, b"echo half")
         assert (await refused(session)).facts["text"] == "echo half"
-        await session.send_input(b"\x1b", PERSON)
+        await session.input.send(b"\x1b", PERSON)
         await asyncio.sleep(0.1)
         assert (await refused(session)).facts["text"] == "echo half"
         outcome = await run(session, "echo cleared", clear_line=True)
         assert text_of(outcome) == "cleared"
-        await session.send_input(b"\x03", PERSON)
-        await session.wait_until_quiet(100, 60_000)
+        await session.input.send(b"\x03", PERSON)
+        await session.wait(WaitSpec(quiet_ms=100, max_wait_ms=60_000))
         # Escape on an empty line: letters would be commands now
-        await session.send_input(b"\x1b", PERSON)
+        await session.input.send(b"\x1b", PERSON)
         assert text_of(await run(session, "echo insert-mode", clear_line=True)) == "insert-mode"
-        await session.send_input(b"\x1b", PERSON)
+        await session.input.send(b"\x1b", PERSON)
         pressed = time.monotonic()
         await until(lambda: time.monotonic() > pressed + 1.2)  # by then it is a key of its own
         assert text_of(await run(session, "echo insert-again")) == "insert-again"
@@ -204,8 +205,8 @@ def test_a_search_in_progress_is_left_alone(places: Places, shell: str) -> None:
         problem = await refused(session)
         assert problem.typed_by == {"kind": "person", "id": "alice"}
         assert session.generation == before, "the search was disturbed"
-        await session.send_input(b"\x03", PERSON)
-        await session.wait_until_quiet(100, 60_000)
+        await session.input.send(b"\x03", PERSON)
+        await session.wait(WaitSpec(quiet_ms=100, max_wait_ms=60_000))
         assert text_of(await run(session, "echo free", clear_line=True)) == "free"
 
     with_shell(places, shell, work, **NO_WAIT)
@@ -263,16 +264,16 @@ def test_an_agents_own_line_is_cleared_for_good(places: Places, shell: str) -> N
 def test_input_is_refused_only_over_the_text_of_another(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.type_input(b"echo mi", AGENT)
-        await session.type_input(b"ne", AGENT)
+        await session.input.type(b"echo mi", AGENT)
+        await session.input.type(b"ne", AGENT)
         with pytest.raises(LineInUse):
-            await session.type_input(b"x", OTHER)
-        await session.type_input(b"\r", AGENT)
+            await session.input.type(b"x", OTHER)
+        await session.input.type(b"\r", AGENT)
         await until(lambda: session.at_prompt == "yes", "it did not end")
-        await session.type_input(b"echo other\r", OTHER)
+        await session.input.type(b"echo other\r", OTHER)
         await until(lambda: session.at_prompt == "yes", "it did not end")
         await type_half(session, b"abc\x7f\x7f\x7f")
-        await session.type_input(b"echo fine\r", OTHER)
+        await session.input.type(b"echo fine\r", OTHER)
 
     with_shell(places, shell, work)
 
@@ -290,15 +291,15 @@ def test_a_run_waits_visibly_while_a_person_types(places: Places, shell: str) ->
         session.listeners.add(hear)
         await type_half(session, b"echo per")
         waiting = asyncio.ensure_future(run(session, "echo agent"))
-        await until(lambda: session.run_waits is not None, "nobody is told that a run waits")
+        await until(lambda: session.input.run_waits is not None, "nobody is told that a run waits")
         for key in b"son":
-            await session.send_input(bytes([key]), PERSON)
+            await session.input.send(bytes([key]), PERSON)
             await asyncio.sleep(0.02)
-        await session.send_input(b"\r", PERSON)
+        await session.input.send(b"\r", PERSON)
         outcome = await waiting
-        assert text_of(outcome) == "agent" and session.run_waits is None
+        assert text_of(outcome) == "agent" and session.input.run_waits is None
         assert heard == [("test", "echo agent"), None]
-        assert [c.command for c in session.list_commands()][-2:] == ["echo person", "echo agent"]
+        assert [c.command for c in session.history.list_commands()][-2:] == ["echo person", "echo agent"]
 
     with_shell(places, shell, work, session__line_wait_ms=60_000)
 
@@ -307,7 +308,7 @@ def test_a_line_that_was_left_long_ago_is_not_waited_for(places: Places) -> None
     async def work(session: Session) -> None:
         await run(session, "true")
         await type_half(session, b"echo old")
-        session.line.authors[PERSON] -= 3600
+        session.input.line.authors[PERSON] -= 3600
         heard: list[SessionEvent] = []
         session.listeners.add(heard.append)
         await refused(session)
@@ -323,12 +324,12 @@ def test_a_program_that_reads_lines_has_one_author_too(places: Places) -> None:
     async def work(session: Session) -> None:
         started = await run(session, "cat", timeout_ms=100)
         assert started.finished_by == "prompt"
-        await session.send_input(b"half", PERSON)
+        await session.input.send(b"half", PERSON)
         problem = await refused(session, "mixed")
         assert problem.facts["text"] == "half"
         outcome = await run(session, "clean", clear_line=True, timeout_ms=100)
         assert text_of(outcome).split("\n")[-1] == "clean"
-        await session.send_input(b"x\x7f", PERSON)
+        await session.input.send(b"x\x7f", PERSON)
         assert "free" in text_of(await run(session, "free", timeout_ms=100))
 
     with_shell(places, "bash", work, **NO_WAIT)
@@ -337,11 +338,11 @@ def test_a_program_that_reads_lines_has_one_author_too(places: Places) -> None:
 def test_what_is_typed_at_a_hidden_prompt_is_never_told(places: Places) -> None:
     async def work(session: Session) -> None:
         await run(session, "read -s -p 'Password: ' x; echo got", timeout_ms=100)
-        await session.send_input(b"secr", PERSON)
+        await session.input.send(b"secr", PERSON)
         problem = await refused(session, "mixed")
         assert problem.facts["text"] is None and "secr" not in str(problem.to_wire())
-        await session.send_input(b"et\r", PERSON)
-        await session.wait_until_text("got", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"et\r", PERSON)
+        await session.wait(WaitSpec(text="got", generation=0, max_wait_ms=60_000))
 
     with_shell(places, "bash", work, **NO_WAIT)
 
@@ -365,8 +366,8 @@ def test_a_full_screen_program_takes_keys_as_ever(places: Places) -> None:
         path.write_text("one\ntwo\nthree\n")
         opened = await run(session, f"vim -u NONE {path}", timeout_ms=300)
         assert opened.finished_by == "prompt"
-        await session.type_input(b"j", PERSON)
-        await session.type_input(b"dd", OTHER)
+        await session.input.type(b"j", PERSON)
+        await session.input.type(b"dd", OTHER)
         outcome = await run(session, ":wq", timeout_ms=300)
         assert outcome.finished_by == "command" and outcome.exit_code == 0
         assert path.read_text() == "one\nthree\n"
@@ -449,11 +450,11 @@ def test_a_run_is_refused_over_keys_that_a_busy_program_left_unread(places: Plac
     busy = f"stty raw -echo; echo de''af; until test -e {go}; do :; done; stty sane"
 
     async def work(session: Session) -> None:
-        await session.send_input(f'sh -c "{busy}"; sleep 60\r'.encode(), AGENT)
+        await session.input.send(f'sh -c "{busy}"; sleep 60\r'.encode(), AGENT)
         await until(
             lambda: "deaf" in [str(line).strip() for line in session.terminal.screen(styled=False).lines], "deaf"
         )
-        await session.send_input(b"half", PERSON)
+        await session.input.send(b"half", PERSON)
         go.touch()
         await until(lambda: is_asleep(session), "the next program")
         problem = await refused(session)
@@ -484,9 +485,9 @@ def test_a_ctrl_c_that_fish_forgets_over_a_bound_key_is_given_again(places: Plac
     async def work(session: Session) -> None:
         await run(session, f"bind \\ea 'echo >{begun}; while true; end'")
         await type_half(session, b"echo half")
-        await session.send_input(b"\x1ba", PERSON)
+        await session.input.send(b"\x1ba", PERSON)
         await until(begun.exists, "the key did nothing")
-        await session.send_input(b"\x03", PERSON)
+        await session.input.send(b"\x03", PERSON)
         assert text_of(await run(session, "echo free")) == "free"
 
     with_shell(places, "fish", work, **NO_WAIT)

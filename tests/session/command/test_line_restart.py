@@ -13,6 +13,7 @@ from tests.support.waiting import until
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse
 from wsh.wire.system.place import Places
 
@@ -51,16 +52,16 @@ async def refused(session: Session) -> LineInUse:
 def test_a_shells_line_has_its_author_after_a_restart(places: Places, shell: str) -> None:
     async def before(session: Session) -> None:
         await run(session, "true")
-        await session.send_input(b"echo half", PERSON)
-        await session.wait_until_text("echo half", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"echo half", PERSON)
+        await session.wait(WaitSpec(text="echo half", generation=0, max_wait_ms=60_000))
 
     async def after(session: Session) -> None:
         assert (await refused(session)).facts["text"] == "echo half"
         done = await run(session, "echo clean", clear_line=True)
         assert text_of(done) == "clean"
         assert (await refused(session)).facts["text"] == "echo half", "it was not put back"
-        await session.send_input(b"\r", PERSON)
-        await until(lambda: [c.command for c in session.list_commands()][-1] == "echo half", "it did not run")
+        await session.input.send(b"\r", PERSON)
+        await until(lambda: [c.command for c in session.history.list_commands()][-1] == "echo half", "it did not run")
         assert text_of(await run(session, "echo free")) == "free"
 
     over_a_restart(places, shell, before, after)
@@ -69,8 +70,8 @@ def test_a_shells_line_has_its_author_after_a_restart(places: Places, shell: str
 def test_a_nested_shells_line_is_in_use_after_a_restart(places: Places) -> None:
     async def before(session: Session) -> None:
         await run(session, "bash --norc", timeout_ms=300)
-        await session.send_input(b"echo half", PERSON)
-        await session.wait_until_text("echo half", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"echo half", PERSON)
+        await session.wait(WaitSpec(text="echo half", generation=0, max_wait_ms=60_000))
 
     async def after(session: Session) -> None:
         assert (await refused(session)).facts["text"] == "echo half"
@@ -81,7 +82,7 @@ def test_a_nested_shells_line_is_in_use_after_a_restart(places: Places) -> None:
 def test_a_line_that_the_kernel_collects_is_in_use_after_a_restart(places: Places) -> None:
     async def before(session: Session) -> None:
         await run(session, "cat", timeout_ms=100)
-        await session.send_input(b"half", PERSON)
+        await session.input.send(b"half", PERSON)
 
     async def after(session: Session) -> None:
         assert (await refused(session)).facts["text"] == "half"
@@ -94,13 +95,13 @@ def test_a_line_that_the_kernel_collects_is_in_use_after_a_restart(places: Place
 def test_a_secret_is_not_kept_for_a_successor(places: Places) -> None:
     async def before(session: Session) -> None:
         await run(session, "read -s -p 'Password: ' x; echo got", timeout_ms=100)
-        await session.send_input(b"secr", PERSON)
-        assert "secr" not in str(session.line.facts())
+        await session.input.send(b"secr", PERSON)
+        assert "secr" not in str(session.input.line.facts())
 
     async def after(session: Session) -> None:
         assert (await refused(session)).facts["text"] is None
-        await session.send_input(b"et\r", PERSON)
-        await session.wait_until_text("got", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"et\r", PERSON)
+        await session.wait(WaitSpec(text="got", generation=0, max_wait_ms=60_000))
 
     over_a_restart(places, "bash", before, after)
 
@@ -109,8 +110,8 @@ def test_a_secret_behind_a_relay_is_not_told(places: Places) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
         await run(session, "script -q -c \"bash -c 'read -s -p Password: x; echo got'\" /dev/null", timeout_ms=300)
-        await session.wait_until_text("Password:", generation=0, max_wait_ms=60_000)
-        await session.send_input(b"hunter2", PERSON)
+        await session.wait(WaitSpec(text="Password:", generation=0, max_wait_ms=60_000))
+        await session.input.send(b"hunter2", PERSON)
         problem = await refused(session)
         assert problem.facts["text"] is None and "hunter" not in str(problem.to_wire())
 

@@ -10,6 +10,7 @@ from tests.support.session.shells import AGENT, each_shell, run, text_of, with_s
 from tests.support.waiting import until
 from wsh.session.event import Actor
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import LineInUse
 from wsh.wire.system.place import Places
 
@@ -42,20 +43,22 @@ def test_a_menu_that_a_key_opens_is_left_alone(places: Places, shell: str) -> No
 
     async def work(session: Session) -> None:
         await run(session, bind)
-        await session.send_input(b"echo half", PERSON)
-        await session.wait_until_text("echo half", generation=0, max_wait_ms=60_000)
-        await session.send_input(b"\x14", PERSON)
-        await session.wait_until_text("which one?", generation=0, max_wait_ms=60_000)
+        await session.input.send(b"echo half", PERSON)
+        await session.wait(WaitSpec(text="echo half", generation=0, max_wait_ms=60_000))
+        await session.input.send(b"\x14", PERSON)
+        await session.wait(WaitSpec(text="which one?", generation=0, max_wait_ms=60_000))
         for _ in range(5):
             with pytest.raises(LineInUse) as refused:
                 await session.run_command("echo mixed", AGENT, timeout_ms=300)
             assert refused.value.typed_by == {"kind": "person", "id": "alice"}
         with pytest.raises(LineInUse):
-            await session.type_input(b"x", AGENT)
+            await session.input.type(b"x", AGENT)
         assert got.read_bytes() == b"", "something was typed into the menu"
-        await session.send_input(b"q", PERSON)
-        await session.send_input(b"\r", PERSON)
-        await until(lambda: [c.command for c in session.list_commands()][-1] == "echo half", "the line was lost")
+        await session.input.send(b"q", PERSON)
+        await session.input.send(b"\r", PERSON)
+        await until(
+            lambda: [c.command for c in session.history.list_commands()][-1] == "echo half", "the line was lost"
+        )
         await until(lambda: session.at_prompt == "yes", "no prompt came")
         assert text_of(await run(session, "echo free")) == "free"
 

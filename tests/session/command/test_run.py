@@ -8,8 +8,10 @@ import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from wsh.session.record.playback import read_output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import InvalidRequest, SessionExited, SessionNotFound, WaitTimeout
 from wsh.wire.system.place import Places
 
@@ -61,9 +63,9 @@ def test_a_command_right_after_ctrl_c_is_typed_whole(places: Places, shell: str)
             if number % 2:
                 await run(session, "echo 'open", timeout_ms=100)
             else:
-                await session.send_input(b"half a line", AGENT)
+                await session.input.send(b"half a line", AGENT)
                 await asyncio.sleep(0.05)
-            await session.send_input(b"\x03", AGENT)
+            await session.input.send(b"\x03", AGENT)
             assert text_of(await run(session, f"echo whole-{number}")) == f"whole-{number}"
 
     with_shell(places, shell, work)
@@ -243,7 +245,7 @@ def test_long_output_is_cut_in_the_middle_and_counted(places: Places) -> None:
         assert output.total_lines == 100_000 and output.total_bytes == 588_894
         assert output.omitted_lines == 100_000 - (len(lines) - 1)
         assert outcome.command_id is not None
-        whole = await session.read_command_output(session.get_command(outcome.command_id), 10**9)
+        whole = await read_output(session, session.history.get_command(outcome.command_id), 10**9)
         assert whole.text == "\n".join(str(n) for n in range(1, 100_001))
         huge = await run(session, "seq 1 1000000", max_output_bytes=2000)
         assert huge.output is not None and huge.output.text.startswith("1\n2\n")
@@ -257,7 +259,7 @@ def test_runs_on_one_session_wait_for_each_other(places: Places) -> None:
         outcomes = await asyncio.gather(*(run(session, f"sleep 0.05; echo {n}; sh -c 'exit {n}'") for n in range(8)))
         assert [(o.exit_code, text_of(o)) for o in outcomes] == [(n, str(n)) for n in range(8)]
         blocker = asyncio.ensure_future(run(session, "sleep 30"))
-        await session.wait_until_text("sleep 30", max_wait_ms=5000)
+        await session.wait(WaitSpec(text="sleep 30", max_wait_ms=5000))
         with pytest.raises(WaitTimeout) as caught:
             await run(session, "echo no", max_wait_ms=100)
         assert "nothing was typed" in str(caught.value)
@@ -273,7 +275,7 @@ def test_the_shell_that_ends_ends_the_run(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         outcome = await run(session, "exit 7")
         assert (outcome.finished_by, outcome.exit_code) == ("exit", 7)
-        assert [c.exit_code for c in session.list_commands()] == [7]
+        assert [c.exit_code for c in session.history.list_commands()] == [7]
 
     with_shell(places, shell, work)
 
@@ -283,7 +285,7 @@ def test_killing_a_session_ends_the_run_that_waits_in_it(places: Places) -> None
         for command in ("bash", "sh"):
             session = await open_shell(registry, command, make_home(places.state.parent))
             waiting = asyncio.ensure_future(run(session, "sleep 60", timeout_ms=50_000))
-            await session.wait_until_text("sleep 60", max_wait_ms=5000)
+            await session.wait(WaitSpec(text="sleep 60", max_wait_ms=5000))
             await registry.kill(session.name)
             try:
                 assert (await waiting).finished_by == "exit"
@@ -303,11 +305,11 @@ def test_without_integration_silence_ends_the_run(places: Places) -> None:
             await open_shell(registry, "bash", home, integration=False),
             await open_shell(registry, "sh", home),
         ):
-            await session.wait_until_quiet(100)
+            await session.wait(WaitSpec(quiet_ms=100))
             outcome = await run(session, "echo hello")
             assert outcome.finished_by == "prompt" and outcome.exit_code is None
             assert outcome.output is not None and outcome.output.text.splitlines()[:2] == ["echo hello", "hello"]
-            assert session.list_commands() == [] and (await session.look()).integration == "off"
+            assert session.history.list_commands() == [] and (await session.look()).integration == "off"
             assert "hello" in [str(line) for line in session.terminal.screen(styled=False).lines]
             assert (await run(session, "sleep 1000", timeout_ms=200)).finished_by == "quiet"
 
@@ -326,6 +328,6 @@ def test_bad_limits_are_refused_before_anything_is_typed(places: Places) -> None
         for bad in ("timeout_ms", "max_wait_ms", "max_output_bytes"):
             with pytest.raises(InvalidRequest):
                 await run(session, "true", **{bad: -1})
-        assert session.list_commands() == []
+        assert session.history.list_commands() == []
 
     with_shell(places, "bash", work)

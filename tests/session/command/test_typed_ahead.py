@@ -8,6 +8,7 @@ from wsh.session.command.turn import count_unread
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.caller import Actor
 from wsh.wire.system.place import Places
 
@@ -16,7 +17,7 @@ LINES = (b"seq 1 30\r", b"sleep 0.02\r", b"true\r")
 
 
 async def run_after(session: Session, line: bytes, number: int) -> str:
-    await session.send_input(line, OTHER)
+    await session.input.send(line, OTHER)
     ran = await session.run_command(f"echo own-{number}", AGENT, timeout_ms=3000, max_wait_ms=60_000)
     assert ran.finished_by == "command"
     return text_of(ran)
@@ -47,10 +48,10 @@ def test_a_line_that_runs_or_has_just_ended_is_not_taken_for_the_run(places: Pla
 def test_what_was_typed_counts_as_unread_at_once(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="sh -c 'stty raw -echo; echo raw; exec sleep 3600'"))
-        await session.wait_until_text("raw", generation=0, max_wait_ms=60_000)
+        await session.wait(WaitSpec(text="raw", generation=0, max_wait_ms=60_000))
         with open(f"/proc/{session.pid}/fd/0", "rb", buffering=0) as terminal:  # noqa: ASYNC230 - it never blocks
             for _ in range(100):
-                await session.send_input(b"x", OTHER)
+                await session.input.send(b"x", OTHER)
                 assert count_unread(session) == 1
                 terminal.read(1)
 

@@ -20,6 +20,7 @@ from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.terminal.terminal import Terminal
 from wsh.wire.error import SessionExited
 from wsh.wire.system.place import Places
@@ -31,9 +32,9 @@ def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> N
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of())
         session = await open_quiet(first, name="stays", tags=("x",), rows=20, cols=70)
-        await session.send_input(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbold\\033[0m\\n'\r", AGENT)
-        await session.wait_until_text("bold")
-        await session.wait_until_quiet(100)
+        await session.input.send(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbold\\033[0m\\n'\r", AGENT)
+        await session.wait(WaitSpec(text="bold"))
+        await session.wait(WaitSpec(quiet_ms=100))
         before = (session.generation, session.title, session.pid, session.terminal.screen(styled=True))
         lines = session.terminal.scrollback(limit=1000, styled=True).lines
         await first.aclose()
@@ -45,8 +46,8 @@ def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> N
             assert again.terminal.screen(styled=True).cursor == before[3].cursor
             assert again.terminal.scrollback(limit=1000, styled=True).lines == lines
             assert (again.tags, again.rows, again.cols, again.running) == (("x",), 20, 70, True)
-            await again.send_input(b"echo still here\r", AGENT)
-            await again.wait_until_text("still here")
+            await again.input.send(b"echo still here\r", AGENT)
+            await again.wait(WaitSpec(text="still here"))
         finally:
             await second.stop()
 
@@ -57,8 +58,8 @@ def test_ended_sessions_come_back_readable(places: Places) -> None:
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of())
         session = await first.open_session(SessionSpec(name="done", command="echo bye; exit 4"))
-        await session.wait_until_exit()
-        await session.wait_until_quiet(50)
+        await session.wait(WaitSpec(exit=True))
+        await session.wait(WaitSpec(quiet_ms=50))
         await first.aclose()
         second = await SessionRegistry.open(places, settings_of())
         try:
@@ -76,9 +77,9 @@ def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) 
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of(journal__snapshot_interval_s=0.1))
         session = await open_quiet(first, name="hurt")
-        await session.send_input(b"seq 200\r", AGENT)
-        await session.wait_until_text("200")
-        await session.wait_until_quiet(100)
+        await session.input.send(b"seq 200\r", AGENT)
+        await session.wait(WaitSpec(text="200"))
+        await session.wait(WaitSpec(quiet_ms=100))
         expected = whole_text(session)
         folder = session.folder.path
         await first.aclose()
@@ -107,15 +108,15 @@ def test_output_that_no_disk_has_comes_back_from_the_ring_and_the_loss_is_told(p
         session = await open_quiet(first, name="unkept")
         assert first.list_warnings() == []
         shutil.rmtree(session.folder.path)
-        await session.send_input(b"seq 400000; echo al''l\r", AGENT)
-        await session.wait_until_text("all")
-        await session.wait_until_quiet(100)
+        await session.input.send(b"seq 400000; echo al''l\r", AGENT)
+        await session.wait(WaitSpec(text="all"))
+        await session.wait(WaitSpec(quiet_ms=100))
         assert any("unkept" in line and "disk" in line for line in first.list_warnings())
         expected = plain(session)
         await first.aclose()
         second = await SessionRegistry.open(places, settings_of())
         try:
-            await second.get_session("unkept").wait_until_quiet(50)
+            await second.get_session("unkept").wait(WaitSpec(quiet_ms=50))
             assert plain(second.get_session("unkept")) == expected
             assert any("could not be restored" in line for line in second.list_warnings())
         finally:
@@ -130,15 +131,15 @@ def test_when_the_keeper_dies_its_sessions_have_ended_and_new_ones_can_be_opened
         try:
             session = await open_quiet(registry, name="lost")
             ended = await open_quiet(registry, name="ended")
-            await ended.send_input(b"exit 3\r", AGENT)
-            await ended.wait_until_exit()
+            await ended.input.send(b"exit 3\r", AGENT)
+            await ended.wait(WaitSpec(exit=True))
             shell = psutil.Process(session.pid)
             os.kill(registry.keeper.pid, signal.SIGKILL)
-            assert (await session.wait_until_exit()).ended_by == "exit"
+            assert (await session.wait(WaitSpec(exit=True))).ended_by == "exit"
             assert (session.running, session.exit_code, ended.exit_code) == (False, None, 3)
             assert plain(session)[0].startswith("$")
             with pytest.raises(SessionExited):
-                await session.send_input(b"x", AGENT)
+                await session.input.send(b"x", AGENT)
             again = await open_quiet(registry, name="again")
             assert again.running and not session.running
             assert any("lost" in line and "keeper died" in line for line in registry.list_warnings())
@@ -156,6 +157,7 @@ import asyncio, sys, uvloop
 from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.wire.system.place import find_places
 from wsh.wire.setting import load
+from wsh.session.wait.wait import WaitSpec
 async def main():
     registry = await SessionRegistry.open(find_places(), load(None, {}, {"journal.snapshot_bytes": 65536, "journal.snapshot_interval_s": 0.1}))
     print("ready", flush=True)
@@ -192,7 +194,7 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(places: Pl
         try:
             for kind in KINDS:
                 session = registry.get_session(kind)
-                await session.wait_until_exit(300_000)
+                await session.wait(WaitSpec(exit=True, max_wait_ms=300_000))
                 expected = printer.printed(kind, count)
                 journal = Journal(session.folder.path)
                 await asyncio.to_thread(_until_written, journal, session.generation)

@@ -152,7 +152,7 @@ def test_bash_keeps_its_marks_whatever_the_startup_file_does(places: Places, nam
 
     async def work(session: Session) -> None:
         await check_marks(session)
-        assert name == "readonly PS0" or session.get_command(1).command.startswith("echo out-0; sh")
+        assert name == "readonly PS0" or session.history.get_command(1).command.startswith("echo out-0; sh")
         assert session.cwd == ("/tmp" if "stars" in name else "/")
         assert text_of(await run(session, "echo $MINE")) == "yes"
         assert text_of(await run(session, "clear; echo cleared")) == "cleared"
@@ -340,9 +340,9 @@ def test_the_command_line_and_folder_are_told_exactly(places: Places, shell: str
             await run(session, line)
         await run(session, f'cd "{odd}"')
         await run(session, "pwd")
-        told = [command.command for command in session.list_commands()]
+        told = [command.command for command in session.history.list_commands()]
         assert [line.strip() for line in told[:4]] == [line.strip() for line in lines]
-        assert session.list_commands()[-1].cwd == str(odd)
+        assert session.history.list_commands()[-1].cwd == str(odd)
         assert session.cwd == str(odd)
 
     with_shell(places, shell, work, home)

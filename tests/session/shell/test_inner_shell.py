@@ -38,7 +38,7 @@ def test_a_nested_shell_tells_when_asked_to(places: Places, inner: ShellName, re
         second = await run(session, "false | true")
         assert (second.exit_code, second.pipestatus) == (0, [1, 0])
         assert second.command_id == (first.command_id or 0) + 1
-        await session.send_input(b"echo half", AGENT)
+        await session.input.send(b"echo half", AGENT)
         with pytest.raises(LineInUse) as refused:
             await run(session, "echo mixed")
         assert refused.value.facts["text"] == "echo half"
@@ -47,7 +47,7 @@ def test_a_nested_shell_tells_when_asked_to(places: Places, inner: ShellName, re
         assert left.finished_by == "command" and not is_inside(session)
         outer = await run(session, "echo outer; sh -c 'exit 5'")
         assert (outer.finished_by, outer.exit_code, text_of(outer)) == ("command", 5, "outer")
-        ids = [command.id for command in session.list_commands()]
+        ids = [command.id for command in session.history.list_commands()]
         assert len(set(ids)) == len(ids)
         for nonce in session.nonces:
             assert nonce.encode() not in session.output.read_recent(0)
@@ -59,7 +59,7 @@ def test_a_missing_integration_is_said_once(places: Places) -> None:
     async def work(session: Session) -> None:
         assert (await run(session, "true")).note is None
         assert (await run(session, "cat", timeout_ms=200)).note is None
-        await session.send_input(b"\x04", AGENT)
+        await session.input.send(b"\x04", AGENT)
         opened = await run(session, "bash --norc", timeout_ms=300)
         assert opened.note is not None and "source <(wsh shell-integration bash)" in opened.note
         assert (await run(session, "echo again", timeout_ms=300)).note is None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.session.shells import each_shell, run, text_of, with_shell
+from wsh.session.record.playback import read_output_page
 from wsh.session.session import Session
 from wsh.session.shell.mark import NonceMask
+from wsh.session.wait.wait import WaitSpec
 from wsh.visual.export.format import export
 from wsh.wire.system.place import Places
 
@@ -44,7 +46,7 @@ def test_no_door_shows_the_nonce(places: Places, shell: str) -> None:
         copy.write_bytes(session.commands.nonce.encode())
         shown = await run(session, f"cat {copy}")
         assert text_of(shown) == "0" * len(secret)
-        await session.wait_until_quiet(100, 60_000)
+        await session.wait(WaitSpec(quiet_ms=100, max_wait_ms=60_000))
         seen = b"".join(data for _, data in heard)
         assert b"wsh=0000" in seen and secret not in seen
         assert secret not in session.output.read_recent(0) and b"wsh=0000" in session.output.read_recent(0)
@@ -53,7 +55,7 @@ def test_no_door_shows_the_nonce(places: Places, shell: str) -> None:
         for format in ("asciicast-v2", "asciicast-v3", "txt", "html"):
             film = export(session.folder.path, 24, 80, format, nonces=session.nonces)
             assert secret not in film and film
-        page = await session.read_output_page(session.list_commands()[-1])
+        page = await read_output_page(session, session.history.list_commands()[-1])
         assert page.lines == ["0" * len(secret)]
         assert secret.decode() not in str(session.terminal.scrollback(limit=1000).lines)
 

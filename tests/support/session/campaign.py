@@ -65,15 +65,15 @@ class Campaign:
         self.result.wrong += one.wrong
 
     async def type(self, data: bytes) -> None:
-        await self.session.send_input(data, PERSON)
+        await self.session.input.send(data, PERSON)
 
     async def clear(self) -> None:
         """Ctrl+C, again where the shell was busy with our question and lost it."""
         for _ in range(10):
             await self.type(b"\x03")
             await self.session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
-            await self.session.wait_until_quiet(20, 60_000)
-            if not await self.session.look_at_line():
+            await self.session.wait(WaitSpec(quiet_ms=20, max_wait_ms=60_000))
+            if not await self.session.input.look_at_line():
                 return
 
     def half(self) -> str:
@@ -113,7 +113,7 @@ async def half_line(campaign: Campaign) -> None:
     if campaign.dice.random() < 0.5:
         await campaign.clear()
         return
-    campaign.session.line.authors[PERSON] -= 60
+    campaign.session.input.line.authors[PERSON] -= 60
     await campaign.compare_one(clear_line=True)
     problem = await campaign.is_refused()
     assert problem.facts["text"] == text, (text, problem.facts)
@@ -152,7 +152,7 @@ async def full_screen(campaign: Campaign) -> None:
         "vim -u NONE -i NONE -n" if editor else "seq 1 500 | env LESS= less", AGENT, timeout_ms=250, max_wait_ms=60_000
     )
     assert opened.finished_by == "prompt" and session.terminal.alt, opened
-    await session.type_input(b"j", PERSON)
+    await session.input.type(b"j", PERSON)
     left = await session.run_command(
         ":q!" if editor else "Gq", AGENT, enter=editor, timeout_ms=2000, max_wait_ms=60_000
     )

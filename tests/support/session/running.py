@@ -11,6 +11,7 @@ import uvloop
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.setting import Settings, load
 from wsh.wire.system.place import Places
 
@@ -49,7 +50,7 @@ def settings_of(**settings: object) -> Settings:
 async def open_quiet(registry: SessionRegistry, command: str = "sh", **spec: object) -> Session:
     """A session that has printed its first prompt."""
     session = await registry.open_session(SessionSpec(command=command, env={"PS1": "$ "}, **spec))  # type: ignore[arg-type]
-    await session.wait_until_text("$", generation=0, max_wait_ms=60_000)
+    await session.wait(WaitSpec(text="$", generation=0, max_wait_ms=60_000))
     return session
 
 

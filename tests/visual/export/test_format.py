@@ -14,6 +14,7 @@ from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.visual.export import animation
 from wsh.visual.export.format import FORMATS, Format, compose_lines, export
 from wsh.visual.export.screenshot import Palette, draw_svg_row
@@ -92,9 +93,9 @@ def test_every_format_tells_the_same_of_a_running_and_of_an_ended_session(places
     async def work(registry: SessionRegistry) -> None:
         running = await registry.open_session(SessionSpec(command=f"{PROGRAM}; cat", rows=10, cols=60))
         ended = await registry.open_session(SessionSpec(command=PROGRAM, rows=10, cols=60))
-        await running.wait_until_text("words>", generation=0)
-        await running.wait_until_quiet(300)
-        await ended.wait_until_exit()
+        await running.wait(WaitSpec(text="words>", generation=0))
+        await running.wait(WaitSpec(quiet_ms=300))
+        await ended.wait(WaitSpec(exit=True))
         check_all(running)
         check_all(ended)
         last = json.loads(film(ended, "asciicast-v3").decode().strip().split("\n")[-1])
@@ -107,7 +108,7 @@ def test_every_format_tells_the_same_of_a_running_and_of_an_ended_session(places
 def test_a_picture_has_panels_and_overlays_in_it(places: Places, canvas: bool) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="printf program; cat", rows=6, cols=30))
-        await session.wait_until_text("program", generation=0)
+        await session.wait(WaitSpec(text="program", generation=0))
         stage = Stage(session)
         if canvas:
             stage.enter_alternate()

@@ -10,6 +10,7 @@ from tests.visual.test_viewer import look, viewers_of
 from wsh.session.event import Actor
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
+from wsh.session.wait.wait import WaitSpec
 from wsh.visual.picture.following import follow_col, follow_row
 from wsh.wire.system.place import Places
 
@@ -35,13 +36,13 @@ def test_a_small_viewer_sees_the_prompt_after_many_lines_and_again_after_a_clear
         _, seen = look(viewers, 15, 60, status=True)
         _, beside = look(viewers, 15, 60, status=True)
         before = seen.sent_bytes
-        await session.send_input(b"seq 50; echo la''st\r", Actor("agent", "a"))
+        await session.input.send(b"seq 50; echo la''st\r", Actor("agent", "a"))
         await until(lambda: "last" in seen.lines, str(seen.lines))
         await until(lambda: seen.lines[11:13] == ["50", "last"], str(seen.lines))
         assert (session.rows, session.cols) == (30, 100)
         assert "60×14 of 100×30" in seen.lines[14]
         assert seen.lines == beside.lines
-        await session.send_input(b"printf '\\033[H\\033[2J'; echo fi''rst\r", Actor("agent", "a"))
+        await session.input.send(b"printf '\\033[H\\033[2J'; echo fi''rst\r", Actor("agent", "a"))
         await until(lambda: seen.lines[0] == "first", "the first row", seen=lambda: seen.lines)
         assert seen.sent_bytes > before
 
@@ -53,14 +54,14 @@ def test_a_window_that_a_person_moved_stays_until_they_type(places: Places) -> N
         session = await registry.open_session(
             SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom '; cat", rows=10, cols=40)
         )
-        await session.wait_until_text("bottom", generation=0)
+        await session.wait(WaitSpec(text="bottom", generation=0))
         viewers = viewers_of(session, "fixed")
         viewer, seen = look(viewers, 5, 20)
         assert seen.lines[4] == "bottom"
         viewers.move(viewer, 0, 0)
         await until(lambda: seen.lines[0] == "top", str(seen.lines))
-        await session.send_input(b"x", Actor("agent", "a"))
-        await session.wait_until_text("bottom x")
+        await session.input.send(b"x", Actor("agent", "a"))
+        await session.wait(WaitSpec(text="bottom x"))
         viewers._frame()
         assert seen.lines[0] == "top"
         viewers.type_keys(viewer, b"y")
@@ -75,7 +76,7 @@ def test_a_long_line_is_followed_to_the_side_with_links_colours_and_wide_charact
         session = await registry.open_session(
             SessionSpec(command=f"printf '%41s{text}%10s' here there; cat", rows=4, cols=80)
         )
-        await session.wait_until_text("there", generation=0)
+        await session.wait(WaitSpec(text="there", generation=0))
         viewers = viewers_of(session, "fixed")
         viewer, seen = look(viewers, 4, 30)
         assert viewer.left == 40
@@ -93,7 +94,7 @@ def test_whoever_only_looks_follows_again_with_the_next_key(places: Places) -> N
         session = await registry.open_session(
             SessionSpec(command="printf '%s\\n' top 2 3 4 5 6 7 8 9; printf 'bottom '; cat", rows=10, cols=40)
         )
-        await session.wait_until_text("bottom", generation=0)
+        await session.wait(WaitSpec(text="bottom", generation=0))
         viewers = viewers_of(session)
         viewer, seen = look(viewers, 5, 20, read_only=True, status=True)
         assert "until you type" not in seen.lines[4]

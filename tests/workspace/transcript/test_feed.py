@@ -13,6 +13,7 @@ from tests.support.session.running import open_quiet, run, run_with_registry, se
 from tests.support.session.shells import AGENT, make_home, open_shell
 from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
+from wsh.session.wait.wait import WaitSpec
 from wsh.wire.system.place import Places
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import ToolContext
@@ -79,11 +80,11 @@ def test_a_command_is_one_document_with_its_output_status_place_and_times(places
 def test_a_line_of_a_command_that_still_runs_is_found(places: Places, tmp_path: Path) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
-        await session.send_input(b"echo early-$((1+1)); sleep 100\n", AGENT)
-        await session.wait_until_text("early-2", generation=0, max_wait_ms=10_000)
+        await session.input.send(b"echo early-$((1+1)); sleep 100\n", AGENT)
+        await session.wait(WaitSpec(text="early-2", generation=0, max_wait_ms=10_000))
         (hit,) = await desk.search("early-2", match="literal")
         assert hit["transcript"]["exitCode"] is None
-        await session.send_input(b"\x03", AGENT)
+        await session.input.send(b"\x03", AGENT)
 
     with_desk(places, body)
 
@@ -91,8 +92,8 @@ def test_a_line_of_a_command_that_still_runs_is_found(places: Places, tmp_path: 
 def test_a_program_without_shell_integration_is_searchable_too(places: Places) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_quiet(registry, "sh", integration=False)
-        await session.send_input(b"echo numbat-$((5+5))\n", AGENT)
-        await session.wait_until_text("numbat-10", generation=0, max_wait_ms=10_000)
+        await session.input.send(b"echo numbat-$((5+5))\n", AGENT)
+        await session.wait(WaitSpec(text="numbat-10", generation=0, max_wait_ms=10_000))
         (hit,) = await desk.search(r"numbat-\d+", match="regex", session=session.name)
         assert "numbat-10" in hit["snippet"]["text"]
 
@@ -140,10 +141,10 @@ def test_a_renamed_session_is_found_by_its_new_name(places: Places, tmp_path: Pa
 def test_hidden_input_never_reaches_the_index(places: Places, tmp_path: Path) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
-        await session.send_input(b"read -s -p 'Pass: ' secret; echo got ${#secret}\n", AGENT)
-        await session.wait_until_text("Pass:", generation=0, max_wait_ms=10_000)
-        await session.send_input(b"tr0ub4dor\n", AGENT)
-        await session.wait_until_text("got 9", generation=0, max_wait_ms=10_000)
+        await session.input.send(b"read -s -p 'Pass: ' secret; echo got ${#secret}\n", AGENT)
+        await session.wait(WaitSpec(text="Pass:", generation=0, max_wait_ms=10_000))
+        await session.input.send(b"tr0ub4dor\n", AGENT)
+        await session.wait(WaitSpec(text="got 9", generation=0, max_wait_ms=10_000))
         assert await desk.search("got 9", match="literal")
         assert await desk.search("tr0ub4dor", match="literal") == []
 

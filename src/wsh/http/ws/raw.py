@@ -71,7 +71,7 @@ class RawStream:
                 for key, raw in parse_keys(data):
                     control.divert(raw, key, viewer)
             else:
-                await self._session.send_input(data, self._caller.actor)
+                await self._session.input.send(data, self._caller.actor)
         except (HiddenInputRefused, SandboxRefused) as problem:
             self._outlet.close_soon(1008, problem.message[:100])
         except (SessionExited, SessionTaken):

@@ -229,7 +229,7 @@ def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) 
         elif viewer.read_only:
             raise Refused("A viewer that only looks cannot run anything.", hint="Attach without read_only.")
         else:
-            viewers.session.start_task(_run(viewers, viewer, connection, message.command))
+            viewers.session.lasting.start(_run(viewers, viewer, connection, message.command))
     except WshError as error:
         connection.tell({"type": "error", **error.to_wire()})
 
@@ -274,8 +274,8 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
         case TakeOver():
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")
-            viewers.session.take_over(viewer.id)
+            viewers.session.input.take_over(viewer.id)
         case HandBack():
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot hand back.", hint="Whoever types here can.")
-            viewers.session.hand_back()
+            viewers.session.input.hand_back()

@@ -16,6 +16,7 @@ from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
 from wsh.session.command.command import Command
 from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
+from wsh.session.record.playback import read_output
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
 from wsh.session.session import Session
 from wsh.wire import tool
@@ -63,7 +64,7 @@ class SessionResources:
         if view == "scrollback":
             return to_json(session.terminal.scrollback(0, 100, styled=True).to_wire())
         if view == "commands":
-            return to_json([describe_command(command) for command in session.list_commands()])
+            return to_json([describe_command(command) for command in session.history.list_commands()])
         return to_json(await self._read_command(session, view.removeprefix("commands/")))
 
     async def _read_far(self, name: str, view: str) -> object:
@@ -91,8 +92,8 @@ class SessionResources:
                 f"{id[:40]!r} is not a command id.",
                 {"code": tool.NOT_FOUND, "hint": f"List them at {SESSIONS_URI}/{session.name}/commands."},
             )
-        command = session.get_command(int(id))
-        output = await session.read_command_output(command, 16 * 1024 * 1024)
+        command = session.history.get_command(int(id))
+        output = await read_output(session, command, 16 * 1024 * 1024)
         shown = describe_command(command) | {"output": output.text}
         return shown | {"omitted_bytes": output.omitted_bytes} if output.truncated else shown
 

@@ -22,6 +22,7 @@ from wsh.operation.run import run_command
 from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
 from wsh.operation.session import ListParams, create_session, kill_session, list_sessions, update_session
 from wsh.operation.wait import WaitParams, await_state
+from wsh.session.record.playback import read_output
 from wsh.session.session import Session
 from wsh.wire.error import CommandNotFound, InvalidRequest, SessionNotFound, WaitTimeout
 from wsh.wire.json.object import JsonObject
@@ -180,7 +181,7 @@ def _show(screen: Mapping[str, Any], call: ToolCall) -> str:
 
 async def _show_command(call: ToolCall, session: Session, number: int) -> str:
     """What a command has printed, head and tail."""
-    text = await session.read_command_output(session.get_command(number), _KEPT_BYTES)
+    text = await read_output(session, session.history.get_command(number), _KEPT_BYTES)
     cut = {"omitted_bytes": text.omitted_bytes, "omitted_lines": text.omitted_lines, "total_lines": text.total_lines}
     told = {"output": text.text, "command_id": number, **({"truncated": cut} if text.truncated else {})}
     rows = await _number_output(call, session, told)
@@ -207,7 +208,7 @@ async def _type(call: ToolCall) -> ToolOutcome:
         return _tell(f"[the session's program has ended, exit {session.exit_code}]")
     shown = await _show_change(call, session, before)
     if ended["ended_by"] == "command":
-        command = session.get_command(ended["command_id"])
+        command = session.history.get_command(ended["command_id"])
         return _tell(shown, f"[command {command.id} ended, exit {command.exit_code}]")
     return _tell(shown or "[nothing changed on the screen]")
 
@@ -260,7 +261,7 @@ async def _look_at_command(call: ToolCall, session: Session, color: bool) -> Too
     searching = "search" in a
     number, first = a["command"], a.get("from_line", 1)
     if number == 0:
-        known = session.list_commands()
+        known = session.history.list_commands()
         if not known:
             raise CommandNotFound(0)
         number = known[-1].id
@@ -338,10 +339,10 @@ async def _wait(call: ToolCall) -> ToolOutcome:
         return _tell(f"[matched: {ended.get('matched', '')}]")
     if by == "exit":
         return _tell(f"[the session's program has ended, exit {session.exit_code}]")
-    log = session.list_commands()
+    log = session.history.list_commands()
     number = ended.get("command_id") or (log[-1].id if by == "prompt" and log else None)
     if number is not None:
-        command = session.get_command(number)
+        command = session.history.get_command(number)
         end = f"[exit {command.exit_code}{_say_duration(command.duration_ms)}]"
         return _tell(await _show_command(call, session, number), end)
     screen = await call.make(get_screen, Formatted(format="plain"), session.name)
@@ -378,7 +379,7 @@ def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
     session = call.rooms.registry.get_session(info["name"])
     yours = " (yours)" if _find_home(call) is session else ""
     state = "" if info["running"] else f", ended with {info['exit_code']}"
-    taken = f", taken by {session.taken_by}" if session.taken_by else ""
+    taken = f", taken by {session.input.taken_by}" if session.input.taken_by else ""
     return f"{info['name']}{yours}: {info['command']} in {info['cwd']}{state}{taken}"
 
 

@@ -24,8 +24,8 @@ def show_session(rooms: Rooms, session: Session) -> JsonObject:
     shown: JsonObject = {name: told[name] for name in _LISTED} | {"pid": session.pid}
     if not session.running:
         shown["exit_code"] = session.exit_code
-    if session.taken_by is not None:
-        shown["taken_by"] = session.taken_by
+    if session.input.taken_by is not None:
+        shown["taken_by"] = session.input.taken_by
     if session.notice is not None:
         shown["notice"] = session.notice
     if session.holding is not None:

@@ -45,7 +45,7 @@ async def type_line(
     nothing can refuse any more, and may raise to keep it from being written. Raises SessionExited; LineInUse where the text was typed
     and Enter was not, because somebody else typed meanwhile.
     """
-    if session.taken_by is not None:
+    if session.input.taken_by is not None:
         return "a person has taken the session over"
     if session.lock.locked():
         return "a run is under way"
@@ -60,7 +60,7 @@ async def type_line(
         if log is not None and own and not (log.phase == "starting" and _is_silent(session)):
             if session.at_prompt != "yes":
                 return "the shell is not at its prompt"
-            if session.line.pending and time.time() - max(session.line.authors.values()) < _TYPING_S:
+            if session.input.line.pending and time.time() - max(session.input.line.authors.values()) < _TYPING_S:
                 return IN_USE  # asking the shell would only disturb
             turn = LineTurn(session, actor, text, time.monotonic(), 0.0)
             return await _send(session, text.encode() + b"\r", actor, lambda: _check_shell(session, turn, commit))
@@ -75,7 +75,7 @@ async def type_line(
 
 async def _send(session: Session, data: bytes, actor: Actor, before: Callable[[], Awaitable[bytes]]) -> str | None:
     try:
-        await session.send_input(data, actor, before=before)
+        await session.input.send(data, actor, before=before)
     except LineInUse:
         return IN_USE
     except LineMoved:
@@ -95,7 +95,7 @@ async def _check_program(session: Session, seen: LineModes, meant: int, commit: 
     modes = read_modes(session.child)
     if modes is None or modes != seen or not _is_meant(session, modes, meant):
         raise LineMoved
-    line = session.full_screen_line if session.terminal.alt and not modes.canonical else session.line
+    line = session.input.full_screen_line if session.terminal.alt and not modes.canonical else session.input.line
     if (modes.canonical and not modes.echo) or line.stands(modes, lambda: count_unread(session)):
         raise LineInUse(session.name, own=False, **line.describe().to_wire())
     await commit()
@@ -111,12 +111,12 @@ async def _press_enter(session: Session, actor: Actor, modes: LineModes) -> None
     await asyncio.sleep(_BEFORE_ENTER_S)
 
     async def still_ours() -> bytes:
-        for line in (session.line, session.full_screen_line):
+        for line in (session.input.line, session.input.full_screen_line):
             if any(author != actor for author in line.authors) and line.stands(modes):
                 raise LineInUse(session.name, own=False, **line.describe().to_wire())
         return b""
 
-    await session.send_input(b"\r", actor, before=still_ours)
+    await session.input.send(b"\r", actor, before=still_ours)
 
 
 def _is_meant(session: Session, modes: LineModes, meant: int) -> bool:

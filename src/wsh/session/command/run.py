@@ -21,6 +21,7 @@ from wsh.session.command.output import Capture, OutputText, render
 from wsh.session.command.turn import LineMoved, LineTurn, count_unread, has_unseen_output
 from wsh.session.command.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.session.event import Actor, SessionEvent
+from wsh.session.record.playback import read_output
 from wsh.session.state import describe_process, shell_name, wants_input
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited, SessionNotFound, WaitTimeout
 from wsh.wire.json.object import JsonObject
@@ -273,7 +274,7 @@ class _Run:
             self.generation = await self._typist.type_lines(lines, log, self._begin)
             await self._typist.type_next(data, self._note_before)
             return
-        self.generation = await session.send_input(data, self._actor, before=self._begin)
+        self.generation = await session.input.send(data, self._actor, before=self._begin)
 
     async def _begin(self) -> bytes:
         """Called when nobody else can type: the line is free, and from now on everything counts."""
@@ -340,7 +341,7 @@ class _Run:
             return None
         await self._settle(log)
         if log.phase == "prompt":
-            session.line.entered = (0.0, 0)  # every line that was typed has been answered
+            session.input.line.entered = (0.0, 0)  # every line that was typed has been answered
         return await self._outcome("command" if session.running else "exit")
 
     async def _settle(self, log: CommandLog) -> None:
@@ -475,7 +476,7 @@ class _Run:
         if not self._at_prompt:
             return await self._since_input(command.end)
         if capture is None:
-            return await self._session.read_command_output(command, self._max_output)
+            return await read_output(self._session, command, self._max_output)
         if capture.end == capture.begin:
             return OutputText("", 0, 0)
         return await capture.render(command.rows, command.cols, self._max_output)

@@ -120,18 +120,18 @@ class LineTurn:
             found, told = await _probe(self._session)
         if found is not None:
             raise LineInUse(self._session.name, own=self._is_own(found), **found.to_wire())
-        self._session.line.forget()
+        self._session.input.line.forget()
         return b"i" if told is not None and told.command_mode else b""
 
     async def check_still_ours(self) -> bytes:
         """Between two lines of one run: raises LineInUse if anybody else has typed since the last."""
-        if any(actor != self._actor for actor in self._session.line.authors):
-            raise LineInUse(self._session.name, own=False, **self._session.line.describe().to_wire())
+        if any(actor != self._actor for actor in self._session.input.line.authors):
+            raise LineInUse(self._session.name, own=False, **self._session.input.line.describe().to_wire())
         return b""
 
     async def wait(self, problem: LineInUse) -> bool:
         """Wait, visibly, while a person types. False if that is no use: the line stays as it is."""
-        author, typed = problem.typed_by, self._session.line
+        author, typed = problem.typed_by, self._session.input.line
         if author is None or author.get("kind") != "person" or time.monotonic() >= self._deadline:
             return False
         if problem.facts.get("own") and not self._clear:
@@ -147,7 +147,7 @@ class LineTurn:
                 changed.set()
 
         stop = self._session.listeners.add(hear)
-        self._session.announce_wait(self._actor, self._command)
+        self._session.input.announce_wait(self._actor, self._command)
         try:
             while typed.pending and _asked(log) == asked and self._session.running:
                 left = self._deadline - time.monotonic()
@@ -159,13 +159,13 @@ class LineTurn:
                 await _wait(changed, left)
         finally:
             stop()
-            self._session.announce_wait(None, "")
+            self._session.input.announce_wait(None, "")
         return True
 
     def _typing_age(self) -> float:
-        author = self._session.line.author
+        author = self._session.input.line.author
         # What seems to come from the future was typed before the clock was set back.
-        return abs(time.time() - self._session.line.authors[author]) if author is not None else float("inf")
+        return abs(time.time() - self._session.input.line.authors[author]) if author is not None else float("inf")
 
     def _is_being_typed(self, found: LineInfo) -> bool:
         """Taking a line away under a person's fingers would mix theirs with ours."""
@@ -173,7 +173,7 @@ class LineTurn:
         return person and self._typing_age() < _TYPING_S and time.monotonic() < self._deadline
 
     def _is_own(self, found: LineInfo) -> bool:
-        return found.author == self._actor and set(self._session.line.authors) <= {self._actor}
+        return found.author == self._actor and set(self._session.input.line.authors) <= {self._actor}
 
     async def _take(self, found: LineInfo, told: ShellLine | None) -> None:
         session, child = self._session, self._session.child
@@ -189,7 +189,7 @@ class LineTurn:
             child.write(b"\x03")
             asked = _asked(log)
             await _until(session, lambda: log is not None and _asked(log) != asked, _NEW_PROMPT_S if log else 0.2)
-        session.line.forget()
+        session.input.line.forget()
         self.cleared = found
 
     # after the run
@@ -207,7 +207,7 @@ class LineTurn:
             self.put_back = "yes" if await self._put(log) else "no"
         else:
             self.put_back = "later"
-            session.start_task(self._put_later(log))
+            session.lasting.start(self._put_later(log))
 
     async def _put_later(self, log: CommandLog) -> None:
         session = self._session
@@ -219,7 +219,7 @@ class LineTurn:
 
     async def _put(self, log: CommandLog) -> bool:
         session = self._session
-        async with session.holding_input():
+        async with session.input.hold():
             modes = read_modes(session.child)
             if modes is None or log.phase != "prompt" or not _is_shell_reading(session, modes):
                 return False
@@ -227,7 +227,7 @@ class LineTurn:
             if told is None:
                 return False
             if self.cleared is not None and self.cleared.author is not None and told.text:
-                session.line.restore(told.text, self.cleared.author, self.cleared.at or time.time(), modes)
+                session.input.line.restore(told.text, self.cleared.author, self.cleared.at or time.time(), modes)
         return True
 
     def describe(self) -> JsonObject | None:
@@ -239,7 +239,7 @@ class LineTurn:
 
 async def refuse_over_another(session: Session, data: bytes, actor: Actor) -> bytes:
     """For input that is no run: raises LineInUse where the text of somebody else stands. Input is held."""
-    others = {author for author in session.line.authors if author != actor}
+    others = {author for author in session.input.line.authors if author != actor}
     if not others:
         return b""
     if set(data) <= _INTERRUPTS and (actor.kind == "person" or session.at_prompt != "yes"):
@@ -257,7 +257,7 @@ async def look_at_line(session: Session) -> LineInfo | None:
 
 async def _probe(session: Session, *, patient: bool = True) -> tuple[LineInfo | None, ShellLine | None]:
     """What stands on the line (None: nothing, or nobody reads lines), and the shell's own answer if it gave one."""
-    modes, log, typed = read_modes(session.child), session.commands, session.line
+    modes, log, typed = read_modes(session.child), session.commands, session.input.line
     if modes is None:
         return None, None
     if log is not None and _reads_line(log) and log.editor:
@@ -342,7 +342,7 @@ async def _is_shown(session: Session, text: str | None) -> bool:
 
 def _left_alone(session: Session) -> LineInfo:
     """The line of somebody who is in the middle of something, such as a search or a menu."""
-    found = session.line.describe()
+    found = session.input.line.describe()
     return LineInfo(found.text or _cursor_row(session), False, found.author, found.at)
 
 
@@ -364,9 +364,9 @@ async def _does_another_read(session: Session) -> bool:
 
 def _describe(session: Session, told: ShellLine) -> LineInfo | None:
     if told.empty:
-        session.line.forget()
+        session.input.line.forget()
         return None
-    typed = session.line.describe()
+    typed = session.input.line.describe()
     return LineInfo(told.before + told.text, told.continued, typed.author, typed.at)
 
 
@@ -405,7 +405,7 @@ async def _press(session: Session, key: bytes) -> ShellLine | None:
 
 def _is_dropping(session: Session, log: CommandLog) -> bool:
     """Whether Ctrl+C was typed a moment ago and the shell has shown no prompt since."""
-    at, prompts = session.interrupted
+    at, prompts = session.input.interrupted
     return log.prompts == prompts and time.monotonic() - at < _DROPPING_S
 
 
@@ -416,7 +416,7 @@ async def _wait_until_dropped(session: Session, log: CommandLog) -> ShellLine | 
     told = await _press(session, ASK)
     child = session.child
     lost = log.shell == "fish" and log.prompts == prompts and told is not None and not told.empty
-    if lost and child is not None and not session.line.pending:
+    if lost and child is not None and not session.input.line.pending:
         # It came while fish ran what a key is bound to, which fish forgets. Nobody has typed since: the line is to be dropped.
         child.write(b"\x03")
         await _until(session, lambda: log.prompts != prompts, _SLOW_ANSWER_S)

@@ -87,7 +87,7 @@ class Typist:
 
     async def _wait_after_interrupt(self, log: CommandLog) -> None:
         """A shell that drops its line for Ctrl+C loses the next key as well, until it shows a new prompt."""
-        at, prompts = self._session.interrupted
+        at, prompts = self._session.input.interrupted
         until = min(at + INTERRUPT_GRACE_S, self._deadline)
         while log.prompts == prompts and self._session.running and time.monotonic() < until:
             self._wake.clear()
@@ -99,14 +99,14 @@ class Typist:
         `begin` is awaited before the first. At the deadline the rest is typed ahead.
         """
         if len(lines) > _MOST_PACED_LINES:
-            return await self._session.send_input(b"".join(lines), self._actor, before=begin)
+            return await self._session.input.send(b"".join(lines), self._actor, before=begin)
         first = 0
         for number, line in enumerate(lines):
             before = (log.prompts, log.continued)
             if number:
                 await self.type_next(line)
             else:
-                first = await self._session.send_input(line, self._actor, before=begin)
+                first = await self._session.input.send(line, self._actor, before=begin)
             await self._wait_until_next(log, before, time.monotonic())
         return first
 
@@ -120,7 +120,7 @@ class Typist:
 
         while True:
             try:
-                await self._session.send_input(line, self._actor, before=still_ours)
+                await self._session.input.send(line, self._actor, before=still_ours)
                 return
             except LineInUse as problem:
                 if not await self._turn.wait(problem):
@@ -166,7 +166,7 @@ class Typist:
                 break
             await asyncio.sleep(LOOK_SOON_S)
         prompts = log.prompts
-        await self._session.send_input(b"\x03", self._actor)
+        await self._session.input.send(b"\x03", self._actor)
         while log.prompts == prompts and self._session.running and time.monotonic() < until:
             self._wake.clear()
             await self.pause(until - time.monotonic())

@@ -148,7 +148,7 @@ class OutputFeed:
         for first, last in findings.gaps if findings.whole else [(start, start + len(data))]:
             self.gaps.add(first, last)
         log.warning("session %s: left out what the engine dies of, %d bytes in all", self._session.name, self.gaps.size)
-        self._session.remember()
+        self._session.memory.remember()
 
     def _parse(self, start: int, data: bytes, size: int) -> tuple[bytes, list[CommandEvent]]:
         """Feed the terminal. Returns what may be shown of the bytes, and what the marks told."""
@@ -167,7 +167,7 @@ class OutputFeed:
         return data, []
 
     def _name_authors(self, told: list[CommandEvent]) -> None:
-        author, log = self._session.line.entered_by, self._session.commands
+        author, log = self._session.input.line.entered_by, self._session.commands
         if author is None or log is None:
             return
         for event in told:
@@ -211,7 +211,7 @@ class OutputFeed:
         try:
             rest = replies[child.write(replies) :]
             if rest:
-                self._session.keep_until_done(child.write_all(rest))
+                self._session.pending.start(child.write_all(rest))
         except InputClosed:
             pass
 

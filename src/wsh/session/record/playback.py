@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wsh.session.command.command import Command
-from wsh.session.command.output import OutputPage, OutputText, read_page, render
+from wsh.session.command.output import OutputPage, OutputText, read_page, render, rendering
 from wsh.session.wait.pattern import compile_literal, compile_pattern
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ _WHOLE_BYTES = 64 * 1024 * 1024
 async def read_output(session: Session, command: Command, max_bytes: int) -> OutputText:
     """As text, its middle left out where it is longer than `max_bytes`; so far, if the command goes on."""
     capture = session.commands.captured(command) if session.commands is not None else None
-    if capture is not None and (capture.complete or _end_of(session, command) - command.start > _WHOLE_BYTES):
-        return await capture.render(command.rows, command.cols, max_bytes)
-    data = b"".join([piece async for piece in _pieces(session, command)])
-    return await render(data, command.rows, command.cols, max_bytes)
+    with rendering(session.output, command.start, command.end):
+        if capture is not None and (capture.complete or _end_of(session, command) - command.start > _WHOLE_BYTES):
+            return await capture.render(command.rows, command.cols, max_bytes)
+        data = b"".join([piece async for piece in _pieces(session, command)])
+        return await render(data, command.rows, command.cols, max_bytes)
 
 
 async def read_output_page(
@@ -49,15 +50,16 @@ async def read_output_page(
             yield piece
 
     end = _end_of(session, command)
-    page = await read_page(
-        counted(),
-        command.rows,
-        command.cols,
-        offset=max(0, offset),
-        limit=max(0, limit),
-        styled=styled,
-        matches=None if pattern is None else lambda text: pattern.search(text) is not None,
-    )
+    with rendering(session.output, command.start, command.end):
+        page = await read_page(
+            counted(),
+            command.rows,
+            command.cols,
+            offset=max(0, offset),
+            limit=max(0, limit),
+            styled=styled,
+            matches=None if pattern is None else lambda text: pattern.search(text) is not None,
+        )
     return replace(page, missing_bytes=max(0, end - command.start - got))
 
 

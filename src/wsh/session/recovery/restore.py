@@ -122,11 +122,11 @@ async def _rebuild(
     session.output.gaps, session.output.set_aside = plan.gaps, plan.set_aside
     session.pid = int(meta.get("pid", 0))
     session.heard = registry.heard.get(session.sid, 0)
-    session.recall(facts, meta)
+    session.memory.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
     session.terminal.resize(rows, cols)
     if plan.news:
-        session.remember()
+        session.memory.remember()
         await asyncio.to_thread(_write_down, session)
     borrowed = int(meta.get("borrowed_rows") or 0)
     if borrowed > 0 and session.running:
@@ -165,7 +165,7 @@ async def _load_terminal(
 
 def _write_down(session: Session) -> None:
     try:
-        session.folder.write_meta(session.describe())
+        session.folder.write_meta(session.memory.describe())
     except OSError as problem:
         log.warning("session %s cannot be written to disk: %s", session.name, problem)
 

@@ -93,7 +93,7 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
     deadline = started + spec.max_wait_ms / 1000
     watch = _make_watch(session, spec)
     wake = asyncio.Event()
-    first_command = session.command_count
+    first_command = session.history.ended_count
     unsubscribe = session.listeners.add(lambda event: wake.set() if _matters(event, spec) else None)
     prober = _Prober(session, spec)
     try:
@@ -103,7 +103,7 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
             ended = _evaluate(session, spec, watch, started, now, first_command) or await prober.look(now)
             if ended is not None:
                 matched = watch.matched if watch is not None and ended in {"text", "regex"} else None
-                command_id = session.last_ended_command if ended == "command" else None
+                command_id = session.history.last_ended if ended == "command" else None
                 waited_ms = (time.monotonic() - started) * 1000
                 return WaitResult(ended, session.generation, matched, waited_ms, command_id)
             now = time.monotonic()
@@ -147,7 +147,7 @@ def _evaluate(
 ) -> EndedBy | None:
     if watch is not None and watch.found():
         return "text" if spec.text is not None else "regex"
-    if spec.command and session.command_ended_since(first_command, spec.since):
+    if spec.command and session.history.has_ended_since(first_command, spec.since):
         return "command"
     if spec.prompt and session.at_prompt == "yes":
         return "prompt"
@@ -169,7 +169,7 @@ def _until_quiet(session: Session, spec: WaitSpec, started: float, now: float) -
     if not _is_new(session, spec):
         return float("inf")
     # Input counts as activity: else a wait right after it would end on the silence, and the screen, from before it.
-    since = max(session.last_activity, session.last_input[1] if session.last_input is not None else -math.inf)
+    since = max(session.last_activity, session.input.last[1] if session.input.last is not None else -math.inf)
     if spec.fresh:
         since = max(since, started)
     if session.output.backlog():

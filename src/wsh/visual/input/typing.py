@@ -40,7 +40,7 @@ class Typing:
         """Take what was typed; False if there is no room for it."""
         try:
             if self._waiting.empty() and not self._sending:
-                data = data[self._session.send_at_once(data, actor) :]
+                data = data[self._session.input.send_at_once(data, actor) :]
                 if not data:
                     return True
         except SessionExited:
@@ -83,7 +83,7 @@ class Typing:
 
     async def _send(self, data: bytes, actor: Actor) -> None:
         try:
-            await self._session.send_input(data, actor)
+            await self._session.input.send(data, actor)
         except SessionExited:
             pass  # the picture says so already
         except WshError as error:

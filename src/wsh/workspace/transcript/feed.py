@@ -17,6 +17,7 @@ from wsh.session import event as ev
 from wsh.session.command.command import Command
 from wsh.session.command.output import render, rendering
 from wsh.session.record.journal import Journal
+from wsh.session.record.playback import read_output
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
 from wsh.session.session import Session
 from wsh.wire.system.shortage import find_shortage
@@ -61,7 +62,7 @@ class SessionTranscripts:
         known = await self._list_known()
         for session in self._registry.list_sessions():
             self._follow(session)
-            fresh = {c.id for c in session.list_commands() if _key(session, c) not in known}
+            fresh = {c.id for c in session.history.list_commands() if _key(session, c) not in known}
             if fresh:
                 self._commands[session.sid] = fresh
             if session.commands is None and session.generation:
@@ -96,7 +97,7 @@ class SessionTranscripts:
             self._follow(event.session)
         elif isinstance(event, SessionRenamed):
             session = event.session
-            self._commands.setdefault(session.sid, set()).update(c.id for c in session.list_commands())
+            self._commands.setdefault(session.sid, set()).update(c.id for c in session.history.list_commands())
             if session.commands is None:
                 self._stretches[session.sid] = Journal(session.folder.path).oldest
 
@@ -180,7 +181,7 @@ class SessionTranscripts:
         """Put everything that the sessions still hold."""
         for session in self._registry.list_sessions():
             if session.commands is not None:
-                self._commands.setdefault(session.sid, set()).update(c.id for c in session.list_commands())
+                self._commands.setdefault(session.sid, set()).update(c.id for c in session.history.list_commands())
             else:
                 self._stretches[session.sid] = Journal(session.folder.path).oldest
         await self.refresh()
@@ -188,7 +189,7 @@ class SessionTranscripts:
     async def _command_document(self, session: Session, command: Command) -> Transcript:
         size = (session.generation if command.end is None else command.end) - command.start
         if size <= 2 * MAX_TEXT_BYTES:
-            text = (await session.read_command_output(command, MAX_TEXT_BYTES)).text
+            text = (await read_output(session, command, MAX_TEXT_BYTES)).text
         else:
             text = await self._ends(session, command.start, command.start + size, command.rows, command.cols)
         return Transcript(

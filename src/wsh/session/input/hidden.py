@@ -58,7 +58,7 @@ def find_hidden_prompt(session: Session) -> HiddenPrompt | None:
         group = os.tcgetpgrp(child.fd)
     except OSError:
         return None
-    return HiddenPrompt(group, last_line(session), session.last_input)
+    return HiddenPrompt(group, last_line(session), session.input.last)
 
 
 def answers(data: bytes) -> bool:

@@ -1,0 +1,1 @@
+"""What is typed into a session: by whom, in which order, and what stands on its line."""
