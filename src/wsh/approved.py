@@ -16,7 +16,7 @@ from wsh.session.event import Actor, CommandFinished, Destroyed, Exited, Input, 
 from wsh.session.record.playback import read_output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.spec import SessionSpec, default_shell
+from wsh.session.spec import SessionSpec, default_shell, make_sid
 from wsh.wire.error import SessionExited, SessionNotFound, WaitTimeout, WshError
 from wsh.wire.setting import Settings
 
@@ -58,6 +58,9 @@ class ApprovedSessions:
     def default_cwd(self) -> str:
         return str(Path.home())
 
+    def make_sid(self) -> str:
+        return make_sid()
+
     def shell(self) -> Sequence[str]:
         return [default_shell(self.settings, self._environ)]
 
@@ -77,7 +80,11 @@ class ApprovedSessions:
         return next((session for session in self.registry.list_sessions() if session.sid == sid), None)
 
     async def start(
-        self, order: Order, sink: OutputSink, on_end: Callable[[Session], None] = lambda session: None
+        self,
+        order: Order,
+        sink: OutputSink,
+        on_end: Callable[[Session], None] = lambda session: None,
+        sid: str | None = None,
     ) -> Session:
         """Run it in a new session; what it prints, and its end, go to `sink`. Raises StartFailed."""
         # Programs begin at the size they are looked at: many draw badly when it changes while they start.
@@ -88,6 +95,7 @@ class ApprovedSessions:
         try:
             session = await self.registry.open_session(
                 SessionSpec(
+                    sid=sid,
                     argv=order.argv,
                     rows=rows,
                     cols=cols,
@@ -103,7 +111,21 @@ class ApprovedSessions:
             )
         except WshError as error:
             raise StartFailed(error.message) from None
-        self.names[order.terminal_id] = session.sid
+        self._follow(order.terminal_id, session, sink, on_end)
+        return session
+
+    def adopt(self, terminal_id: str, sid: str, sink: OutputSink) -> bool:
+        """Go on with what an earlier server started: all that its session has printed goes to `sink`. False if there is no such session."""
+        self.names[terminal_id] = sid
+        session = self.find(terminal_id)
+        if session is None:
+            del self.names[terminal_id]
+            return False
+        self._follow(terminal_id, session, sink, lambda ended: None)
+        return True
+
+    def _follow(self, terminal_id: str, session: Session, sink: OutputSink, on_end: Callable[[Session], None]) -> None:
+        self.names[terminal_id] = session.sid
         while len(self.names) > _REMEMBERED:
             del self.names[next(iter(self.names))]
         # What was printed before this line, then everything as it comes.
@@ -122,10 +144,9 @@ class ApprovedSessions:
         else:
             sink.exited(session.exit_code)
             on_end(session)
-        return session
 
-    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int]:
-        session = await self.start(order, sink)
+    async def run(self, order: Order, sink: OutputSink, sid: str | None = None) -> tuple[int, int]:
+        session = await self.start(order, sink, sid=sid)
         return session.rows, session.cols
 
     def find_name(self, terminal_id: str) -> str | None:

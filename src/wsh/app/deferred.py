@@ -7,7 +7,7 @@ import contextlib
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wsh.operation.deferred import Deferred
@@ -52,6 +52,7 @@ class DeferredRooms:
         self._stopping = asyncio.Event()
         self._problems: dict[str, WshError] = {}
         self._transcripts: SessionTranscripts | None = None
+        self._guests: Collection[str] = ()
 
     def start_imports(self) -> None:
         """Begin to import, in a thread: the loop goes on between two of its imports.
@@ -119,6 +120,7 @@ class DeferredRooms:
             self.calls = endpoint.door.desk
             self._server.rooms.list_guests = endpoint.door.list_guests
             endpoint.door.farewell.append(self._withdraw_of)
+            self._guests = endpoint.door.guests
             async with endpoint.run():
                 self.mcp.set(endpoint)
                 self._problems.pop(what, None)
@@ -171,6 +173,7 @@ class DeferredRooms:
 
         async with open_rooms(self._server, lambda: self.calls.under_way if self.calls is not None else 0) as opened:
             contract = opened.contract
+            contract.interactive.is_connected = lambda owner: owner in self._guests
             contract.interactive.waiting.changed = lambda: self._tell_of_requests(contract)
             self._transcripts = opened.transcripts
             self.contract.set(contract)

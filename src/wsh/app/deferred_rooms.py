@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wsh.app.headless import HeadlessRunner
 from wsh.approved import ApprovedSessions
+from wsh.contract.ask.restore import restore_requests
 from wsh.contract.assemble import make_contract
 from wsh.contract.dispatch import Contract
 from wsh.contract.execute_command import ExecuteCommand
@@ -76,6 +77,10 @@ async def open_rooms(server: Composition, count_calls: Callable[[], int]) -> Asy
         workspace.upkeep.use(transcripts)
         workspace.start_watching()
         await transcripts.start()
+        folder = contract.interactive.folder
+        assert folder is not None
+        found = await asyncio.to_thread(folder.load)
+        restore_requests(contract.interactive, found, settings.get_int("approvals.reconnect_ms") / 1000)
         yield OpenedRooms(contract, workspace, execute, transcripts)
 
 

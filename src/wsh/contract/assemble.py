@@ -10,6 +10,7 @@ from wsh.contract.adapters.discover import PROGRAM
 from wsh.contract.adapters.pool import AdapterPool, PoolOptions
 from wsh.contract.adapters.server import ServerAdapter
 from wsh.contract.adapters.server_approver import ApprovedRuns, RuleFile, ServerApprover
+from wsh.contract.ask.kept import RequestFolder
 from wsh.contract.dispatch import Contract
 from wsh.contract.gate import Gate, Trail
 from wsh.contract.headless import HeadlessOptions, HeadlessRoute
@@ -72,6 +73,8 @@ def make_contract(
         end = ServerApprover(approved, policy, trail, environ.get("HOME", "/"))
         most = settings.get_int("approvals.max_pending")
         interactive.server = ServerAdapter(end, make_id("srv"), most, approved.find_name)
+        end.before_run = interactive.begin
+        interactive.folder = RequestFolder(places.requests)
         interactive.server_enabled = settings.get_bool("approvals.server")
     return Contract(registry, headless, interactive)
 

@@ -23,6 +23,7 @@ from wsh.contract.adapters.mode import resolve_mode
 from wsh.contract.adapters.pool import AdapterPool
 from wsh.contract.adapters.server import ServerAdapter
 from wsh.contract.ask.asked import AskedRequest
+from wsh.contract.ask.kept import RequestFolder
 from wsh.contract.ask.pending import PendingRequest, PendingRequests
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
 from wsh.contract.identity import Identity, IdentityRegistry, describe_leaving, not_found
@@ -87,6 +88,10 @@ class InteractiveRoute:
         """The queue in this server, if there may be one."""
         self.server_enabled = False
         """Whether the user turned it on (`approvals.server`)."""
+        self.folder: RequestFolder | None = None
+        """Where requests that wait in this server are kept for the next one."""
+        self.is_connected: Callable[[str], bool] = lambda owner: True
+        """Whether the connection that owns a request is there."""
         self._asked: set[AskedRequest] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -103,10 +108,22 @@ class InteractiveRoute:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    def start(self, asked: AskedRequest) -> None:
-        """Let it live: from now on it can be answered, and the end of this server, or of its caller, ends it."""
+    async def start(self, asked: AskedRequest) -> None:
+        """Let it live: from now on it can be answered, and its caller's going away ends it."""
+        await asked.start()
         self._asked.add(asked)
-        asked.start()
+
+    def go_on(self, asked: AskedRequest, since: float) -> None:
+        """The same for one that an earlier server left."""
+        asked.go_on(since)
+        self._asked.add(asked)
+
+    async def begin(self, terminal_id: str, sid: str) -> None:
+        """The program of a request is about to run. Raises OSError, and then it must not."""
+        for asked in self._asked:
+            if asked.request.terminal_id == terminal_id:
+                await asked.begin(sid)
+                return
 
     def forget(self, asked: AskedRequest) -> None:
         self._asked.discard(asked)
@@ -193,7 +210,7 @@ class InteractiveRoute:
             attached = identity.handle
             attached.lines.append(asked)
             identity.facts["line"] = TypedCommand(asked.request.command, asked.request.id, attached.ear, asked)
-        self.start(asked)
+        await self.start(asked)
         await self._wait_for_answer(asked, deadline)
         if asked.is_pending:
             return await self._tell_pending(asked, cursor)
@@ -255,15 +272,19 @@ class InteractiveRoute:
             asks = asks.model_copy(update={"leaves": leaves, "effect": "ask"})
         if kind == "send" and adapter.tells_lines:
             asks = asks.model_copy(update={"wait_ms": timeout_ms})
-        ear = OutputObserver(identity, lambda ended: self._record_exit(ended, caller, ids)) if into is None else None
+        ear = OutputObserver(identity, lambda ended: self.record_exit(ended, caller, ids)) if into is None else None
         keep = request.runtime.keep_pending or False
-        return AskedRequest(asks, adapter, identity, ear, verdict, caller, ids, keep, self.waiting, self._settled)
+        folder = self.folder if adapter is self.server and into is None else None
+        return AskedRequest(
+            asks, adapter, identity, ear, verdict, caller, ids, keep, self.waiting, self.settle, folder=folder
+        )
 
-    def _settled(self, asked: AskedRequest) -> None:
-        """What became of a request goes into the trail and to its identity, also when no caller waits any more."""
+    def settle(self, asked: AskedRequest, *, is_new: bool = True) -> None:
+        """What became of a request goes into the trail if it `is_new`, and to its identity, also when no caller waits any more."""
         self._asked.discard(asked)
         identity, decision = asked.identity, asked.decision
-        self.record_approval(asked)
+        if is_new:
+            self.record_approval(asked)
         attached: Attached = identity.handle
         if asked in attached.lines:
             attached.lines.remove(asked)
@@ -587,8 +608,13 @@ class InteractiveRoute:
         reading = await read_text(entry.identity, max(log.start, log.end - max_bytes), max_bytes, self.render)
         return reading.stdout
 
-    def _record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
+    def record_exit(self, identity: Identity, caller: Caller, ids: Correlated) -> None:
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - identity.began) * 1000)))
+        attached: Attached = identity.handle
+        if attached.asked.folder is not None:
+            task = asyncio.ensure_future(attached.asked.folder.note_exit(attached.asked.request.id))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
 
 def name_place(asked: AskedRequest) -> Place:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -29,7 +27,7 @@ from wsh.session.recovery.watchdog import Watchdog
 from wsh.session.session import Session
 from wsh.session.shell.injection import NONCE_FD, SCRIPTS, Injection, ShellName, plan_injection
 from wsh.session.shell.login_path import LoginPath
-from wsh.session.spec import SessionLaunch, SessionSpec, add_login_path, prepare
+from wsh.session.spec import SessionLaunch, SessionSpec, add_login_path, make_sid, prepare
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.wire.error import (
     KeeperGone,
@@ -199,7 +197,7 @@ class SessionRegistry:
         if name in self._by_name or name in self._reserved:
             raise SessionNameTaken(name)
         self._reserved.add(name)
-        sid = f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
+        sid = spec.sid or make_sid()
         folder = SessionFolder(self.places.sessions / sid)
         plan: SandboxPlan | None = None
         try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import secrets
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +39,8 @@ class SessionSpec:
     """A request for a session. Everything is optional; `None` means the default of the settings."""
 
     name: str | None = None
+    sid: str | None = None
+    """By `make_sid`, where somebody has to know it before the session exists."""
     command: str | None = None
     argv: Sequence[str] | None = None
     executable: str | None = None
@@ -81,6 +85,11 @@ async def add_login_path(spec: SessionSpec, settings: Settings, login_path: Logi
     base = make_environment(replace(spec, env={}))
     path = await login_path.extend(default_shell(settings, base), base)
     return spec if path is None else replace(spec, base_env={**base, "PATH": path})
+
+
+def make_sid() -> str:
+    """Ids sort by the time of their making."""
+    return f"{time.time_ns() // 1_000_000:013x}-{secrets.token_hex(4)}"
 
 
 def prepare(spec: SessionSpec, settings: Settings) -> SessionLaunch:

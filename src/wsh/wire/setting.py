@@ -239,6 +239,13 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("ask", "allow"),
     ),
     Setting(
+        "approvals.reconnect_ms",
+        30_000,
+        "How long a request that outlived its server waits for its agent's connection, before it is withdrawn.",
+        0,
+        86_400_000,
+    ),
+    Setting(
         "approvals.hidden_wait_ms",
         20_000,
         "How long an agent's input waits for that answer before it is told to ask again.",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from wsh.approval.answer import Answer, take_answer, too_late
-from wsh.approval.approver import Approver, TypedLineOutcome
+from wsh.approval.approver import TypedLineOutcome
 from wsh.approval.card import Card
 from wsh.approval.ledger import Ledger
 from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
@@ -28,6 +28,7 @@ from wsh.contract.adapters.base import (
     SendRequestResult,
 )
 from wsh.contract.adapters.classify import classify
+from wsh.contract.adapters.server_approver import ServerApprover
 from wsh.contract.reply.fault import ContractFault
 from wsh.wire.json.object import JsonObject
 
@@ -98,7 +99,7 @@ class ServerAdapter(RuntimeAdapter):
 
     def __init__(
         self,
-        end: Approver,
+        end: ServerApprover,
         runtime_session_id: str,
         max_pending: int = 256,
         find_session_name: Callable[[str], str | None] = lambda terminal_id: None,
@@ -240,6 +241,16 @@ class ServerAdapter(RuntimeAdapter):
             del self._terminals[id]
             self._ears.pop(id, None)
         return terminal
+
+    def adopt(self, request: ApprovalRequest, ear: BytesEar, sid: str) -> bool:
+        """Go on with a program that an earlier server started. False if its session is gone."""
+        self._ears[request.terminal_id] = ear
+        terminal = self.open_terminal(request)
+        if not self.end.runs.adopt(request.terminal_id, sid, terminal):
+            self.forget_terminal(request)
+            return False
+        terminal.begin()
+        return True
 
     def forget_terminal(self, request: ApprovalRequest) -> None:
         self._terminals.pop(request.terminal_id, None)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from wsh.approval.always import Proposal, RuleChoice, propose, would_allow
 from wsh.approval.answer import AnswerRefused, Pending
-from wsh.approval.approver import Order, OutputSink, TypedLineOutcome
+from wsh.approval.approver import Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.evidence import Evidence
 from wsh.approval.judgement import Judgement, judge, make_question
 from wsh.approval.request import ApprovalRequest, Outcome, Place
@@ -35,7 +35,11 @@ class ApprovedRuns(Protocol):
 
     async def find_sandbox(self) -> str | None: ...
 
-    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int] | None: ...
+    async def run(self, order: Order, sink: OutputSink, sid: str | None = None) -> tuple[int, int] | None: ...
+
+    def adopt(self, terminal_id: str, sid: str, sink: OutputSink) -> bool: ...
+
+    def make_sid(self) -> str: ...
 
     async def type_line(
         self, terminal_id: str, text: str, wait_s: float, typed: Callable[[], None]
@@ -60,6 +64,10 @@ class RuleFile(Protocol):
     def check(self) -> bool: ...
 
 
+async def _nothing(terminal_id: str, sid: str) -> None:
+    pass
+
+
 class ServerApprover:
     """Implements `ApprovalEnd`."""
 
@@ -75,10 +83,20 @@ class ServerApprover:
         self.default_cwd = runs.default_cwd
         self.shell = runs.shell
         self.find_sandbox = runs.find_sandbox
-        self.run = runs.run
         self.type_line = runs.type_line
         self.await_line = runs.await_line
         self.terminate = runs.terminate
+
+        self.before_run: Callable[[str, str], Awaitable[None]] = _nothing
+        """Told the terminal and the session right before a program runs. Raises OSError, and then it does not run."""
+
+    async def run(self, order: Order, sink: OutputSink) -> tuple[int, int] | None:
+        sid = self.runs.make_sid()
+        try:
+            await self.before_run(order.terminal_id, sid)
+        except OSError as problem:
+            raise StartFailed(f"That it starts could not be written down, so it did not: {problem.strerror}.") from None
+        return await self.runs.run(order, sink, sid)
 
     def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
         return judge(request, evidence, self._policy.current(), self._home)

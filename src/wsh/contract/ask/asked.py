@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,13 +15,16 @@ from wsh.approval.request import ApprovalRequest, WithdrawReason
 from wsh.bridge.frame import Decision
 from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
 from wsh.contract.adapters.classify import refusal
+from wsh.contract.ask.kept import KeptRequest, RequestFolder, describe_caller
 from wsh.contract.ask.pending import PendingRequests
 from wsh.contract.identity import Identity
 from wsh.contract.output.observer import OutputObserver
 from wsh.contract.reply.fault import ContractFault
 from wsh.contract.request.correlation import Correlated
+from wsh.contract.shield import finish
 from wsh.policy import Verdict
 from wsh.wire.caller import TAKEN_BACK, Caller
+from wsh.wire.system.moment import read_moment
 
 log = logging.getLogger("wsh.contract")
 
@@ -47,12 +51,61 @@ class AskedRequest:
     fault: ContractFault | None = None
     """Why it did not run."""
     withdrawn: WithdrawReason | None = None
+    folder: RequestFolder | None = None
+    """Where it is kept for a successor of this server; None if it ends with this one."""
     task: asyncio.Task[None] = field(init=False)
     _sent: asyncio.Future[SendRequestResult] = field(init=False)
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        """Returns when the disk has it, if it is kept, and it can be found among those that wait."""
+        since = time.time()
+        if self.folder is not None:
+            try:
+                await self._keep(self.folder, since)
+            except OSError as problem:
+                log.warning("a request would not outlive this server: %s (trace %s)", problem, self.ids.trace_id)
+                self.folder = None
+        self.go_on(since)
+
+    def go_on(self, since: float) -> None:
+        """Let it live; also one that an earlier server left."""
         self._sent = asyncio.get_running_loop().create_future()
+        self.waiting.enter(self.request, self.adapter, self.identity, since)
         self.task = asyncio.create_task(self._live(), name=f"approval {self.request.id}")
+
+    async def _keep(self, folder: RequestFolder, since: float) -> None:
+        now = read_moment()
+        kept = KeptRequest(
+            state="waiting",
+            request=self.request,
+            caller=describe_caller(self.caller),
+            keep=self.keep,
+            since=since,
+            made=(now.wall, now.boot, now.up),
+            workspace_id=self.identity.workspace_id,
+            surface=self.identity.caller_surface,
+            leaving=self.identity.facts.get("leaving"),
+        )
+        try:
+            await folder.put(kept)
+        except asyncio.CancelledError:
+            await finish(folder.drop(self.request.id))
+            raise
+
+    async def begin(self, sid: str) -> None:
+        """Its program is about to run in the session `sid`. Raises OSError, and then it must not run."""
+        if self.folder is not None:
+            await self.folder.change(self.request.id, state="starting", sid=sid)
+
+    async def keep_end(self) -> None:
+        """What became of it is on disk when this returns."""
+        if self.folder is not None:
+            try:
+                await self.folder.change(
+                    self.request.id, state="settled", decision=self.decision, outcome=self.outcome, ended=time.time()
+                )
+            except OSError as problem:
+                log.warning("what became of a request is not kept: %s (trace %s)", problem, self.ids.trace_id)
 
     @property
     def is_pending(self) -> bool:
@@ -82,7 +135,6 @@ class AskedRequest:
         await asyncio.wait({self.task})
 
     async def _live(self) -> None:
-        self.waiting.enter(self.request, self.adapter, self.identity)
         try:
             sent = await self.adapter.send_request(self.request, self.ear, self.waiting.show)
             self._sent.set_result(sent)
@@ -100,6 +152,7 @@ class AskedRequest:
                 self._sent.exception()  # looked at, so that nobody warns about it
             if self.decision is not None and self.decision.outcome != "approved":
                 self.fault = refusal(self.decision, self.request.deadline_ms)
+            await finish(self.keep_end())
             self.waiting.leave(self.request, self.outcome, self.decision)
             self.on_end(self)
 

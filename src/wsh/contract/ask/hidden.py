@@ -80,7 +80,7 @@ async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: 
     asked = AskedRequest(
         request, adapter, identity, None, _VERDICT, caller, ids, False, route.waiting, _make_end(route)
     )
-    route.start(asked)
+    await route.start(asked)
     return asked
 
 

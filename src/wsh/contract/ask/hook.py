@@ -105,7 +105,7 @@ async def ask_person(
     if route.server is None or not route.server_enabled:
         return HookJudgement("ask", "Approvals are not answered at this server; `wsh approvals on` turns that on.")
     asked = _make_asked(route, question, caller, verdict, wait_s)
-    route.start(asked)
+    await route.start(asked)
     try:
         await asyncio.wait({asked.task}, timeout=wait_s)
     except asyncio.CancelledError:

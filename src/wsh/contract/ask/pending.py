@@ -104,9 +104,14 @@ class PendingRequests:
         self.changed: Callable[[], None] = lambda: None
         """Called when one comes, is shown, or ends."""
 
-    def enter(self, request: ApprovalRequest, adapter: RuntimeAdapter, identity: Identity) -> None:
-        self._waiting[request.id] = PendingRequest(request, adapter, identity, time.time())
+    def enter(self, request: ApprovalRequest, adapter: RuntimeAdapter, identity: Identity, since: float) -> None:
+        self._waiting[request.id] = PendingRequest(request, adapter, identity, since)
         self.changed()
+
+    def recall(self, entry: PendingRequest) -> None:
+        """One that was settled in the time of an earlier server."""
+        entry.over.set()
+        self._ended.append(entry)
 
     def show(self, card: Card) -> None:
         """The desktop's person sees it now, like this."""

@@ -93,6 +93,11 @@ class Places:
         return self.state / f"{self.server}.outbox"
 
     @property
+    def requests(self) -> Path:
+        """Requests that wait for a person in the server, and what became of the last ones."""
+        return self.state / f"{self.server}.requests"
+
+    @property
     def push(self) -> Path:
         """The key by which push services know this server, and the browsers that take push."""
         return self.state / f"{self.server}.push"
