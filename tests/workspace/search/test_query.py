@@ -170,6 +170,12 @@ PATTERNS = [
     r"fix(?:es|ed)\Z",
     r"(?m:^)foo",
     r"(?<!pre)fixed$",
+    r"\b\w{5,}\b",
+    r"[a-z]+\s[^\W\d]+",
+    r"(?i)[A-C]+[^a]?",
+    r"(?:o|oo|e)+?[rb]?",
+    r"\S+$",
+    r"(?:a*b?)*c",
 ]
 SAMPLES = [
     "class MyError(Exception):\nclass Other(",
@@ -205,6 +211,34 @@ def test_a_pattern_finds_what_python_finds(pattern: str, text: str) -> None:
         demand = study(compiled)
         assert grams_let_through(demand.fts, text)
         assert all(anchor in text for anchor in demand.anchors)
+
+
+PIECES = st.sampled_from(
+    ["a", "B", "é", "[ab]", "[^a]", r"\w", r"\W", r"\s", r"\S", r"\d", ".", "^", "$", r"\b", r"\B", "_", r"\(", "[a-cA]", r"[^\s_]", "(?=a)", "\n"]
+)  # fmt: skip
+REPEATS = st.sampled_from(["", "", "", "*", "+", "?", "+?", "*?", "{2}", "{1,3}"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn, depth: int = 2) -> str:
+    parts = []
+    for _ in range(draw(st.integers(1, 4))):
+        if depth and draw(st.booleans()):
+            inner = "|".join(draw(st.lists(patterns(depth - 1), min_size=1, max_size=2)))
+            parts.append(f"({inner})" + draw(REPEATS))
+        else:
+            piece = draw(PIECES)
+            parts.append(piece + ("" if piece in "^$" or piece.startswith(("\\b", "\\B", "(?")) else draw(REPEATS)))
+    return "".join(parts)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(patterns(), TEXTS)
+def test_any_pattern_finds_what_python_finds(pattern: str, text: str) -> None:
+    expected = [m.span() for m in compile_pattern(pattern).finditer(text) if m.group()]
+    count, spans = whole(PatternMatcher(pattern), text)
+    assert count == len(expected)
+    assert [text.encode()[s:e].decode() for s, e in spans] == [text[s:e] for s, e in expected]
 
 
 def test_a_pattern_that_does_not_compile_says_where() -> None:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.search.filter import Filter
+from wsh.workspace.search.linear import FOREIGN_LINES, linearize
 from wsh.workspace.search.pattern import Demand, compile_pattern, study
 
 MAX_SPANS_PER_FILE = 200
@@ -84,7 +85,8 @@ class PatternMatcher:
 
     The matcher steps through a text far slower than a search for fixed text does. So where every match begins with
     the same text, the places of that are looked up and tried; and where a match cannot leave its line, the lines that
-    hold an anchor, whichever is less work.
+    hold an anchor, whichever is less work. Where there is nothing fixed to look for, a matcher that reads a text once
+    finds the same if it can (`linear`).
     """
 
     def __init__(self, pattern: str) -> None:
@@ -92,6 +94,8 @@ class PatternMatcher:
         demand: Demand = study(self._pattern)
         self._anchors = [anchor.encode("utf-8", "replace") for anchor in demand.anchors]
         self._by_line = bool(self._anchors) and not demand.crosses_lines
+        self._crosses_lines = demand.crosses_lines
+        self._linear = linearize(self._pattern)
         self._bytes: re.Pattern[bytes] | None = None
         try:
             if pattern.isascii() and r"\A" not in pattern:  # the start of a text is known only when it is cut out
@@ -114,11 +118,15 @@ class PatternMatcher:
             if self._by_line:
                 return self._find_by_line(self._bytes, data, start, end)
             spans: list[Span] = []
+            if self._linear is not None:
+                return _collect(self._linear.finditer(data[start:end]), 0, spans), spans
             return _collect(self._bytes.finditer(data, start, end), start, spans), spans
         if self._by_line:
             return self._find_in_decoded_lines(data, start, end)
         if self._anchors and data.find(self._anchors[0], start, end) < 0:
             return 0, []
+        if self._linear is not None and not self._crosses_lines:
+            return self._find_in_mixed_lines(self._linear, data[start:end])
         return self._find_characters(data[start:end])
 
     def _find_by_prefix(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
@@ -165,6 +173,20 @@ class PatternMatcher:
             count += found
             base = line_start - start
             spans += [(base + s, base + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
+        return count, spans
+
+    def _find_in_mixed_lines(self, linear: Any, data: bytes) -> tuple[int, list[Span]]:
+        """Lines of ASCII alone by the quick matcher, the others by their characters; as many at once as follow each other."""
+        count = at = 0
+        spans: list[Span] = []
+        for lines in FOREIGN_LINES.finditer(data):
+            start, end = lines.span()
+            count += _collect(linear.finditer(data[at:start]), -at, spans)
+            found, inside = self._find_characters(data[start:end])
+            count += found
+            spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
+            at = end
+        count += _collect(linear.finditer(data[at:]), -at, spans)
         return count, spans
 
     def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
