@@ -93,7 +93,7 @@ class AskedRequest:
             raise
 
     async def begin(self, sid: str) -> None:
-        """Its program is about to run in the session `sid`. Raises OSError, and then it must not run."""
+        """Before the program runs in the session `sid`. Raises OSError, and then it must not run."""
         if self.folder is not None:
             await self.folder.change(self.request.id, state="starting", sid=sid)
 
