@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from wsh.app.migration import Migration, bring_up_to_date
+from wsh.http.token_check import TokenCheck
 from wsh.wire.setting import SettingError
 from wsh.wire.system.place import Places, ensure_private
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 from wsh.wire.version import VERSION
 
 
@@ -33,7 +34,7 @@ def test_tokens_of_the_first_version_become_digests_and_go_on_working(places: Pl
     places.tokens.chmod(0o600)
     bring_up_to_date(places)
     assert "a-plain-token" not in places.tokens.read_text()
-    found = TokenFile(places.tokens).find_holder("a-plain-token-of-0.1.0")
+    found = TokenCheck(TokenFile(places.tokens)).find_holder("a-plain-token-of-0.1.0")
     assert found is not None and found.role == "owner"
     written = [path for path in Path(places.state).rglob("*") if path.is_file()]
     assert not [path for path in written if "a-plain-token" in path.read_text(errors="replace")]

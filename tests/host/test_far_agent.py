@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.host.conftest import Net
 from tests.support.waiting import wait_until
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 
 def test_agents_neither_change_hosts_nor_leave_the_sandbox_of_here_at_a_host(net: Net) -> None:

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 FEW = {"WSH_SERVER_MAX_WAITS": "3", "WSH_SERVER_MAX_SOCKETS": "3", "WSH_SESSION_MAX_ELEMENTS": "3"}
 

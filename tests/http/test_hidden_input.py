@@ -17,7 +17,7 @@ from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places, find_places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 SECRET = "tr0ub4dor-and-3"
 PROMPT = 'sh -c \'stty -echo; printf "pass phrase: "; read x; stty echo; echo; echo "got ${#x}"; sleep 600\''

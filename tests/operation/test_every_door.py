@@ -241,6 +241,6 @@ def test_what_is_the_owners_is_refused_to_an_agent_in_every_door(server: Running
 
 @pytest.fixture(scope="module")
 def agent(server: RunningServer) -> str:
-    from wsh.wire.token import TokenFile
+    from wsh.wire.token_file import TokenFile
 
     return TokenFile(server.places.tokens).add_agent("tester")

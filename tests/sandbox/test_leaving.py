@@ -18,7 +18,7 @@ from tests.support.sandbox.held import BACKENDS, find_missing, make_project
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.system.place import Places, find_places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 USABLE = [backend for backend in BACKENDS if find_missing(backend) is None]
 pytestmark = pytest.mark.skipif(not USABLE, reason="no backend holds on this machine")

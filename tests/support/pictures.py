@@ -21,7 +21,7 @@ from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_sc
 from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import chromium, open_page
 from wsh.wire.system.place import find_places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 OUT = Path(__file__).parents[2] / "docs" / "pictures"
 

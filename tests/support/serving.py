@@ -26,7 +26,7 @@ import psutil
 from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import WarmPopen
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 
 @dataclass(frozen=True)

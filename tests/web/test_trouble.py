@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_page import focus_terminal, link, make, until
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 PASTE = """text => {
   const data = new DataTransfer();

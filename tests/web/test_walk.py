@@ -12,7 +12,7 @@ from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page
 from tests.web.test_page import link, make, until
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 PROMPT = 'sh -c \'stty -echo; printf "pass phrase: "; read x; stty echo; echo; echo "got ${#x}"; exec cat\''
 

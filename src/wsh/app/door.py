@@ -17,7 +17,7 @@ from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 from wsh.operation.deferred import Deferred
 from wsh.wire.setting import SettingError, Settings
 from wsh.wire.system.place import ensure_private
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 if TYPE_CHECKING:
     from wsh.mcp.transport.endpoint import McpEndpoint

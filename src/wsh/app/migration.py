@@ -15,7 +15,7 @@ from pathlib import Path
 from wsh.wire.setting import SettingError
 from wsh.wire.system.lock import drop_lock, take_lock
 from wsh.wire.system.place import Places, ensure_private, write_private
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 from wsh.wire.version import VERSION
 
 _FIRST = 1

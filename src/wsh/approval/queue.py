@@ -1,7 +1,7 @@
 """The way of a request: admitted, resolved, judged, shown, answered once, and run or not.
 
-Every change of state goes through the ledger. Whoever asks is known only as something to tell (`AskingSide`), so the same queue stands
-behind a bridge in the window and inside the server.
+Every change of state goes through the ledger; `expiry.py` ends what nobody answers. The asking side is known only as something to tell
+(`AskingSide`), so the same queue stands behind a bridge in the window and inside the server.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from wsh.approval.answer import Decided, Pending
 from wsh.approval.approver import Approver, Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.card import Card, make_card
 from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hidden, resolve_hook, resolve_typing
+from wsh.approval.expiry import REASON, Expiry
 from wsh.approval.judgement import Judgement, take_stricter
 from wsh.approval.ledger import DuplicateId, Ledger, QueueFull, State
 from wsh.approval.request import ApprovalRequest, Outcome, Scope, Where
@@ -95,9 +96,7 @@ class _Asked:
     """A request that is not settled yet, and its card once the person sees it."""
 
     request: ApprovalRequest
-    since: float
-    deadline: float
-    timer: asyncio.TimerHandle
+    expiry: Expiry
     card: Pending | None = None
 
 
@@ -135,9 +134,8 @@ class ApprovalQueue:
         except QueueFull:
             limit = self.ledger.max_pending
             raise Rejected("queue_full", f"{limit} requests wait for the person already.", max_pending=limit) from None
-        timer = self.loop.call_later(life_s, self._expire, request)
-        now = time.monotonic()
-        self._asked[key] = _Asked(request, now, now + life_s, timer)
+        expiry = Expiry(self.ledger, key, life_s, lambda: self._settle(request, Settled("expired", reason=REASON)))
+        self._asked[key] = _Asked(request, expiry)
         self.asking.spawn(self._present(request, key), "approval-present")
 
     def _session_of(self, request: ApprovalRequest) -> str:
@@ -183,13 +181,12 @@ class ApprovalQueue:
         asked = self._asked.get(key)
         if asked is None:  # settled while it was being resolved
             return
-        deadline = asked.deadline
         pending = Pending(
             request,
             evidence,
             judgement,
             self.asking.name,
-            lambda: deadline - time.monotonic(),
+            lambda: asked.expiry.left_s,
             self._answered,
             lambda: self.ledger.state(key),
             self.asking.trail,
@@ -268,7 +265,7 @@ class ApprovalQueue:
         try:
             if request.kind == "send":
                 await self._type(request, evidence.argv[0])
-            elif request.kind in ("run", "open"):  # the others are done by whoever asks, when it hears of this
+            elif request.kind in ("run", "open"):  # the others are done by the asking side, when it hears of this
                 sink = self.asking.open_terminal(request)
                 opened = True
                 size = await self.end.run(_order(request, evidence), sink)
@@ -302,7 +299,7 @@ class ApprovalQueue:
     async def _type(self, request: ApprovalRequest, text: str) -> None:
         """Returns once the line is typed; its outcome is told later. Raises StartFailed."""
         asked = self._asked.get(self._key(request.id))
-        since = asked.since if asked is not None else time.monotonic()
+        since = asked.expiry.since if asked is not None else time.monotonic()
         wait_s = _LINE_WAIT_S
         if request.wait_ms is not None:
             wait_s = max(_LINE_WAIT_S, since + request.wait_ms / 1000 - time.monotonic())
@@ -339,16 +336,11 @@ class ApprovalQueue:
         key = self._key(request_id)
         if self.ledger.state(key) is None:
             raise Rejected("unknown_request", f"No request {request_id!r}.")
-        if reason == "timeout" and self.ledger.expire(key):
-            self._settle(self._asked[key].request, Settled("expired", reason="nobody answered in time"))
-        elif self.ledger.withdraw(key):
+        asked = self._asked.get(key)
+        if reason == "timeout" and asked is not None and asked.expiry.end():
+            return
+        if self.ledger.withdraw(key):
             self._settle(self._asked[key].request, Settled("withdrawn", reason=reason))
-
-    def _expire(self, request: ApprovalRequest) -> None:
-        key = self._key(request.id)
-        # An answer that came too late has moved it already, and told nobody.
-        if self.ledger.expire(key) or (self.ledger.state(key) == "expired" and key in self._asked):
-            self._settle(request, Settled("expired", reason="nobody answered in time"))
 
     def _refuse(self, request: ApprovalRequest, key: str, code: str, reason: str) -> None:
         if self.ledger.refuse(key):
@@ -362,7 +354,7 @@ class ApprovalQueue:
         asked = self._asked.pop(key, None)
         if asked is None:
             return
-        asked.timer.cancel()
+        asked.expiry.cancel()
         if asked.card is not None:
             try:
                 self.end.request_closed(asked.card, outcome, reason)

@@ -8,7 +8,7 @@ from wsh.cli.output import print_json, print_table
 from wsh.wire.error import Refused
 from wsh.wire.system.owner import find_own_fault
 from wsh.wire.system.runtime_path import config_folder, server_socket
-from wsh.wire.token import PASSING_S, TokenFile
+from wsh.wire.token_file import PASSING_S, TokenFile
 
 
 @command(

@@ -18,7 +18,7 @@ from wsh.wire.error import from_wire as error_from_wire
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
-    from wsh.wire.token import Role
+    from wsh.wire.token_file import Role
 
 PROTOCOL = 1
 """Raised when an older host would misunderstand; hosts of the same number work together, whatever their versions."""

@@ -1,4 +1,4 @@
-"""Who is calling: tokens, one-use tickets, one-use links, browsers' sign-ins; and the brake on guessing.
+"""Who is calling: what a request carries (token, one-use ticket, one-use link, browser's sign-in), and the brake on guessing.
 
 A caller is an owner or an agent. The unix socket proves its user by the kernel and needs no token. A browser sends its
 cookie to every port of this host, so the cookie opens nothing but the page's own files: with it must come the secret that the
@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from wsh.http.error import AuthInvalid, AuthRequired, TooManyAttempts
+from wsh.http.token_check import TokenCheck
 from wsh.wire.caller import Caller
 from wsh.wire.error import LimitReached
 from wsh.wire.setting import Settings
-from wsh.wire.token import TokenFile, digest
+from wsh.wire.token_file import TokenFile, digest
 
 TICKET_S = 30.0
 LINK_S = 600.0
@@ -103,6 +104,7 @@ class Authority:
 
     def __init__(self, tokens: TokenFile, settings: Settings) -> None:
         self.tokens = tokens
+        self.check = TokenCheck(tokens)
         setting = "server.max_pending_tickets"
         self.tickets: OneUse[Caller] = OneUse(TICKET_S, settings.get_int(setting), setting)
         self.links: OneUse[bool] = OneUse(LINK_S, settings.get_int(setting), setting)
@@ -128,7 +130,7 @@ class Authority:
         authorization = headers.get("authorization")
         if authorization is not None:
             scheme, _, token = authorization.partition(" ")
-            holder = self.tokens.find_holder(token.strip()) if scheme.lower() == "bearer" else None
+            holder = self.check.find_holder(token.strip()) if scheme.lower() == "bearer" else None
             if holder is None:
                 raise self.brake.note_failure()
             return Caller(holder.role, holder.name, "token", account=f"{holder.role}:{holder.name}")
@@ -144,9 +146,9 @@ class Authority:
         # An old cookie is no attack: the page says how to sign in again.
         if cookie is not None:
             secret = headers.get(PAGE_HEADER)
-            if secret is not None and self.tokens.has_sign_in(cookie, secret):
+            if secret is not None and self.check.has_sign_in(cookie, secret):
                 return Caller("owner", "owner", "cookie", account=f"page:{digest(cookie)[:16]}")
-            if public and self.tokens.has_cookie(cookie):
+            if public and self.check.has_cookie(cookie):
                 return Caller("agent", "anybody", "cookie", account="public")
         raise AuthRequired
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from wsh.policy.risk.label import LabelReason
+if TYPE_CHECKING:
+    from wsh.policy.risk.label import LabelReason
 
 
 class Effect(StrEnum):

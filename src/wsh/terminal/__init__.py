@@ -17,9 +17,9 @@ from wsh.terminal.event import (
     TerminalProgress,
     TerminalTitleChanged,
 )
-from wsh.terminal.input.bracketed_paste import encode_paste
 from wsh.terminal.input.key import encode_key, encode_keys, parse_keys
 from wsh.terminal.input.mouse import encode_mouse
+from wsh.terminal.input.paste_encoder import encode_paste
 from wsh.terminal.screen import (
     Line,
     Match,

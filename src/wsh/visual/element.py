@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from wsh.visual.z_order import next_z
 from wsh.wire.error import InvalidOverlay, InvalidPanel, InvalidRequest, LimitReached, OverlayNotFound, PanelNotFound
 from wsh.wire.json.object import JsonObject
 from wsh.wire.model.element import Overlay, Panel, RegionWrite, Span
@@ -81,11 +82,10 @@ class Elements(Generic[Element]):
         if list(self._makers.values()).count(maker) >= self._limits.elements:
             raise LimitReached(f"{self.kind}s", self._limits.elements, "session.max_elements")
         spans = self._check_spans(wanted.spans)
-        highest = max((element.z for element in self._elements.values()), default=-1)
         values = {name: getattr(wanted, name) for name in type(wanted).model_fields}
         values |= {
             "id": self._make_id(),
-            "z": min(highest + 1, 2**31 - 1) if wanted.z is None else wanted.z,
+            "z": next_z(self._elements.values()) if wanted.z is None else wanted.z,
             "spans": spans,
             "screen_mode": self._mode(),
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from wsh.wire.token import Role
+    from wsh.wire.token_file import Role
 
 ActorKind: TypeAlias = Literal["agent", "person", "server"]
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")

@@ -10,7 +10,7 @@ import pytest
 from tests.http.route.test_session import settle, type_in, wait_for_text
 from tests.support.serving import RunningServer
 from wsh.wire.model.element import Overlay, Panel
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 Open = Callable[..., str]
 

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 from wsh.wire.model.screen import IdleAnswer, Screen, Scrollback
 from wsh.wire.model.session import SessionInfo
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 Open = Callable[..., str]
 

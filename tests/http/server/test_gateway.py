@@ -21,10 +21,11 @@ from tests.support.serving import RunningServer, running_server
 from wsh.http.auth import Brake, OneUse
 from wsh.http.error import AuthInvalid, TooManyAttempts
 from wsh.http.server.serve import admits, find_peer
+from wsh.http.token_check import Holder, TokenCheck
 from wsh.wire.error import LimitReached, NotFound
 from wsh.wire.system.moment import Moment
 from wsh.wire.system.place import Places
-from wsh.wire.token import MOST_PASSING, PASSING_S, SIGN_IN_S, Holder, TokenFile, digest
+from wsh.wire.token_file import MOST_PASSING, PASSING_S, SIGN_IN_S, TokenFile, digest
 
 
 def unix_request(
@@ -380,10 +381,16 @@ def test_a_new_owners_token_ends_the_old_ones_and_every_sign_in(tmp_path: Path) 
     tokens = TokenFile(tmp_path / "c" / "tokens.json")
     old, (cookie, secret) = tokens.lend_owner(), tokens.add_sign_in()
     agent = tokens.add_agent("a")
-    assert tokens.has_sign_in(cookie, secret) and tokens.find_holder(old) is not None
+    assert TokenCheck(tokens).has_sign_in(cookie, secret) and TokenCheck(tokens).find_holder(old) is not None
     new = TokenFile(tokens.path).rotate_owner()
-    assert tokens.find_holder(old) is None and not tokens.has_cookie(cookie) and not tokens.has_sign_in(cookie, secret)
-    assert tokens.find_holder(new) == Holder("owner", "owner") and tokens.find_holder(agent) == Holder("agent", "a")
+    assert (
+        TokenCheck(tokens).find_holder(old) is None
+        and not TokenCheck(tokens).has_cookie(cookie)
+        and not TokenCheck(tokens).has_sign_in(cookie, secret)
+    )
+    assert TokenCheck(tokens).find_holder(new) == Holder("owner", "owner") and TokenCheck(tokens).find_holder(
+        agent
+    ) == Holder("agent", "a")
 
 
 def test_tokens_without_a_name_pass_and_the_oldest_gives_way(tmp_path: Path) -> None:
@@ -391,23 +398,23 @@ def test_tokens_without_a_name_pass_and_the_oldest_gives_way(tmp_path: Path) -> 
     tokens = TokenFile(tmp_path / "c" / "tokens.json", clock=lambda: Moment(now[0]))
     lasting = tokens.add_owner("laptop")
     made = [tokens.lend_owner() for _ in range(MOST_PASSING + 1)]
-    assert [tokens.find_holder(token) is not None for token in made] == [False, *[True] * MOST_PASSING]
+    assert [TokenCheck(tokens).find_holder(token) is not None for token in made] == [False, *[True] * MOST_PASSING]
     now[0] += PASSING_S
-    assert tokens.find_holder(made[-1]) is None and tokens.find_holder(lasting) is not None
+    assert TokenCheck(tokens).find_holder(made[-1]) is None and TokenCheck(tokens).find_holder(lasting) is not None
     tokens.remove("laptop")
-    assert tokens.find_holder(lasting) is None
+    assert TokenCheck(tokens).find_holder(lasting) is None
     with pytest.raises(NotFound):
         tokens.remove("")
 
 
 def test_processes_that_make_tokens_together_lose_none(tmp_path: Path) -> None:
-    script = "import pathlib, sys, wsh.wire.token as t; print(t.TokenFile(pathlib.Path(sys.argv[1])).lend_owner())"
+    script = "import pathlib, sys, wsh.wire.token_file as t; print(t.TokenFile(pathlib.Path(sys.argv[1])).lend_owner())"
     path = tmp_path / "c" / "tokens.json"
     started = [
         subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) for _ in range(6)
     ]
     said = [process.communicate(timeout=60)[0].strip() for process in started]
-    assert all(TokenFile(path).find_holder(token) == Holder("owner", "owner") for token in said)
+    assert all(TokenCheck(TokenFile(path)).find_holder(token) == Holder("owner", "owner") for token in said)
 
 
 def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_token_or_a_sign_in(tmp_path: Path) -> None:
@@ -417,7 +424,7 @@ def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_token_or_a_sign_in(tmp_
 
     def hold(moment: Moment) -> tuple[bool, bool]:
         clock[0] = moment
-        return tokens.find_holder(token) is not None, tokens.has_cookie(cookie)
+        return TokenCheck(tokens).find_holder(token) is not None, TokenCheck(tokens).has_cookie(cookie)
 
     for wall in (0.0, 1e9, 4e9):
         assert hold(Moment(wall, "first", 60.0)) == (True, True)

@@ -8,7 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from tests.support.serving import Reply, RunningServer
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

@@ -20,7 +20,7 @@ from tests.support.waiting import HANG_S, wait_until, wait_while
 from wsh.http.server.listen import parse_bind
 from wsh.wire.setting import SettingError
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 
 def test_the_runtime_file_says_where_the_server_is_and_goes_with_it(places: Places) -> None:

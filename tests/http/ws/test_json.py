@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 from wsh.http.ws.methods import METHODS
 from wsh.terminal.terminal import Terminal
 from wsh.wire.system.place import Places
-from wsh.wire.token import TokenFile
+from wsh.wire.token_file import TokenFile
 
 Open = Callable[..., str]
 

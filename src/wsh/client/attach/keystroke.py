@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PASTE_BEGIN, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+from wsh.wire.bracketed_paste import PASTE_BEGIN, read_pasted, starts_paste
 
 _CHARACTER = rb"[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|."
 _KEY = re.compile(
@@ -64,9 +64,8 @@ class Keystroke(NamedTuple):
 
 def read_keystroke(data: bytes, at: int = 0) -> Keystroke:
     """The keystroke at `at`, which must lie before the end. Pasted text is one, named `paste`, as far as it has arrived."""
-    if data.startswith(PASTE_BEGIN, at):
-        end = data.find(PASTE_END, at)
-        return Keystroke("paste", data[at:] if end < 0 else data[at : end + len(PASTE_END)])
+    if starts_paste(data, at):
+        return Keystroke("paste", data[at : read_pasted(data, at + len(PASTE_BEGIN)).end])
     found = _KEY.match(data, at)
     assert found is not None, "one character always matches"
     raw = found[0]

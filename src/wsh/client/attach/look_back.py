@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from wsh.client.attach.history import History, Place, search_pattern
-from wsh.client.attach.keystroke import PASTE_BEGIN, PASTE_END, Keystroke, read_keystroke
+from wsh.client.attach.keystroke import Keystroke, read_keystroke
 from wsh.client.attach.page import Done, Message
+from wsh.wire.bracketed_paste import strip_marks
 
 CopyKeys: TypeAlias = Literal["vi", "emacs"]
 
@@ -253,7 +254,7 @@ class LookBackPage:
             case "space":
                 self._typed += " "
             case "paste":
-                pasted = key.raw.removeprefix(PASTE_BEGIN).removesuffix(PASTE_END).decode("utf-8", "replace")
+                pasted = strip_marks(key.raw).decode("utf-8", "replace")
                 self._typed += "".join(c for c in pasted.replace("\r", "\n").split("\n")[0] if c.isprintable())
             case name if len(name) == 1 and name.isprintable():
                 self._typed += name

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wsh.client.attach.keystroke import PASTE_BEGIN, PASTE_END, read_keystroke
+from wsh.client.attach.keystroke import read_keystroke
+from wsh.wire.bracketed_paste import BEGIN_PATTERN, read_pasted, starts_paste
 from wsh.wire.setting import SettingError
 
 PAN_S = 0.5
@@ -97,7 +98,9 @@ class Prefix:
         self._special = re.compile(
             rb"(?P<prefix>%s|\x1b\[%d%s(?::1)?u|\x1b\[27;5;%d~)" % (re.escape(bindings.literal), code, ctrl, code)
             + rb"|(?P<nothing>\x1b\[%d%s:[23]u)" % (code, ctrl)
-            + rb"|(?P<paste>\x1b\[200~)"
+            + rb"|(?P<paste>"
+            + BEGIN_PATTERN
+            + rb")"
         )
 
     def split(self, data: bytes, now: float, is_window: bool = False) -> Iterator[bytes | str]:
@@ -109,9 +112,7 @@ class Prefix:
         at = 0
         while at < len(data):
             if self._pasting:
-                end = data.find(PASTE_END, at)
-                self._pasting = end < 0
-                end = len(data) if end < 0 else end + len(PASTE_END)
+                _, end, self._pasting = read_pasted(data, at)
                 yield data[at:end]
                 at = end
                 continue
@@ -155,6 +156,6 @@ class Prefix:
             return [self.bindings.by_key[stroke.name]], end
         if stroke.name == "escape":
             return ["cancel"], end
-        if stroke.raw.startswith(PASTE_BEGIN):
+        if starts_paste(stroke.raw):
             return ["cancel"], at
         return ["cancel", stroke.raw], end

@@ -24,7 +24,7 @@ from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, Limit
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
-    from wsh.wire.token import Role
+    from wsh.wire.token_file import Role
 
 log = logging.getLogger("wsh.fleet")
 

@@ -18,7 +18,7 @@ from wsh.http.route.table import HttpAnswer, HttpCall, Query, Route, Table, dump
 from wsh.wire.error import Refused
 from wsh.wire.model.base import Model
 from wsh.wire.model.session import Health, Link, PageSecret, Ticket
-from wsh.wire.token import SIGN_IN_S
+from wsh.wire.token_file import SIGN_IN_S
 
 if TYPE_CHECKING:
     from wsh.operation.context import ServerLifetime
@@ -122,7 +122,7 @@ def _open_used_link(call: HttpCall, home: str) -> HttpAnswer:
     """To the page where the browser is signed in already; else words for a person, and an error for a program."""
     authority = call.server.authority
     cookie = authority.find_cookie(call.headers)
-    if cookie is not None and authority.tokens.has_cookie(cookie):
+    if cookie is not None and authority.check.has_cookie(cookie):
         return HttpAnswer(b"", 303, headers=(("location", home),))
     error = authority.brake.note_failure("link")
     if "text/html" not in call.headers.get("accept", ""):

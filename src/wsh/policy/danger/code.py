@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from wsh.policy.danger.model import Check, RiskModel, Scene, program
+from wsh.policy.danger.piped_script import look_at_file, look_at_stdin
 from wsh.policy.parse.option import Arguments, scan
 from wsh.policy.parse.word import UNKNOWN
 from wsh.policy.verdict import Kind, Risk, RiskReason
@@ -69,17 +70,9 @@ def _shell(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         text = given[1] if given[1] is not None else (arguments.operands[0] if arguments.operands else "")
         yield from _text(text, scene)
     elif not arguments.operands or arguments.has("-s"):
-        if scene.stdin == UNKNOWN:
-            yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
-        elif scene.stdin:
-            yield from scene.look_text(scene.stdin)
+        yield from look_at_stdin(scene, scene.look_text)
     else:
-        yield from _source(arguments, scene)
-
-
-def _source(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
-    if arguments.operands[:1] == ["/dev/stdin"] or "".join(arguments.operands[:1]).startswith("/dev/fd/"):
-        yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
+        yield from look_at_file(arguments, scene)
 
 
 def _text(text: str, scene: Scene) -> Iterable[RiskReason]:
@@ -112,11 +105,9 @@ def _inline(options: str) -> Check:
     def check(arguments: Arguments, scene: Scene) -> Iterable[RiskReason]:
         for text in arguments.values(*names):
             yield from look_at_code(text, scene)
-        if not arguments.operands or arguments.operands[0] == "-":
-            if scene.stdin == UNKNOWN and not arguments.options:
-                yield scene.found(Kind.UNKNOWN, "runs whatever another program prints")
-            elif scene.stdin:
-                yield from look_at_code(scene.stdin, scene)
+        reads = not arguments.operands or arguments.operands[0] == "-"
+        if reads and not (scene.stdin == UNKNOWN and arguments.options):
+            yield from look_at_stdin(scene, lambda code: look_at_code(code, scene))
         if arguments.has("-i") and "-e" in names:  # perl -i, ruby -i
             yield scene.found(Kind.OVERWRITE, "edits files in place")
 
@@ -172,7 +163,7 @@ _INTERPRETED = "-e -E -I -M -m -r -C -x -n0"
 PROGRAMS: Mapping[str, RiskModel] = {
     "sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh nu elvish xonsh pwsh": _SHELL,
     "eval": program(check=_eval),
-    ". source": program(check=_source, permute=False),
+    ". source": program(check=look_at_file, permute=False),
     "trap": program(check=_trap, permute=False),
     "alias": program(check=_alias),
     "python python2 python3 pypy pypy3 ipython": program(check=_python, values="-c -m -W -X", permute=False),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from wsh.policy.danger.piped_script import INTERPRETERS, runs_fetched
 from wsh.policy.parse.shell import SimpleCommand
 from wsh.policy.parse.word import GLOB, HOME, UNKNOWN, show
 
@@ -118,8 +119,6 @@ _INSTALLS = (
     "make install", "cmake --install", "ninja install", "code --install-extension", "helm install", "kubectl apply", "docker run", "docker pull", "podman run",
 )  # fmt: skip
 _RUNS_REMOTE = frozenset("npx bunx pnpx uvx".split())
-_SHELLS = frozenset("sh bash zsh dash ksh fish ash python python3 perl ruby node php".split())
-_FETCHERS = frozenset("curl wget fetch aria2c http".split())
 
 
 def find_labels(
@@ -286,7 +285,7 @@ def _find_leaving(name: str, words: tuple[str, ...], said: str) -> str | None:
     if (told := _begins(said, _PUBLISHES)) is not None and not {"--dry-run", "-n"} & set(words):
         return f"It sends to another machine ({told}), where others can have it at once."
     script = " ".join(words)
-    if re.search(r"\bsocket\b.*\bconnect\b|pty\.spawn|fsockopen|IO::Socket|TCPSocket", script) and name in _SHELLS:
+    if re.search(r"\bsocket\b.*\bconnect\b|pty\.spawn|fsockopen|IO::Socket|TCPSocket", script) and name in INTERPRETERS:
         return "Its script opens a connection to another machine."
     return None
 
@@ -350,12 +349,6 @@ def _find_installing(
         return f"It brings in code from elsewhere and may run it at once ({told or name})."
     if name in _RUNS_REMOTE and len(words) > 1:
         return f"It may fetch a program and runs it ({name})."
-    fetched = any(each and each[0].rpartition("/")[2] in _FETCHERS for each in seen)
-    if name in _SHELLS and fetched:
-        operands = [word for word in words[1:] if not word.startswith("-")]
-        piped = command.stdin is not None and (not operands or "-s" in words)
-        if piped or any(UNKNOWN in word or "/dev/fd" in word for word in words[1:]):
-            return "It runs what it has just fetched, whatever that is."
-    if name in ("eval", "source", ".") and fetched and any(UNKNOWN in word for word in words[1:]):
+    if runs_fetched(name, words, command.stdin is not None, seen):
         return "It runs what it has just fetched, whatever that is."
     return None

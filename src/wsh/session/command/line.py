@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from wsh.session.event import Actor
+from wsh.wire.bracketed_paste import PASTE_BEGIN, read_pasted, starts_paste
 from wsh.wire.json.object import JsonObject
 
 Editor: TypeAlias = Literal["", "emacs", "vi"]
@@ -25,7 +26,6 @@ ASK, TAKE, PUT_BACK, ASK_REST = b"\x1b[5180~", b"\x1b[5181~", b"\x1b[5182~", b"\
 
 _MOST_BYTES = 16 * 1024
 _MOST_KEPT_BYTES = 2000  # the keeper remembers 64 KiB of a child, escaped
-_PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = b"\r\n"
 _ENDS_ANY = b"\x03\x1c"  # Ctrl+C and Ctrl+\ drop the line
 _ENDS_CANONICAL = b"\x04\x1a"  # Ctrl+D hands it over, Ctrl+Z drops it
@@ -126,13 +126,11 @@ class TypedLine:
         at = 0
         while at < len(data):
             if self._pasting:
-                end = data.find(_PASTE_END, at)
-                self._add(data[at : end if end >= 0 else len(data)], actor, wall, modes)
-                self._pasting = end < 0
-                at = len(data) if end < 0 else end + len(_PASTE_END)
-            elif not modes.canonical and data.startswith(_PASTE_BEGIN, at):
+                text, at, self._pasting = read_pasted(data, at)
+                self._add(text, actor, wall, modes)
+            elif not modes.canonical and starts_paste(data, at):
                 self._pasting = True
-                at += len(_PASTE_BEGIN)
+                at += len(PASTE_BEGIN)
             else:
                 at = self._key(data, at, actor, modes, now, wall, asked)
         if data:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wsh.terminal.engine.native import NULL, Native, check, ffi, lib
+from wsh.wire.bracketed_paste import WHOLE_PATTERN, starts_paste
 from wsh.wire.error import InvalidKey
 
 if TYPE_CHECKING:
@@ -290,8 +291,7 @@ _KITTY_CODES = {
 }  # fmt: skip
 _SEQUENCE = re.compile(
     rb"\x1b\[<[0-9;]*[Mm]"  # a mouse report
-    rb"|\x1b\[200~.*?(?:\x1b\[201~|$)"  # a paste
-    rb"|\x1b?\x1b\[[0-?]*[ -/]*[@-~]"
+    rb"|" + WHOLE_PATTERN + rb"|\x1b?\x1b\[[0-?]*[ -/]*[@-~]"
     rb"|\x1b?\x1bO[@-~]"
     rb"|\x1b?[\x00-\x1a\x1c-\x1f\x7f]"
     rb"|\x1b?(?:[ -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
@@ -314,7 +314,7 @@ def parse_keys(raw: bytes) -> list[tuple[str, bytes]]:
 def _name_of(sequence: bytes) -> str:
     if sequence.startswith(b"\x1b[<") or sequence[:3] == b"\x1b[M":
         return "mouse"
-    if sequence.startswith(b"\x1b[200~"):
+    if starts_paste(sequence):
         return "paste"
     if sequence in (b"\x1b[I", b"\x1b[O"):
         return "focus" if sequence.endswith(b"I") else "blur"

@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wsh.wire.bracketed_paste import BEGIN_PATTERN, read_pasted
+
 Direction: TypeAlias = Literal["up", "down", "right", "left"]
 Action: TypeAlias = Literal["release", "detach", "take"] | Direction
 DOUBLE_S = 0.5
 
 # Ctrl in the kitty protocol, whatever the lock keys are; `:2` and `:3` are repeats and releases.
 _CTRL = rb"(?::\d*)*;(?:5|69|133|197)"
-_PASTE_END = b"\x1b[201~"
 _SPECIAL = re.compile(
     rb"(?P<release>\x1c|\x1b\[92" + _CTRL + rb"(?::1)?u|\x1b\[27;5;92~)"
     rb"|(?P<nothing>\x1b\[92" + _CTRL + rb":[23]u)"
-    rb"|(?P<paste>\x1b\[200~)"
+    rb"|(?P<paste>" + BEGIN_PATTERN + rb")"
 )
 _LITERAL = re.compile(rb"\\|\x1b\[92(?:;1)?u")
 _COMMAND = re.compile(
@@ -63,9 +64,7 @@ class Keyboard:
         position = 0
         while position < len(data):
             if self._pasting:
-                end = data.find(_PASTE_END, position)
-                self._pasting = end < 0
-                end = len(data) if end < 0 else end + len(_PASTE_END)
+                _, end, self._pasting = read_pasted(data, position)
                 yield data[position:end]
                 position = end
                 continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wsh.visual.picture.cell import BLANK, CellRow, clip, encode, lay_spans, put
 from wsh.visual.picture.draw import draw_overlay, draw_panel
+from wsh.visual.z_order import from_lowest
 from wsh.wire.model.element import Overlay, Panel
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Picture:
         """(column, cells) of what lies above each row, the highest last."""
         stage = self._stage
         found: dict[int, list[tuple[int, CellRow]]] = {}
-        for overlay in sorted(stage.overlays.list(), key=lambda o: o.z):
+        for overlay in from_lowest(stage.overlays.list()):
             if overlay.screen_mode == stage.mode and overlay.x < stage.cols:
                 for line, cells in enumerate(self._draw(overlay, overlay.width).cells):
                     if overlay.y + line < stage.rows:

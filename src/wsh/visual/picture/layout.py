@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from wsh.visual.z_order import from_highest
 from wsh.wire.model.element import Panel
 from wsh.wire.model.screen import Mode
 
@@ -50,8 +51,7 @@ def lay_out(panels: Iterable[Panel], rows: int, cols: int, mode: Mode) -> Layout
     top: list[Slot] = []
     bottom: list[Slot] = []
     next_top, next_bottom = 0, rows
-    # A stable sort: at equal z the order of making decides.
-    for panel in sorted((p for p in panels if p.screen_mode == mode), key=lambda p: -p.z):
+    for panel in from_highest(p for p in panels if p.screen_mode == mode):
         if panel.height > left:
             continue
         left -= panel.height

@@ -1,6 +1,6 @@
-"""The secrets that open the door, all kept as digests in a file of mode 0600: owner's and agents' tokens, and browsers' sign-ins.
+"""The file of secrets that open the door: owner's and agents' tokens and browsers' sign-ins, all as digests, in mode 0600.
 
-A token is seen once, when it is made. Standard library only. What a role may do is the doors' business.
+A token is seen once, when it is made. Standard library only. `http/token_check.py` compares; what a role may do is the doors' business.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from _operator import _compare_digest as compare_digest
 
 from wsh.wire.error import InvalidRequest, NotFound
 from wsh.wire.frozen import frozen
@@ -75,15 +74,7 @@ def _lives(made: Moment, expires: float, now: Moment) -> bool:
 
 
 @frozen
-class Holder:
-    """Whose token it was."""
-
-    role: Role
-    name: str
-
-
-@frozen
-class _Content:
+class TokenContent:
     """What the file says."""
 
     owners: tuple[StoredToken, ...] = ()
@@ -128,21 +119,24 @@ class TokenFile:
     def __init__(self, path: str | Path, owner: str | None = None, clock: Callable[[], Moment] = read_moment) -> None:
         """`owner` is one more owner's token, for this process alone, and is not written anywhere."""
         self.path = os.fspath(path)
-        self._given = digest(check_owner_token(owner)) if owner is not None else None
-        self._clock = clock
-        self._content = _Content()
+        self.given = digest(check_owner_token(owner)) if owner is not None else None
+        self.clock = clock
+        self._content = TokenContent()
         self._seen: tuple[int, int, int] | None = None
 
     # tokens
 
-    def list_agents(self) -> tuple[StoredToken, ...]:
+    def load(self) -> TokenContent:
+        """What the file says. Reads it again only if it changed."""
         self._refresh()
-        return self._content.agents
+        return self._content
+
+    def list_agents(self) -> tuple[StoredToken, ...]:
+        return self.load().agents
 
     def list_owners(self) -> tuple[StoredToken, ...]:
         """The owner's tokens that have a name."""
-        self._refresh()
-        return tuple(token for token in self._content.owners if token.name)
+        return tuple(token for token in self.load().owners if token.name)
 
     def add_agent(self, name: str) -> str:
         """A new token for the agent `name`, replacing the one it had. This is the only time that it is seen."""
@@ -150,8 +144,8 @@ class TokenFile:
         token = make_secret()
         with self._changing() as content:
             others = tuple(agent for agent in content.agents if agent.name != name)
-            new = StoredToken(name, digest(token), self._clock().wall)
-            self._write(_Content(content.owners, (*others, new), content.sign_ins))
+            new = StoredToken(name, digest(token), self.clock().wall)
+            self._write(TokenContent(content.owners, (*others, new), content.sign_ins))
         return token
 
     def add_owner(self, name: str) -> str:
@@ -160,19 +154,19 @@ class TokenFile:
         token = make_secret()
         with self._changing() as content:
             others = tuple(owner for owner in content.owners if owner.name != name)
-            new = StoredToken(name, digest(token), self._clock().wall)
-            self._write(_Content((*others, new), content.agents, content.sign_ins))
+            new = StoredToken(name, digest(token), self.clock().wall)
+            self._write(TokenContent((*others, new), content.agents, content.sign_ins))
         return token
 
     def lend_owner(self) -> str:
         """A new owner's token for a day. Only so many exist: the oldest goes first."""
         token = make_secret()
-        now = self._clock()
+        now = self.clock()
         with self._changing() as content:
             named = tuple(owner for owner in content.owners if owner.name)
             passing = [owner for owner in content.owners if not owner.name and owner.is_valid(now)]
             new = StoredToken("", digest(token), now.wall, now.wall + PASSING_S, now.boot, now.up)
-            self._write(_Content((*named, *passing[-MOST_PASSING + 1 :], new), content.agents, content.sign_ins))
+            self._write(TokenContent((*named, *passing[-MOST_PASSING + 1 :], new), content.agents, content.sign_ins))
         return token
 
     def remove(self, name: str) -> None:
@@ -182,64 +176,29 @@ class TokenFile:
             owners = tuple(owner for owner in content.owners if owner.name != name)
             if not name or len(agents) + len(owners) == len(content.agents) + len(content.owners):
                 raise NotFound(f"There is no token called {name!r}.", hint="`wsh token --list` shows them.")
-            self._write(_Content(owners, agents, content.sign_ins))
+            self._write(TokenContent(owners, agents, content.sign_ins))
 
     def rotate_owner(self) -> str:
         """A new owner's token called "owner"; every other one, and every sign-in, ends at once."""
         token = make_secret()
         with self._changing() as content:
-            only = StoredToken("owner", digest(token), self._clock().wall)
-            self._write(_Content((only,), content.agents, ()))
+            only = StoredToken("owner", digest(token), self.clock().wall)
+            self._write(TokenContent((only,), content.agents, ()))
         return token
-
-    def find_holder(self, token: str) -> Holder | None:
-        """Who holds `token`. Compares with every known token, each in constant time."""
-        self._refresh()
-        given = digest(token)
-        now = self._clock()
-        found: Holder | None = None
-        if self._given is not None and compare_digest(given, self._given):
-            found = Holder("owner", "owner")
-        for owner in self._content.owners:
-            if compare_digest(given, owner.sha256) and owner.is_valid(now):
-                found = Holder("owner", "owner")
-        for agent in self._content.agents:
-            if compare_digest(given, agent.sha256) and found is None:
-                found = Holder("agent", agent.name)
-        return found
 
     # browsers
 
     def add_sign_in(self) -> tuple[str, str]:
         """A new browser: its cookie, and the secret for the page's own storage. Each is worth nothing without the other."""
         cookie, secret = make_secret(), make_secret()
-        now = self._clock()
+        now = self.clock()
         with self._changing() as content:
             old = [each for each in content.sign_ins if each.is_valid(now)]
             new = SignIn(digest(cookie), digest(secret), now.wall, now.wall + SIGN_IN_S, now.boot, now.up)
-            self._write(_Content(content.owners, content.agents, (*old[-MOST_SIGN_INS + 1 :], new)))
+            self._write(TokenContent(content.owners, content.agents, (*old[-MOST_SIGN_INS + 1 :], new)))
         return cookie, secret
 
-    def has_cookie(self, cookie: str) -> bool:
-        """Whether a browser was given this cookie and may still use it."""
-        return self._find_sign_in(cookie) is not None
-
-    def has_sign_in(self, cookie: str, secret: str) -> bool:
-        """Whether cookie and secret were given to one browser together."""
-        found = self._find_sign_in(cookie)
-        return compare_digest(digest(secret), found.secret if found is not None else "") and found is not None
-
-    def _find_sign_in(self, cookie: str) -> SignIn | None:
-        self._refresh()
-        given = digest(cookie)
-        now = self._clock()
-        found: SignIn | None = None
-        for each in self._content.sign_ins:
-            if compare_digest(given, each.cookie) and each.is_valid(now):
-                found = each
-        return found
-
-    # the file
+    # the file itself
 
     def upgrade(self) -> None:
         """Rewrite a file of an earlier version, which had the owner's token in plain text. The token goes on working."""
@@ -256,12 +215,12 @@ class TokenFile:
         try:
             info = os.stat(self.path)
         except FileNotFoundError:
-            self._content, self._seen = _Content(), None
+            self._content, self._seen = TokenContent(), None
             return
         if (info.st_ino, info.st_mtime_ns, info.st_size) != self._seen:
             self._read()
 
-    def read(self) -> _Content:
+    def read(self) -> TokenContent:
         """What the file says now."""
         self._read()
         return self._content
@@ -272,7 +231,7 @@ class TokenFile:
                 info = os.fstat(source.fileno())
                 raw = source.read()
         except FileNotFoundError:
-            self._content, self._seen = _Content(), None
+            self._content, self._seen = TokenContent(), None
             return
         if info.st_mode & 0o077:
             os.chmod(self.path, 0o600)
@@ -284,7 +243,7 @@ class TokenFile:
             ) from None
         self._seen = (info.st_ino, info.st_mtime_ns, info.st_size)
 
-    def _write(self, content: _Content) -> None:
+    def _write(self, content: TokenContent) -> None:
         document = {"version": 2, **{kind: list(map(vars, held)) for kind, held in vars(content).items()}}
         write_private(self.path, write_json(document).encode() + b"\n")
         info = os.stat(self.path)
@@ -302,7 +261,7 @@ class _Change:
         self._tokens = tokens
         self._lock = -1
 
-    def __enter__(self) -> _Content:
+    def __enter__(self) -> TokenContent:
         folder, name = os.path.split(self._tokens.path)
         ensure_private(folder)
         self._lock = os.open(os.path.join(folder, f".{name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -325,16 +284,16 @@ def _check_name(name: str, what: str) -> None:
         )
 
 
-def _parse(document: JsonObject) -> _Content:
+def _parse(document: JsonObject) -> TokenContent:
     agents = tuple(_parse_token(each) for each in document["agents"])
     if "owner" in document:  # version 1 had one owner's token, in plain text
-        return _Content((StoredToken("owner", digest(str(document["owner"])), 0.0),), agents)
+        return TokenContent((StoredToken("owner", digest(str(document["owner"])), 0.0),), agents)
     owners = tuple(_parse_token(each) for each in document["owners"])
     sign_ins = tuple(
         SignIn(str(s["cookie"]), str(s["secret"]), float(s["created"]), float(s["expires"]), *_parse_boot(s))
         for s in document["sign_ins"]
     )
-    return _Content(owners, agents, sign_ins)
+    return TokenContent(owners, agents, sign_ins)
 
 
 def _parse_token(stored: JsonObject) -> StoredToken:
