@@ -2,7 +2,8 @@
 
 Four clients work side by side, each in a session of its own: MCP over stdio, MCP over HTTP (both eras), plain HTTP, and a JSON
 WebSocket. Sessions, connections and MCP sessions come and go between the calls. Growth is what the server's own memory has more
-at the end than after the first `WARM_UP` calls. The sessions' scrollbacks are filled before, since they may fill.
+at the end than after the first `WARM_UP` calls. What is kept up to a limit is filled to its limit before, since it may fill: scrollbacks,
+histories of commands, and the MCP sessions that clients left behind.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,10 +26,16 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from bench.private import private_places
 from wsh.client.http_client import HttpClient, ServerTarget
+from wsh.wire.system.place import Places
 
 WARM_UP = 10_000
 SAMPLE_EVERY = 10_000
-FILL = "seq 1 11000 | sed 's/$/ a line of ordinary length that fills the scrollback/'"
+SCROLLBACK_LINES = 11_000
+COMMANDS_AT_ONCE = 50
+WAIT_MS = 300_000
+"""However busy the machine is."""
+MCP_SESSIONS = 33
+"""One more than the server keeps as shipped."""
 BOX = {"x": 1, "y": 1, "width": 9, "height": 1}
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
@@ -69,12 +77,15 @@ class Meter:
 
 
 def private_mb(pid: int) -> float:
-    """Memory of a process that no other shares, in megabytes; all of it where only root may see that."""
+    """Memory that a process has written and shares with no other, in megabytes; all of it where only root may see that.
+
+    Pages of files that it has only read are left out: whether they are its own depends on who else reads the same file.
+    """
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except PermissionError:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+    return sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Dirty:", "Swap:"))) / 1024
 
 
 class Lane(Protocol):
@@ -105,7 +116,7 @@ class HttpLane:
 
     async def turn(self, number: int) -> AsyncIterator[object]:
         here = f"/sessions/{self.name}"
-        yield await self.ask("POST", f"{here}/run", {"input": f"echo http {number}"})
+        yield await self.ask("POST", f"{here}/run", {"input": f"echo http {number}", "max_wait_ms": WAIT_MS})
         yield await self.ask("GET", f"{here}/screen?format=styled")
         yield await self.ask("GET", f"{here}/scrollback?limit=50")
         yield await self.ask("GET", f"{here}/commands")
@@ -116,12 +127,12 @@ class HttpLane:
         yield await self.ask("PUT", f"{here}/overlay/{made['id']}", {"spans": [{"text": "other"}]}, expect=204)
         yield await self.ask("DELETE", f"{here}/overlay/{made['id']}", expect=204)
         yield await self.ask("POST", f"{here}/input", b"\n", expect=204)
-        yield await self.ask("GET", f"{here}/idle?timeout_ms=1&max_wait_ms=5000")
+        yield await self.ask("GET", f"{here}/idle?timeout_ms=1&max_wait_ms={WAIT_MS}")
         yield await self.ask("GET", f"/sessions/none-{number}", expect=404)
         yield await self.ask("GET", "/server/info")
-        if number % 20 == 0:
+        if number % 20 == 1:
             yield await self.ask("POST", "/workspace/check_status", {})
-        if number % 50 == 0:
+        if number % 50 == 1:
             yield await self.ask("POST", "/sessions", {"name": f"brief-{number}", "command": "true"}, expect=201)
             yield await self.ask("DELETE", f"/sessions/brief-{number}", expect=204)
             await self.aclose()
@@ -155,7 +166,7 @@ class SocketLane:
                 return said["result"]
 
     async def turn(self, number: int) -> AsyncIterator[object]:
-        yield await self.ask("run_command", {"input": f"echo socket {number}"})
+        yield await self.ask("run_command", {"input": f"echo socket {number}", "max_wait_ms": WAIT_MS})
         yield await self.ask("get_screen", {"format": "styled"})
         yield await self.ask("get_scrollback", {"limit": 20})
         yield await self.ask("list_commands")
@@ -165,8 +176,8 @@ class SocketLane:
         yield await self.ask("delete_panel", {"id": made["id"]})
         yield await self.ask("get_input_mode")
         yield await self.ask("send_input", {"data": "\n"})
-        yield await self.ask("await_quiesce", {"timeout_ms": 1, "max_wait_ms": 5000})
-        if number % 50 == 0:
+        yield await self.ask("await_quiesce", {"timeout_ms": 1, "max_wait_ms": WAIT_MS})
+        if number % 50 == 1:
             await self.aclose()
 
     async def aclose(self) -> None:
@@ -185,7 +196,7 @@ class McpTurn:
         raise NotImplementedError
 
     async def turn(self, number: int) -> AsyncIterator[object]:
-        yield await self.tool("wsh_run_command", session=self.name, input=f"echo mcp {number}")
+        yield await self.tool("wsh_run_command", session=self.name, input=f"echo mcp {number}", max_wait_ms=WAIT_MS)
         yield await self.tool("wsh_get_screen", session=self.name)
         yield await self.tool("wsh_get_scrollback", session=self.name, limit=20)
         yield await self.tool("wsh_list_sessions")
@@ -193,12 +204,12 @@ class McpTurn:
         yield None
         yield await self.tool("wsh_remove_overlay", session=self.name, id=made["id"])
         yield await self.tool("wsh_send_input", session=self.name, input="\n")
-        yield await self.tool("wsh_await_quiesce", session=self.name, timeout_ms=1)
+        yield await self.tool("wsh_await_quiesce", session=self.name, timeout_ms=1, max_wait_ms=WAIT_MS)
         if number % 2 == 0:
             yield await self.tool("execute_command", command="true")
             asked = {"action": "execute", "invocation": {"mode": "headless", "intent": "execute_command"}}
             yield await self.tool("memory_terminal_interactive", **asked, execution={"command": "pwd"})
-        if number % 20 == 0:
+        if number % 20 == 1:
             yield await self.tool("check_status")
 
 
@@ -232,7 +243,7 @@ class StdioLane(McpTurn):
     async def turn(self, number: int) -> AsyncIterator[object]:
         async for _ in super().turn(number):
             yield None
-        if number % 10 == 0:
+        if number % 10 == 1:
             yield await self.rpc("resources/list", {})
             yield await self.rpc("resources/read", {"uri": f"wsh://sessions/{self.name}/screen"})
         if number % 200 == 0:
@@ -330,8 +341,13 @@ def tool_answer(result: Any) -> dict[str, Any]:
     return structured if isinstance(structured, dict) else {}
 
 
-async def soak(server: RunningServer, meter: Meter) -> None:
-    """Work through every door until the meter is full."""
+def measured_server(places: Places) -> AbstractContextManager[RunningServer]:
+    """An executed one: a process forked from a warm one shares memory with it, which it makes its own little by little."""
+    return running_server(places, prefix=["env"])
+
+
+async def soak(server: RunningServer, meter: Meter, lines: int = SCROLLBACK_LINES) -> None:
+    """Work through every door until the meter is full. Each session prints so many lines before."""
     lanes: list[Lane] = [
         HttpLane(server, "http"),
         SocketLane(server, "socket"),
@@ -341,10 +357,28 @@ async def soak(server: RunningServer, meter: Meter) -> None:
     opener = HttpLane(server, "")
     for lane in lanes:
         await opener.ask("POST", "/sessions", {"name": lane.name, "command": "bash --norc"}, expect=201)
-        await opener.ask("POST", f"/sessions/{lane.name}/run", {"input": FILL, "max_wait_ms": 60_000})
+    await asyncio.gather(*(_fill(server, lane.name, lines) for lane in lanes))
     await opener.aclose()
+    await _leave_mcp_sessions(server)
     await asyncio.gather(*(_drive(lane, meter) for lane in lanes))
     meter.samples.append((meter.done, private_mb(meter.pid)))
+
+
+async def _fill(server: RunningServer, name: str, lines: int) -> None:
+    """As the calls themselves do: a prompt and a line of output for each command."""
+    lane = HttpLane(server, name)
+    for _ in range(0, lines // 2, COMMANDS_AT_ONCE):
+        await lane.ask("POST", f"/sessions/{name}/input", b"echo fill\n" * COMMANDS_AT_ONCE, expect=204)
+        await lane.ask("GET", f"/sessions/{name}/idle?timeout_ms=100&max_wait_ms={WAIT_MS}")
+    await lane.aclose()
+
+
+async def _leave_mcp_sessions(server: RunningServer) -> None:
+    lane = McpHttpLane(server, "")
+    for _ in range(MCP_SESSIONS):
+        lane.session = None
+        await lane.tool("wsh_list_sessions")
+    await lane.aclose()
 
 
 async def _drive(lane: Lane, meter: Meter) -> None:
@@ -366,7 +400,7 @@ def main() -> int:
     options = parser.parse_args()
     with private_places() as places:
         os.environ["ALLOWED_COMMANDS"] = "true"
-        with running_server(places) as server:
+        with measured_server(places) as server:
             meter = Meter(server.process.pid, options.calls, SAMPLE_EVERY, min(WARM_UP, options.calls // 5))
             asyncio.run(soak(server, meter))
     text = report(meter, options.limit)

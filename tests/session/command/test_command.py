@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.session.running import run as run_loop
@@ -9,6 +11,7 @@ from tests.support.session.running import run_with_registry, settings_of
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
 from tests.support.waiting import stays
 from wsh.session import event as ev
+from wsh.session.command.command import CommandLog
 from wsh.session.event import SessionEvent
 from wsh.session.record.playback import read_output, read_output_page
 from wsh.session.registry import SessionRegistry
@@ -91,6 +94,24 @@ def test_output_without_a_journal_is_known_while_it_is_new(places: Places) -> No
         assert gone.total == 0 and gone.missing_bytes == session.history.get_command(1).output_bytes
 
     with_shell(places, "bash", work, journal__enabled=False)
+
+
+def test_a_long_history_has_one_copy_of_who_and_where(places: Places) -> None:
+    """A thousand commands in each of a thousand sessions are remembered: what they have in common is kept once."""
+
+    async def work(session: Session) -> None:
+        for _ in range(3):
+            await run(session, "true")
+        log = session.commands
+        assert log is not None
+        after = CommandLog("", "bash", 3)
+        after.recall(json.loads(json.dumps(log.facts())))
+        for commands in (list(log), list(after)):
+            assert [command.author for command in commands] == 3 * [{"kind": "agent", "id": AGENT.id}]
+            assert len({id(command.author) for command in commands}) == 1
+            assert len({id(command.cwd) for command in commands}) == 1
+
+    with_shell(places, "bash", work)
 
 
 @each_shell

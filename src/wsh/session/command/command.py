@@ -129,6 +129,8 @@ class CommandLog:
         self._commands: dict[int, Command] = {}
         self._next_id = 1
         self._cwd: str | None = None
+        self._author: dict[str, str] | None = None
+        """Of the newest command that has one: its successors share it, as they share the folder's name."""
         self._history_number = ""
         self.continues = False
         """The shell asks for the rest of a command now."""
@@ -295,6 +297,11 @@ class CommandLog:
         self._next_id += 1
         told.append(CommandStarted(self._next_id - 1))
 
+    def set_author(self, command: Command, author: dict[str, str]) -> None:
+        if author != self._author:
+            self._author = author
+        command.author = self._author
+
     def _add(self, command: Command) -> None:
         self._commands[command.id] = command
         while len(self._commands) > self._limit:
@@ -457,7 +464,12 @@ class CommandLog:
         self.editor = facts.get("editor", "")
         self.continues = bool(facts.get("continues"))
         for known in facts.get("commands", ()):
-            self._add(Command(**known))
+            command = Command(**known)
+            if (newest := self.newest) is not None and newest.cwd == command.cwd:
+                command.cwd = newest.cwd
+            if command.author is not None:
+                self.set_author(command, command.author)
+            self._add(command)
         self.current = self._commands.get(facts.get("current") or 0)
 
 

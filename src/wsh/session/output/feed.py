@@ -173,7 +173,7 @@ class OutputFeed:
         for event in told:
             command = log.find(event.id) if isinstance(event, ev.CommandStarted) else None
             if command is not None:
-                command.author = {"kind": author.kind, "id": author.id}
+                log.set_author(command, {"kind": author.kind, "id": author.id})
 
     def _without_gaps(self, start: int, data: bytes) -> bytes:
         if self.set_aside:
