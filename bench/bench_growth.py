@@ -31,7 +31,7 @@ from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
 from wsh.visual.stage import Stage
-from wsh.visual.viewer import Viewers
+from wsh.visual.viewer.viewers import Viewers
 from wsh.wire.setting import load
 from wsh.wire.system.place import Places, find_places
 from wsh.workspace.service import WorkspaceService

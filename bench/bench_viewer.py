@@ -26,7 +26,7 @@ from wsh.session.wait.wait import WaitSpec
 from wsh.visual.picture.compositor import Picture
 from wsh.visual.picture.painter import Painter, ViewShape
 from wsh.visual.stage import Stage
-from wsh.visual.viewer import Viewers
+from wsh.visual.viewer.viewers import Viewers
 from wsh.wire.model.element import OverlayCreate, PanelCreate
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places

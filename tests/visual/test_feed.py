@@ -21,7 +21,7 @@ from wsh.session.session import Session
 from wsh.terminal.terminal import Terminal
 from wsh.visual.feed import LINES_PER_TICK, Feed, Feeds
 from wsh.visual.stage_registry import StageRegistry
-from wsh.visual.viewer import PUT_OFF_S
+from wsh.visual.viewer.frame import PUT_OFF_S
 from wsh.wire.model.base import Format
 from wsh.wire.setting import Settings
 

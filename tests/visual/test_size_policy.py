@@ -36,15 +36,15 @@ def test_a_persons_session_takes_the_size_of_whoever_typed_last_and_of_nobody_wh
         desk, _ = look(viewers, 40, 105)
         phone, _ = look(viewers, 44, 48)
         viewers.resize(phone, 30, 48)
-        viewers.type_keys(phone, b"\x1b[I\x1b[O\x1b[<35;3;4M")
+        viewers.keys.press(phone, b"\x1b[I\x1b[O\x1b[<35;3;4M")
         assert size(session) == (50, 200), "neither looking, nor turning a phone, nor a reported mouse is typing"
-        viewers.type_keys(desk, b"a")
+        viewers.keys.press(desk, b"a")
         assert size(session) == (40, 105)
         viewers.resize(phone, 44, 48)
         assert size(session) == (40, 105)
         viewers.resize(desk, 41, 110)
         assert size(session) == (41, 110), "who typed last may make the window larger"
-        viewers.type_keys(phone, b"b")
+        viewers.keys.press(phone, b"b")
         assert size(session) == (44, 48)
         viewers.detach(phone)
         assert size(session) == (44, 48), "leaving changes nothing"
@@ -58,13 +58,13 @@ def test_an_agents_session_changes_only_when_somebody_asks_to_fit_it(places: Pla
         viewers = viewers_of(session, "typed")
         viewer, seen = look(viewers, 20, 100, status=True)
         onlooker, _ = look(viewers, 10, 10, read_only=True)
-        viewers.type_keys(viewer, b"hello")
+        viewers.keys.press(viewer, b"hello")
         viewers.resize(viewer, 21, 100)
-        viewers.fit(onlooker)
+        viewers.sizes.fit(onlooker)
         assert size(session) == (50, 200)
         assert "of 200×50 (the agent's)" in seen.lines[-1]
         assert [m["follows"] for m in seen.told if m["type"] == "size"] == [False]
-        viewers.fit(viewer)
+        viewers.sizes.fit(viewer)
         assert size(session) == (20, 100), "without the row of the status line"
 
     run_with_registry(places, work)
@@ -74,7 +74,7 @@ def test_typed_is_how_it_is_shipped_and_is_said_in_the_status_line(places: Place
     async def work(registry: SessionRegistry) -> None:
         session = await open_by(registry, PERSON)
         viewers = StageRegistry(Settings()).viewers_of(session)
-        assert viewers.policy == "typed"
+        assert viewers.sizes.policy == "typed"
         _, seen = look(viewers, 10, 79, status=True)
         assert "of 80×24 (until you type)" in seen.lines[-1]
 
@@ -97,7 +97,7 @@ def test_a_whole_viewer_shows_the_session_in_its_own_size_with_the_earlier_lines
         )
         viewers.resize(viewer, 12, 44)
         assert size(session) == (30, 100)
-        viewers.type_keys(viewer, b"x")
+        viewers.keys.press(viewer, b"x")
         assert size(session) == (12, 44), "typing takes what has room"
         seen.terminal.resize(12, 44)
         await until(lambda: every_line(seen.terminal) == [*(str(n) for n in range(1, 301)), "x"], "laid out anew, once")

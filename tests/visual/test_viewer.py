@@ -13,7 +13,10 @@ from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
 from wsh.terminal import Terminal
 from wsh.visual.stage import Stage
-from wsh.visual.viewer import PUT_OFF_S, SizePolicy, Viewer, Viewers
+from wsh.visual.viewer.frame import PUT_OFF_S
+from wsh.visual.viewer.size import SizePolicy
+from wsh.visual.viewer.viewer import Viewer
+from wsh.visual.viewer.viewers import Viewers
 from wsh.wire.error import SessionTaken
 from wsh.wire.model.element import PanelCreate
 from wsh.wire.system.place import Places
@@ -66,7 +69,7 @@ def test_the_session_takes_the_size_that_the_policy_says(places: Places) -> None
         large, _ = look(latest, 40, 100)
         small, _ = look(latest, 20, 60)
         assert (session.rows, session.cols) == (20, 60)
-        latest.type_keys(large, b" ")
+        latest.keys.press(large, b" ")
         assert (session.rows, session.cols) == (40, 100)
         look(latest, 10, 10, read_only=True)
         assert (session.rows, session.cols) == (40, 100), "whoever only looks changes nothing"
@@ -97,12 +100,12 @@ def test_a_small_viewer_moves_its_window_with_the_prefix_and_an_arrow(places: Pl
         viewer, seen = look(viewers, 5, 20, status=True)
         assert seen.lines[3].endswith("right"), "the cursor is in sight"
         for _ in range(3):
-            viewers.type_keys(viewer, b"\x1c\x1b[A\x1b[D")
+            viewers.keys.press(viewer, b"\x1c\x1b[A\x1b[D")
         await until(lambda: seen.lines[0] == "top", str(seen.lines))
         for _ in range(3):
-            viewers.type_keys(viewer, b"\x1c\x1b[B")
+            viewers.keys.press(viewer, b"\x1c\x1b[B")
         await until(lambda: seen.lines[3] == "bottom", str(seen.lines))
-        viewers.type_keys(viewer, b"\x1c\x1b[1;5C\x1b[1;5C")
+        viewers.keys.press(viewer, b"\x1c\x1b[1;5C\x1b[1;5C")
         await until(lambda: seen.lines[3].endswith("right"), str(seen.lines))
         assert viewers.stage.input.mode == "passthrough"
         viewers.stage.resize(4, 20)
@@ -116,17 +119,17 @@ def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
         session = await open_quiet(registry, name="taken")
         viewers = viewers_of(session)
         viewer, seen = look(viewers, 24, 90, status=True)
-        viewers.type_keys(viewer, b"\x1c")
-        viewers.type_keys(viewer, b"\x14")
+        viewers.keys.press(viewer, b"\x1c")
+        viewers.keys.press(viewer, b"\x14")
         assert session.input.taken_by == viewer.id and viewers.stage.input.mode == "passthrough"
         await until(lambda: "Ctrl+\\ Ctrl+T hands back" in seen.lines[23], seen.lines[23])
         with pytest.raises(SessionTaken):
             await session.input.send(b"x", Actor("agent", "a"))
-        viewers.type_keys(viewer, b"echo by $((40 + 2))\r")
+        viewers.keys.press(viewer, b"echo by $((40 + 2))\r")
         await until(lambda: "by 42" in seen.lines, "a person types on")
-        viewers.type_keys(viewer, b"\x1c\x14")
+        viewers.keys.press(viewer, b"\x1c\x14")
         assert str(session.input.taken_by) == "None"
-        viewers.type_keys(viewer, b"\x1c\x14")
+        viewers.keys.press(viewer, b"\x1c\x14")
         viewers.detach(viewer)
         assert session.input.taken_by is None, "whoever leaves hands back"
 
@@ -139,12 +142,12 @@ def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: P
         viewers = viewers_of(session)
         viewer, seen = look(viewers, 24, 80, read_only=True)
         generation = session.generation
-        viewers.type_keys(viewer, b"echo no\r\x1c\x14")
+        viewers.keys.press(viewer, b"echo no\r\x1c\x14")
         assert (viewers.stage.input.mode, session.input.taken_by, session.input.last) == ("passthrough", None, None)
         await session.wait(WaitSpec(quiet_ms=100))
         assert session.generation == generation
-        viewers.type_keys(viewer, b"\x1c")
-        viewers.type_keys(viewer, b"\x1c")
+        viewers.keys.press(viewer, b"\x1c")
+        viewers.keys.press(viewer, b"\x1c")
         assert seen.dismissed == "detached"
 
     run_with_registry(places, work)
@@ -155,10 +158,10 @@ def test_frames_that_cost_much_come_a_quarter_of_a_second_apart_at_most(places: 
         session = await open_quiet(registry, name="slow")
         viewers = viewers_of(session)
         look(viewers, 24, 80)
-        viewers._frame()
-        viewers._cost_s = 3.0
-        viewers._schedule()
-        assert viewers._due - viewers._last_frame == pytest.approx(PUT_OFF_S)
+        viewers.frames.make()
+        viewers.frames._cost_s = 3.0
+        viewers.frames.schedule()
+        assert viewers.frames._due - viewers.frames._last_frame == pytest.approx(PUT_OFF_S)
 
     run_with_registry(places, work)
 

@@ -27,7 +27,7 @@ from wsh.session.event import (
 from wsh.session.session import Session
 from wsh.visual.stage import ScreenModeEntered, StageEvent
 from wsh.visual.stage_registry import StageRegistry
-from wsh.visual.viewer import PUT_OFF_S
+from wsh.visual.viewer.frame import PUT_OFF_S
 from wsh.wire.json.object import JsonObject
 from wsh.wire.model.base import Format
 

@@ -9,7 +9,8 @@ from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEven
 from wsh.session.session import Session
 from wsh.visual.element import ElementLimits
 from wsh.visual.stage import Stage
-from wsh.visual.viewer import SizePolicy, Viewers
+from wsh.visual.viewer.size import SizePolicy
+from wsh.visual.viewer.viewers import Viewers
 from wsh.wire.model.base import Format
 from wsh.wire.setting import Settings
 

@@ -58,13 +58,13 @@ def test_a_window_that_a_person_moved_stays_until_they_type(places: Places) -> N
         viewers = viewers_of(session, "fixed")
         viewer, seen = look(viewers, 5, 20)
         assert seen.lines[4] == "bottom"
-        viewers.move(viewer, 0, 0)
+        viewers.frames.move(viewer, 0, 0)
         await until(lambda: seen.lines[0] == "top", str(seen.lines))
         await session.input.send(b"x", Actor("agent", "a"))
         await session.wait(WaitSpec(text="bottom x"))
-        viewers._frame()
+        viewers.frames.make()
         assert seen.lines[0] == "top"
-        viewers.type_keys(viewer, b"y")
+        viewers.keys.press(viewer, b"y")
         await until(lambda: seen.lines[4] == "bottom xy", str(seen.lines))
 
     run_with_registry(places, work)
@@ -98,9 +98,9 @@ def test_whoever_only_looks_follows_again_with_the_next_key(places: Places) -> N
         viewers = viewers_of(session)
         viewer, seen = look(viewers, 5, 20, read_only=True, status=True)
         assert "until you type" not in seen.lines[4]
-        viewers.move(viewer, 0, 0)
+        viewers.frames.move(viewer, 0, 0)
         await until(lambda: seen.lines[0] == "top", "the top", seen=lambda: seen.lines)
-        viewers.type_keys(viewer, b"x")
+        viewers.keys.press(viewer, b"x")
         await until(lambda: seen.lines[3] == "bottom", "the cursor", seen=lambda: seen.lines)
         assert (session.rows, session.cols) == (10, 40)
 

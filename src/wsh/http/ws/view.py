@@ -23,7 +23,8 @@ from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
 from wsh.http.ws.slow_consumer import has_room_for_picture
 from wsh.visual.input.keyboard import Direction
 from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
-from wsh.visual.viewer import Viewer, Viewers
+from wsh.visual.viewer.viewer import Viewer
+from wsh.visual.viewer.viewers import Viewers
 from wsh.wire.error import InvalidRequest, Refused, WshError
 from wsh.wire.model.base import Model
 
@@ -190,7 +191,7 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
         keys = partial(_type, viewers, viewer)
         connection.outlet.hear_bytes(keys)
         if not session.running:
-            viewers.tell_end(viewer)
+            viewers.frames.tell_end(viewer)
             connection.tell({"type": "exit", "exit_code": session.exit_code})
         while True:
             message = await websocket.receive()
@@ -211,7 +212,7 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
 
 def _type(viewers: Viewers, viewer: Viewer, data: bytes) -> None:
     try:
-        viewers.type_keys(viewer, data)
+        viewers.keys.press(viewer, data)
     except Exception:
         log.exception("keys of viewer %s failed", viewer.id)
 
@@ -235,7 +236,7 @@ def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) 
 
 
 async def _run(viewers: Viewers, viewer: Viewer, connection: _Connection, command: str) -> None:
-    viewers.note_typing(viewer)
+    viewers.keys.note_typing(viewer)
     try:
         await viewers.session.type_command(command, viewer.actor)
     except WshError as error:
@@ -249,28 +250,28 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
         case ViewerFit():
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
-            viewers.fit(viewer)
+            viewers.sizes.fit(viewer)
         case TypedMark(id=number):
-            viewers.after_typing(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
+            viewers.keys.typing.after(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
         case Move(top=top, left=left):
-            viewers.move(viewer, top, left)
+            viewers.frames.move(viewer, top, left)
         case Pan(direction=direction):
-            viewers.obey(viewer, direction)
+            viewers.keys.obey(viewer, direction)
         case Hint(text=text):
-            viewers.say(viewer, text)
+            viewers.frames.say(viewer, text)
         case Back():
             marks = tuple(PageMark(*mark) for mark in message.marks)
-            viewers.show_page(viewer, LookBack(message.epoch, message.line, message.cursor, marks))
+            viewers.frames.show_page(viewer, LookBack(message.epoch, message.line, message.cursor, marks))
         case Pages(lines=lines, chosen=chosen):
-            viewers.show_page(viewer, TextPage(tuple(lines), chosen))
+            viewers.frames.show_page(viewer, TextPage(tuple(lines), chosen))
         case Ask(type="live"):
-            viewers.show_page(viewer, None)
+            viewers.frames.show_page(viewer, None)
         case Ask(type="detach"):
             viewers.leave(viewer)
         case Ask(type="capture"):
-            viewers.capture(viewer)
+            viewers.keys.capture(viewer)
         case Ask(type="release"):
-            viewers.release(viewer)
+            viewers.keys.release(viewer)
         case TakeOver():
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot take over.", hint="Attach without read_only.")

@@ -1,0 +1,127 @@
+"""What people press at viewers of one session: keys for the program, and those that act on the viewer itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from wsh.session.event import Actor
+from wsh.terminal import parse_keys
+from wsh.visual.input.keyboard import Area, Direction, is_typed, move_mouse, take_wheel
+from wsh.visual.input.typing import Typing
+from wsh.visual.viewer.frame import ViewerFrames
+from wsh.visual.viewer.size import ViewerSizes
+from wsh.visual.viewer.viewer import Present, Viewer
+from wsh.visual.viewer.window import is_window
+from wsh.wire.error import WshError
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
+    from wsh.visual.stage import Stage
+
+
+class ViewerKeys:
+    """`leave` is called for a person who detaches by a key."""
+
+    def __init__(
+        self,
+        session: Session,
+        stage: Stage,
+        present: Present,
+        sizes: ViewerSizes,
+        frames: ViewerFrames,
+        leave: Callable[[Viewer], None],
+    ) -> None:
+        self._session = session
+        self._stage = stage
+        self._present = present
+        self._sizes = sizes
+        self._frames = frames
+        self._leave = leave
+        self.typing = Typing(session, self._tell_refusal)
+
+    def press(self, viewer: Viewer, data: bytes) -> None:
+        """What a person typed at a viewer. In order, and never blocking; too much unread input is refused with a bell."""
+        if viewer.read_only and is_typed(data):
+            viewer.follows_cursor = True  # the one thing that typing does here
+            self._frames.schedule(0.0)
+        if viewer.prefix:
+            if not viewer.read_only:
+                self._pass_on(viewer, data)
+            return
+        for piece in viewer.keyboard.split(data, time.monotonic(), is_window(viewer.shape, self._stage)):
+            if isinstance(piece, bytes):
+                if not viewer.read_only:
+                    self._pass_on(viewer, piece)
+            elif piece == "release":
+                self.release(viewer)
+            elif piece == "detach":
+                self._leave(viewer)
+                return
+            else:
+                self.obey(viewer, piece)
+
+    def obey(self, viewer: Viewer, action: Literal["take"] | Direction) -> None:
+        """Take over or hand back; or move the window by half its size."""
+        rows, cols = max(1, viewer.shape.picture_rows // 2), max(1, viewer.cols // 2)
+        match action:
+            case "take":
+                if viewer.read_only or not self._session.running:
+                    return
+                if self._session.input.taken_by == viewer.id:
+                    self._session.input.hand_back()
+                else:
+                    self._session.input.take_over(viewer.id)
+            case "up":
+                self._frames.move(viewer, viewer.top - rows, viewer.left)
+            case "down":
+                self._frames.move(viewer, viewer.top + rows, viewer.left)
+            case "left":
+                self._frames.move(viewer, viewer.top, viewer.left - cols)
+            case "right":
+                self._frames.move(viewer, viewer.top, viewer.left + cols)
+            case _:
+                assert_never(action)
+
+    def capture(self, viewer: Viewer) -> None:
+        """A person sends people's keys to events by hand."""
+        if not viewer.read_only:
+            self._stage.input.capture(viewer.id)
+
+    def release(self, viewer: Viewer) -> None:
+        """A person takes captured keys back."""
+        if not viewer.read_only:
+            self._stage.input.release(viewer.id, is_person=True)
+
+    def note_typing(self, viewer: Viewer) -> None:
+        """A person typed at this viewer, or ran something there."""
+        viewer.active = time.monotonic()
+        viewer.follows_cursor = True
+        self._sizes.fit_typist(viewer)
+
+    def _pass_on(self, viewer: Viewer, data: bytes) -> None:
+        if viewer.wheel and b"\x1b[<" in data and not self._session.terminal.modes.mouse:
+            data, turns = take_wheel(data)
+            if turns:
+                viewer.outlet.tell({"type": "wheel", "turns": turns})
+        if self._stage.input.mode == "capture":
+            for name, raw in parse_keys(data):
+                self._stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
+            return
+        if is_typed(data):
+            self.note_typing(viewer)
+        layout = self._stage.layout
+        area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
+        if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
+            data = move_mouse(data, area)
+        if not data:
+            return
+        self._frames.expect_echo()
+        if not self.typing.put(data, viewer.actor):
+            viewer.outlet.send(b"\x07")
+
+    def _tell_refusal(self, actor: Actor, error: WshError) -> None:
+        viewer = self._present.get(actor.id)
+        if viewer is not None:
+            viewer.outlet.tell({"type": "error", **error.to_wire()})

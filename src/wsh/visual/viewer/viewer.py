@@ -1,0 +1,86 @@
+"""One person looking at a session, and the connection that they look through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from wsh.session.event import Actor
+from wsh.visual.input.keyboard import Keyboard
+from wsh.visual.picture.page import Page
+from wsh.visual.picture.painter import ViewShape
+
+
+class ViewerConnection(Protocol):
+    """A viewer's connection, as far as we care."""
+
+    def is_busy(self) -> bool:
+        """Whether what was sent before is still on its way."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes for the emulator. Never blocks, never raises."""
+
+    def tell(self, message: dict[str, object]) -> None:
+        """Send something that is not a picture: size, bell, exit, mode. Never blocks, never raises."""
+
+    def dismiss(self, reason: str) -> None:
+        """End the connection."""
+
+
+@dataclass
+class Viewer:
+    """One person looking. Made by `Viewers.attach`, ended by `Viewers.detach`."""
+
+    id: str
+    actor: Actor
+    outlet: ViewerConnection
+    rows: int
+    cols: int
+    read_only: bool
+    status: bool
+    whole: bool = False
+    """Its picture always has the session's own size, so that it can be scaled; `fits` is what has room there."""
+    fits: tuple[int, int] = (24, 80)
+    """Rows and columns that the session takes if this viewer gives it its size."""
+    scrollback_lines: int = 0
+    """Earlier lines that come ahead of a whole picture when the session has another size: then they are laid out anew."""
+    renew: bool = False
+    """Whether they come with the next one."""
+    top: int = 0
+    left: int = 0
+    follows_cursor: bool = True
+    """Its window moves with the cursor: until the person moves it, and again when they type."""
+    stale: bool = True
+    """Its picture is not the painter's: it gets a whole one next."""
+    active: float = 0.0
+    prefix: str = ""
+    """The key that the viewer itself acts on, as texts name it; empty where `Keyboard` acts on Ctrl+\\ here."""
+    note: str = ""
+    """What stands in its last row instead of the status line."""
+    wheel: bool = False
+    """Whether it is told when the wheel is turned up where the program does not want the mouse."""
+    page: Page | None = None
+    """What it shows instead of the session's picture."""
+
+    def __post_init__(self) -> None:
+        self.keyboard = Keyboard()
+
+    @property
+    def shape(self) -> ViewShape:
+        return ViewShape(
+            self.rows,
+            self.cols,
+            self.status,
+            self.top,
+            self.left,
+            self.note,
+            self.prefix,
+            self.page,
+            self.read_only,
+            self.wheel,
+        )
+
+
+Present: TypeAlias = Mapping[str, Viewer]
+"""All viewers of one session, by their ids."""
