@@ -60,7 +60,7 @@ def headless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 
 @pytest.fixture
 def page(headless: RunningServer, whole_browser: Browser, receiver: Receiver) -> Iterator[Page]:
-    with open_page(whole_browser, bypass_csp=True, **PHONE) as watched:
+    with open_page(whole_browser, **PHONE) as watched:
         watched.page.context.grant_permissions(["notifications"], origin=headless.url)
         watched.page.add_init_script(STUB.replace("GIVEN", json.dumps(receiver.subscription())))
         watched.page.goto(str(headless.request("POST", "/auth/link").json["url"]))
