@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.support.desktop.window import Desk
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
+from wsh.client.model import SessionReply
+from wsh.desktop.roster import name_place
 from wsh.look import load
 
 
@@ -93,3 +95,10 @@ def test_the_inbox_of_the_server_is_worked_through_by_keys(server: RunningServer
     wait_until(lambda: not window.shows("inboxRow0"), "an empty list")
     for name in ("asker", "broken"):
         assert server.request("DELETE", f"/sessions/{name}").status in (200, 204)
+
+
+def test_sessions_of_other_machines_stand_under_their_machine() -> None:
+    here = SessionReply("job", cwd="/work")
+    there = SessionReply("gpu1/train", cwd="/data", host="gpu1")
+    away = SessionReply("gpu2/train", cwd="/data", host="gpu2", unreachable_since=1.0)
+    assert [name_place(one) for one in (here, there, away)] == ["server: /work", "gpu1: /data", "gpu2: out of reach"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,21 +31,31 @@ class Net:
 
 @contextmanager
 def open_net(
-    folder: Path, names: Sequence[str], *, options: Sequence[str] = (), path: str | None = None
+    folder: Path,
+    names: Sequence[str],
+    *,
+    options: Sequence[str] = (),
+    path: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    settings: str = "",
+    add: bool = True,
 ) -> Iterator[Net]:
     """A server here, and machines of these names that it is connected to."""
-    with pytest.MonkeyPatch.context() as patch, ssh_net(folder, names, options=options, path=path) as ssh:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ssh_net(folder, names, options=options, path=path, environ=environ) as ssh,
+    ):
         for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
             (folder / name).mkdir(mode=0o700)
             patch.setenv(variable, str(folder / name))
         places = find_places()
         places.config.mkdir(mode=0o700, parents=True)
-        places.config_file.write_text(f"[hosts]\nssh = {json.dumps(ssh.ssh)}\nlongest_pause_s = 1.0\n")
+        places.config_file.write_text(f"[hosts]\nssh = {json.dumps(ssh.ssh)}\nlongest_pause_s = 1.0\n{settings}")
         with running_server(places) as server:
             made = Net(server, ssh)
-            for name in names if path is None else ():
+            for name in names if path is None and add else ():
                 server.request("PUT", f"/hosts/{name}", {})
-            for name in names if path is None else ():
+            for name in names if path is None and add else ():
                 made.wait_until_online(name)
             yield made
             said = server.output.read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.waiting import until
 from wsh.host.address import parse_address
-from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller
+from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller, ProgressListener
 from wsh.host.receive import Receiver
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidHostName, SessionNotFound
@@ -50,7 +50,7 @@ async def test_a_call_goes_on_through_a_cut_and_is_made_once() -> None:
     made: list[str] = []
     release = asyncio.Event()
 
-    async def make(call: ForwardedCall) -> ForwardedAnswer:
+    async def make(call: ForwardedCall, on_progress: ProgressListener) -> ForwardedAnswer:
         made.append(call.id)
         await release.wait()
         return ForwardedAnswer(result={"exit_code": 0})
@@ -73,7 +73,7 @@ async def test_a_call_goes_on_through_a_cut_and_is_made_once() -> None:
 async def test_a_call_that_is_taken_back_ends() -> None:
     ended = asyncio.Event()
 
-    async def make(call: ForwardedCall) -> ForwardedAnswer:
+    async def make(call: ForwardedCall, on_progress: ProgressListener) -> ForwardedAnswer:
         try:
             await asyncio.Event().wait()
         finally:

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.waiting import until
-from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller, HostState, StreamRequest
+from wsh.host.carrier import (
+    ForwardedAnswer,
+    ForwardedCall,
+    ForwardedCaller,
+    HostState,
+    ProgressListener,
+    StreamRequest,
+)
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.credential import NodeCredential, NodeRole
 from wsh.host.fleet.deploy import FleetDeployment, find_program, set_up, start_nats
@@ -110,8 +117,9 @@ class NodeForTest:
         self.sessions[name] = {"name": name, "running": True, "last_activity_ms": 0, **facts}
         self.node.sessions.mark(name)
 
-    async def _make(self, call: ForwardedCall) -> ForwardedAnswer:
+    async def _make(self, call: ForwardedCall, on_progress: ProgressListener) -> ForwardedAnswer:
         self.calls.append(call)
+        on_progress({"message": "begun", "stream": "info", "phase": "progress"})
         if call.operation == "wait":
             await self.release.wait()
         return ForwardedAnswer(result={"node": self.credential.name, "params": dict(call.params)})

@@ -144,6 +144,7 @@ export interface HostInfo {
   version: string | null;
   protocol: number | null;
   problem: string | null;
+  same_as?: string | null;
 }
 
 export interface HostList {
@@ -237,6 +238,7 @@ export interface NoticeInfo {
   request_id: string | null;
   exit_code: number | null;
   duration_ms: number | null;
+  host: string | null;
   over: boolean;
   deliveries: DeliveryInfo[];
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from wsh.app.deferred import DeferredRooms
 from wsh.app.door import EarlyDoor
+from wsh.app.far_notice import FarNotices
 from wsh.app.fleet import ServerFleet
 from wsh.app.lifetime import Holding
 from wsh.client.install import find_command
@@ -71,6 +72,8 @@ class Composition:
         )
         self._book = SshBook(self.places, self.settings, self.rooms.hosts, self.door.facts.hostname)
         self.rooms.host_book = self._book
+        self.rooms.hosts.here = (self.door.facts.server_id, self.door.facts.hostname)
+        self._far_notices = FarNotices(self.rooms)
         self.rooms.run_tool = self.deferred.run_tool
         self._fleet = self.rooms.fleet = ServerFleet(self.rooms)
         self.door.gateway.rooms = self.rooms
@@ -115,6 +118,7 @@ class Composition:
         if self._registry is None:
             return
         if hasattr(self, "rooms"):
+            await self._far_notices.aclose()
             await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()
             await self._fleet.aclose()

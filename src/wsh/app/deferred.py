@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wsh.mcp.call import CallRunner
     from wsh.wire.caller import Caller
     from wsh.wire.json.object import JsonObject
-    from wsh.wire.tool import ToolOutcome
+    from wsh.wire.tool import Progress, ToolOutcome
     from wsh.workspace.service import WorkspaceService
     from wsh.workspace.transcript.feed import SessionTranscripts
 
@@ -146,12 +146,14 @@ class DeferredRooms:
         watch.look_at_requests()
         self._server.lifetime.look()
 
-    async def run_tool(self, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int) -> ToolOutcome:
+    async def run_tool(
+        self, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int, progress: Progress
+    ) -> ToolOutcome:
         """A terminal tool, for another server; waits until the tools are there."""
         endpoint = await self.mcp.get()
         from wsh.mcp.tool.far import run_forwarded
 
-        return await run_forwarded(endpoint.door.registry, name, arguments, caller, timeout_ms)
+        return await run_forwarded(endpoint.door.registry, name, arguments, caller, timeout_ms, progress)
 
     def _withdraw_of(self, owner: str) -> None:
         """A connection ended: its requests can no longer be approved."""

@@ -25,7 +25,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.error import ApprovalSettled, HostUnreachable, InvalidRequest, WshError
 
 if TYPE_CHECKING:
-    from wsh.host.carrier import ForwardedAnswer, ForwardedCall, Stream, StreamRequest
+    from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ProgressListener, Stream, StreamRequest
     from wsh.host.fleet.node import FleetNode
     from wsh.session.session import Session
     from wsh.wire.json.object import JsonObject
@@ -175,9 +175,11 @@ class ServerFleet:
 
     # what other nodes ask
 
-    async def _make(self, call: ForwardedCall) -> ForwardedAnswer:
+    async def _make(self, call: ForwardedCall, on_progress: ProgressListener) -> ForwardedAnswer:
         node = call.caller.host
-        return await make_forwarded(self._rooms, call, Caller("owner", node, "token", account=f"fleet:{node}"))
+        return await make_forwarded(
+            self._rooms, call, Caller("owner", node, "token", account=f"fleet:{node}"), on_progress
+        )
 
     async def _open_stream(self, request: StreamRequest) -> Stream:
         from wsh.host.websocket import HandshakeLost, open_web_stream

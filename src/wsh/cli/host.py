@@ -57,7 +57,7 @@ def read_names() -> list[str]:
 
 def _state(one: dict[str, Any]) -> str:
     if one["online"]:
-        return "online"
+        return "online" if one["same_as"] is None else f"online, the same server as {one['same_as']}"
     return f"offline, last seen {_ago(one['last_seen'])}" if one["last_seen"] else "offline, not seen yet"
 
 

@@ -97,7 +97,7 @@ class RemoteSessions:
         """Ask what the sessions wait for, silent ones less and less often. True if a state changed."""
         moods: dict[str, str] = {}
         for info in sessions:
-            if not info.running:
+            if not info.running or info.unreachable_since is not None:
                 continue
             # A program may begin to wait long after its last word, so a silent one is asked too, but ever less often.
             now = time.monotonic()
@@ -166,7 +166,8 @@ def read_mood(state: str) -> str:
 
 
 def _shown(info: SessionReply) -> tuple[object, ...]:
-    return info.name, info.command, info.title, info.cwd, info.running, info.exit_code, info.sandbox
+    away = info.unreachable_since is not None
+    return info.name, info.command, info.title, info.cwd, info.running, info.exit_code, info.sandbox, away
 
 
 class RemoteView:

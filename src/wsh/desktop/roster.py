@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from wsh.client.model import SessionReply
 from wsh.desktop.message import SessionRow, WindowNotice
 from wsh.desktop.remote import PREFIX, RemoteSessions, read_mood
 from wsh.session import event as ev
@@ -90,13 +91,13 @@ class Roster:
             command = session.title or session.command
             pending = waiting.get(session.name, 0)
             rows.append(SessionRow(session.sid, session.name, command, session.cwd, state, session.exit_code, pending))
-        for info in sorted(self._remote.sessions, key=lambda info: info.cwd):
+        for info in sorted(self._remote.sessions, key=lambda info: (info.host or "", info.cwd)):
             state = self._remote.moods.get(info.name, "running")
             if not info.running:
                 state = "exited" if info.exit_code == 0 else "failed"
             command, place = (
                 info.title or info.command,
-                f"server: {info.cwd}" + (f" · sandbox {info.sandbox['profile']}" if info.sandbox else ""),
+                name_place(info) + (f" · sandbox {info.sandbox['profile']}" if info.sandbox else ""),
             )
             rows.append(SessionRow(PREFIX + info.name, info.name, command, place, state, info.exit_code, remote=True))
         self._tell(("sessions", tuple(rows)))
@@ -130,3 +131,10 @@ class Roster:
             self._timer = self._loop.call_later(_PAUSE_S, self._look_soon)
         if changed:
             self.tell()
+
+
+def name_place(info: SessionReply) -> str:
+    """What stands above a session of the server: the machine that it is on, and its folder there."""
+    if info.unreachable_since is not None:
+        return f"{info.host}: out of reach"
+    return f"{info.host or 'server'}: {info.cwd}"

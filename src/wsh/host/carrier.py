@@ -192,10 +192,19 @@ class HostState:
     protocol: int | None = None
     problem: str | None = None
     """Why it is offline."""
+    server_id: str = ""
+    """Which server it is, while that is known: two names may lead to the same one."""
+    same_as: str | None = None
+    """The other name of the same server, under which its sessions are listed."""
 
     def to_wire(self) -> JsonObject:
-        return asdict(self)
+        wire = asdict(self)
+        del wire["server_id"]
+        return wire
 
+
+ProgressListener: TypeAlias = Callable[["JsonObject"], None]
+"""Hears what a call tells while it is made: `{message, stream, phase}`."""
 
 News: TypeAlias = "JsonObject"
 """What a host tells by itself, shaped as the events of `/ws/json`; `{"event": "host_changed"}` when its state changes."""
@@ -207,10 +216,10 @@ class Carrier(Protocol):
     @property
     def state(self) -> HostState: ...
 
-    async def call(self, call: ForwardedCall) -> ForwardedAnswer:
+    async def call(self, call: ForwardedCall, on_progress: ProgressListener | None = None) -> ForwardedAnswer:
         """Send it, and send it again after a cut, under the same id. Raises HostUnreachable within `deadline_s`.
 
-        Cancellation is passed on to the host.
+        Cancellation is passed on to the host. What is told of its progress during a cut is not told later.
         """
 
     async def open_stream(self, request: StreamRequest) -> Stream:

@@ -3,7 +3,7 @@
     there: {"welcome": {version, protocol, hostname, server_id}}      first
     here:  {"hello": {protocol, host}}
     here:  {"call": ForwardedCall}    there: {"id", "answer": ForwardedAnswer}    here: {"done": id}
-    here:  {"cancel": id}
+    there: {"id", "progress": {message, stream, phase}}    here:  {"cancel": id}
     there: {"news": …}
     here:  {"part": text} … then {"end": text}: a message that is longer than one may be, in pieces
 
@@ -32,17 +32,19 @@ PIECE_CHARS = 128 * 1024
 
 
 class HostLink:
-    """`on_answer` and `on_news` are called as they come."""
+    """`on_answer`, `on_news` and `on_progress` are called as they come."""
 
     def __init__(
         self,
         connection: ClientConnection,
         on_answer: Callable[[str, ForwardedAnswer], None],
         on_news: Callable[[JsonObject], None],
+        on_progress: Callable[[str, JsonObject], None],
     ) -> None:
         self._connection = connection
         self._on_answer = on_answer
         self._on_news = on_news
+        self._on_progress = on_progress
         self._sending = asyncio.Lock()
         self.welcome: JsonObject = {}
 
@@ -67,6 +69,8 @@ class HostLink:
                 message = json.loads(await self._connection.recv())
                 if "answer" in message:
                     self._on_answer(str(message["id"]), ForwardedAnswer.from_wire(message["answer"]))
+                elif "progress" in message:
+                    self._on_progress(str(message["id"]), message["progress"])
                 elif "news" in message:
                     self._on_news(message["news"])
         except (ConnectionClosed, OSError):

@@ -9,14 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from wsh.host.carrier import ForwardedAnswer, ForwardedCall
+from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ProgressListener
 from wsh.wire.error import LimitReached
+
+if TYPE_CHECKING:
+    from wsh.wire.json.object import JsonObject
 
 
 @dataclass
 class _Known:
     task: asyncio.Task[ForwardedAnswer]
+    on_progress: ProgressListener | None = None
+    """Of the connection that asked last."""
     waiting: int = 0
     """Connections that want the answer now."""
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
@@ -27,7 +33,7 @@ class Receiver:
 
     def __init__(
         self,
-        make: Callable[[ForwardedCall], Awaitable[ForwardedAnswer]],
+        make: Callable[[ForwardedCall, ProgressListener], Awaitable[ForwardedAnswer]],
         *,
         keep_s: float = 120.0,
         most: int = 4096,
@@ -40,14 +46,21 @@ class Receiver:
     def __contains__(self, id: str) -> bool:
         return id in self._known
 
-    async def answer(self, call: ForwardedCall) -> ForwardedAnswer:
+    async def answer(self, call: ForwardedCall, on_progress: ProgressListener | None = None) -> ForwardedAnswer:
         """The answer, whether the call is new, under way or over. Being cancelled leaves the call alone: see `cancel`."""
         known = self._known.get(call.id)
         if known is None:
             if len(self._known) >= self._most:
                 return ForwardedAnswer.of_error(LimitReached("forwarded calls", self._most, "hosts.max_calls"))
-            known = self._known[call.id] = _Known(asyncio.ensure_future(self._make(call)))
+            made = self._make(call, lambda told: self._tell(call.id, told))
+            known = self._known[call.id] = _Known(asyncio.ensure_future(made))
+        known.on_progress = on_progress
         return await self.answer_again(call.id)
+
+    def _tell(self, id: str, told: JsonObject) -> None:
+        known = self._known.get(id)
+        if known is not None and known.waiting and known.on_progress is not None:
+            known.on_progress(told)
 
     async def answer_again(self, id: str) -> ForwardedAnswer:
         """The answer of a call that is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wsh.host.address import check_host_name
@@ -22,6 +23,8 @@ class HostRegistry:
         self._carriers: dict[str, Carrier] = {}
         self._stops: dict[str, Callable[[], None]] = {}
         self._listeners: list[NewsListener] = []
+        self.here = ("", "")
+        """The id of this server, and the name of its machine: a host may lead back to it."""
         self.told_sessions: dict[str, Callable[[], list[JsonObject]]] = {}
         """Of hosts that tell of their sessions by themselves: SessionInfo of all, as they are."""
         self.sources: list[Callable[[], Awaitable[None]]] = []
@@ -56,7 +59,16 @@ class HostRegistry:
         await asyncio.gather(*(refresh() for refresh in self.sources))
 
     def list_hosts(self) -> list[HostState]:
-        return [self._carriers[name].state for name in sorted(self._carriers)]
+        """By name. Of several that lead to the same server, those behind the first say so in `same_as`."""
+        known = dict([self.here])
+        states = []
+        for name in sorted(self._carriers):
+            state = self._carriers[name].state
+            if state.server_id:
+                first = known.setdefault(state.server_id, name)
+                state = state if first == name else replace(state, same_as=first)
+            states.append(state)
+        return states
 
     def __len__(self) -> int:
         return len(self._carriers)

@@ -13,9 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from wsh.host.carrier import CALLER_HEADER, StreamRequest
 from wsh.wire.error import HostUnreachable, WshError, from_wire
 
-PING_S = 5.0
 SILENT_S = 15.0
-"""A connection on which no ping is answered for so long is half open: it counts as cut."""
+"""A connection on which no ping is answered for so long is half open: it counts as cut. It is asked three times meanwhile."""
 
 
 class HandshakeLost(Exception):
@@ -23,7 +22,11 @@ class HandshakeLost(Exception):
 
 
 async def open_websocket(
-    sock: socket.socket, path: str, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0
+    sock: socket.socket,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = 10.0,
+    silent_s: float = SILENT_S,
 ) -> ClientConnection:
     """Owns `sock`. Raises the WshError that the server refused with, or HandshakeLost."""
     try:
@@ -35,8 +38,8 @@ async def open_websocket(
             compression=None,
             max_size=None,
             open_timeout=timeout_s,
-            ping_interval=PING_S,
-            ping_timeout=SILENT_S,
+            ping_interval=silent_s / 3,
+            ping_timeout=silent_s,
             close_timeout=1.0,
             max_queue=64,
         )
@@ -84,9 +87,11 @@ class WebSocketStream:
         await self._connection.close()
 
 
-async def open_web_stream(host: str, sock: socket.socket, request: StreamRequest) -> WebSocketStream:
+async def open_web_stream(
+    host: str, sock: socket.socket, request: StreamRequest, silent_s: float = SILENT_S
+) -> WebSocketStream:
     """The stream that a request names, at the server behind `sock`. Raises what the server refuses it with, or HandshakeLost."""
     query = f"?{urlencode(request.query)}" if request.query else ""
     path = f"/sessions/{quote(request.session, safe='')}/ws/{request.kind}{query}"
     caller = quote(json.dumps(request.caller.to_wire()))
-    return WebSocketStream(host, await open_websocket(sock, path, {CALLER_HEADER: caller}))
+    return WebSocketStream(host, await open_websocket(sock, path, {CALLER_HEADER: caller}, silent_s=silent_s))

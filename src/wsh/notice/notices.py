@@ -48,6 +48,12 @@ class Notices:
         self._watch: NoticeWatch | None = None
         self._courier: Courier | None = None
         self._commits: set[asyncio.Task[None]] = set()
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Be called after each change of the outbox, until the returned function is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     async def load(self) -> None:
         await asyncio.to_thread(self.outbox.load)
@@ -218,6 +224,8 @@ class Notices:
             log.warning("the outbox could not be written: %s", problem)
         if self._courier is not None:
             self._courier.wake()
+        for listener in list(self._listeners):
+            listener()
 
 
 def _import_push() -> None:

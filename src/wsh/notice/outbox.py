@@ -61,6 +61,11 @@ class Notice:
     deliveries: dict[Channel, Delivery] = field(default_factory=dict)
 
     @property
+    def host(self) -> str | None:
+        """The other machine that it is of."""
+        return self.id.partition("/")[0] if "/" in self.id else None
+
+    @property
     def waits(self) -> bool:
         return self.kind in WAITING and not self.over
 

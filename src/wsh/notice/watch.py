@@ -11,7 +11,7 @@ from itertools import groupby
 
 from wsh.inbox.item import InboxItem, InboxLimits, list_items
 from wsh.notice.outbox import Delivery, Notice, Outbox
-from wsh.notice.rule import Channel, NoticeKind, RuleBook
+from wsh.notice.rule import WAITING, Channel, NoticeKind, RuleBook
 from wsh.session import event as ev
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionCreated, SessionDestroyed, SessionRegistry
@@ -25,6 +25,8 @@ _PAUSE_S = 0.25
 _SETTLED_S = 1.2
 """A program that polls for its input counts as asking after a second of silence."""
 _COMMANDS = 50
+_HOST = "host:"
+"""Begins what stands in place of a session's id for everything of another machine."""
 _LONGEST_TEXT = 400
 _TITLES: dict[NoticeKind, str] = {
     "request": "An agent asks for your approval",
@@ -36,6 +38,22 @@ _TITLES: dict[NoticeKind, str] = {
     "quiet": "{} has gone quiet",
     "told": "{} says",
 }
+
+
+@dataclass(frozen=True)
+class FarNotice:
+    """A notice as another machine's outbox has it."""
+
+    seq: int
+    id: str
+    kind: NoticeKind
+    since: float
+    text: str
+    session: str | None
+    request_id: str | None
+    exit_code: int | None
+    duration_ms: float | None
+    over: bool
 
 
 @dataclass(frozen=True)
@@ -103,8 +121,41 @@ class NoticeWatch:
             skip: tuple[Channel, ...] = ("desktop",) if one.notified else ()
             self._put(f"request.{one.id}", ("request",), one.since, one.command, request_id=one.id, skip=skip)
         for notice in self._outbox.list_open(("request",)) if self.requests_known else ():
-            if notice.id not in ids:
+            if notice.id not in ids and not notice.sid:
                 self._outbox.end(notice.id)
+        self._found()
+
+    def get_heard(self, host: str) -> int | None:
+        """The number of the newest notice that another machine told of; None if it told of none yet."""
+        return self._outbox.heard.get(_HOST + host)
+
+    def has_open(self, host: str) -> bool:
+        return bool(self._outbox.list_open(WAITING, _HOST + host))
+
+    def take_far(self, host: str, told: Sequence[FarNotice], newest: int) -> None:
+        """What another machine found worth telling is told here, too, by the rules and channels of here. Once per notice."""
+        heard = self.get_heard(host)
+        for one in told:
+            id = f"{host}/{one.id}"
+            if one.over:
+                self._outbox.end(id)
+            elif one.seq > (heard or 0) and (heard is not None or one.kind in WAITING):
+                kinds: tuple[NoticeKind, ...] = (one.kind,)
+                if one.kind == "exited":
+                    kinds = ("exited", "failed" if one.exit_code else "finished")
+                self._put(
+                    id,
+                    kinds,
+                    one.since,
+                    one.text,
+                    place=(f"{host}/{one.session}" if one.session is not None else None, _HOST + host),
+                    took_s=None if one.duration_ms is None else one.duration_ms / 1000,
+                    request_id=None if one.request_id is None else f"{host}/{one.request_id}",
+                    exit_code=one.exit_code,
+                    duration_ms=one.duration_ms,
+                )
+        if newest != heard:
+            self._outbox.hear(_HOST + host, newest)
         self._found()
 
     def find(self, sid: str) -> Session | None:
@@ -270,6 +321,7 @@ class NoticeWatch:
         text: str,
         *,
         session: Session | None = None,
+        place: tuple[str | None, str] = (None, ""),
         took_s: float | None = None,
         row: int = 0,
         request_id: str | None = None,
@@ -277,10 +329,10 @@ class NoticeWatch:
         duration_ms: float | None = None,
         skip: tuple[Channel, ...] = (),
     ) -> None:
-        """Once per id, and only where a rule wants it."""
+        """Once per id, and only where a rule wants it. `place` is name and sid of what is no session of this server."""
         if id in self._outbox.notices:
             return
-        name = session.name if session is not None else None
+        name, sid = (session.name, session.sid) if session is not None else place
         rules = [rule for rule in self._book.rules if rule.fits(kinds, name, took_s)]
         if not rules:
             return
@@ -288,7 +340,7 @@ class NoticeWatch:
         later = now + self._left_to_look(session)
         typed = next((rule for rule in rules if rule.into), None)
         channels = dict.fromkeys(channel for rule in rules for channel in rule.to)
-        held = self._is_too_many(session.sid if session is not None else "", now)
+        held = self._is_too_many(sid, now)
         deliveries = {
             channel: Delivery("sent")
             if channel == "page"
@@ -308,7 +360,7 @@ class NoticeWatch:
                 make_title(kinds[0], name),
                 text[:_LONGEST_TEXT],
                 name,
-                session.sid if session is not None else "",
+                sid,
                 row,
                 request_id,
                 exit_code,

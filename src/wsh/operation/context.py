@@ -77,7 +77,7 @@ class ServerState(Protocol):
     def list_damage(self) -> Callable[[], list[str]]: ...
 
 
-RunTool: TypeAlias = "Callable[[str, JsonObject, Caller, int], Awaitable[ToolOutcome]]"
+RunTool: TypeAlias = "Callable[[str, JsonObject, Caller, int, Progress], Awaitable[ToolOutcome]]"
 
 
 class HostBook(Protocol):
@@ -170,7 +170,7 @@ class Rooms:
             self.settings.get_int("inbox.keep_s"),
         )
         self.receiver = Receiver(
-            lambda call: make_forwarded(self, call, _OTHER_SERVER),
+            lambda call, on_progress: make_forwarded(self, call, _OTHER_SERVER, on_progress),
             keep_s=self.settings.get_float("hosts.resume_s"),
             most=self.settings.get_int("hosts.max_calls"),
         )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import BaseModel, ValidationError
 
 from wsh.host.address import check_host_name, parse_address
-from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller
+from wsh.host.carrier import ForwardedAnswer, ForwardedCall, ForwardedCaller, ProgressListener
 from wsh.operation.sandbox import choose_profile, is_agent
 from wsh.sandbox.profile import is_within
 from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, InvalidSessionName, SandboxRefused, WshError
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from wsh.operation.operation import Operation, OperationCall
     from wsh.wire.caller import Caller
     from wsh.wire.json.object import JsonObject
+    from wsh.wire.tool import Progress
+    from wsh.wire.tool import Stream as ProgressStream
 
 log = logging.getLogger("wsh.host")
 
 _SLACK_S = 10.0
 """Beyond what a call says that it waits: for the way there and back, and for a connection that is being made."""
+_LONGEST_WORD = 4000
 _SCREENS = frozenset({"screen", "lines", "spans", "output", "card", "structured"})
 """Parts of answers that are what programs printed; no addresses stand in them."""
 
@@ -104,7 +107,13 @@ def find_place(call: OperationCall) -> Place | None:
     return Place(check_host_name(host), session, params)
 
 
-async def forward(call: OperationCall, place: Place, rooms: Rooms, deadline_s: float | None = None) -> object:
+async def forward(
+    call: OperationCall,
+    place: Place,
+    rooms: Rooms,
+    deadline_s: float | None = None,
+    progress: Progress | None = None,
+) -> object:
     """The result as the operation would have given it here. Raises what was raised there, or HostUnreachable."""
     carrier = rooms.hosts.get_carrier(place.host)
     operation = call.operation
@@ -119,7 +128,7 @@ async def forward(call: OperationCall, place: Place, rooms: Rooms, deadline_s: f
         deadline_s=find_deadline(place.params, rooms) if deadline_s is None else deadline_s,
         repeatable=operation.manner == "reads" or operation.forwarding.repeatable,
     )
-    answer = await carrier.call(sent)
+    answer = await carrier.call(sent, None if progress is None else lambda told: _tell(progress, told))
     if answer.error is not None:
         raise _adopt_error(answer, place)
     if answer.body is not None:
@@ -127,6 +136,12 @@ async def forward(call: OperationCall, place: Place, rooms: Rooms, deadline_s: f
 
         return File(answer.body, answer.media_type)
     return _adopt(operation, answer.unwrap(), place.host)
+
+
+def _tell(progress: Progress, told: JsonObject) -> None:
+    stream = told.get("stream")
+    known: ProgressStream = "stdout" if stream == "stdout" else "stderr" if stream == "stderr" else "info"
+    progress(str(told.get("message", ""))[:_LONGEST_WORD], stream=known, phase=str(told.get("phase", "progress"))[:64])
 
 
 async def _hold_in(call: OperationCall, place: Place, rooms: Rooms) -> Place:
@@ -186,7 +201,7 @@ async def join_hosts(call: OperationCall, result: object, rooms: Rooms) -> objec
         return await forward(call, Place(host, None, call.params), rooms, deadline_s)
 
     told = rooms.hosts.told_sessions if call.operation.name == "list_sessions" else {}
-    asked = [state.name for state in states if state.online and state.name not in told]
+    asked = [state.name for state in states if state.online and state.name not in told and state.same_as is None]
     answers = await asyncio.gather(*map(ask, asked), return_exceptions=True)
     found: list[tuple[str, object]] = []
     for host, answer in zip(asked, answers, strict=True):
@@ -209,7 +224,7 @@ def _remember(rooms: Rooms, found: list[tuple[str, object]], tag: str | None) ->
         hosts.last_sessions |= cast("dict[str, list[JsonObject]]", answered)
     wanted = None if tag is None else {one.strip() for one in tag.split(",")}
     for state in hosts.list_hosts():
-        if state.name in answered:
+        if state.name in answered or state.same_as is not None:
             continue
         told = hosts.told_sessions.get(state.name)
         if told is None:
@@ -239,7 +254,9 @@ def _join(key: str, result: object, found: list[tuple[str, object]]) -> object:
 # the far end
 
 
-async def make_forwarded(rooms: Rooms, call: ForwardedCall, proven: Caller) -> ForwardedAnswer:
+async def make_forwarded(
+    rooms: Rooms, call: ForwardedCall, proven: Caller, on_progress: ProgressListener
+) -> ForwardedAnswer:
     """Make a call that another server forwards for its caller; a failure is an answer as well. `proven` is who brought it."""
     from wsh.operation.operation import File, OperationCall
 
@@ -254,7 +271,11 @@ async def make_forwarded(rooms: Rooms, call: ForwardedCall, proven: Caller) -> F
                 f"The parameter {where!r} cannot be: {first['msg']}.", hint="The two servers may differ in version."
             ) from None
         made = OperationCall(operation, params, call.caller.to_caller(proven), call.session)
-        result = await made.make(rooms)
+
+        def progress(message: str, *, stream: ProgressStream = "info", phase: str = "progress") -> None:
+            on_progress({"message": message, "stream": stream, "phase": phase})
+
+        result = await made.make(rooms, progress)
     except WshError as error:
         return ForwardedAnswer.of_error(error)
     except Exception as problem:

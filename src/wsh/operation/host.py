@@ -43,6 +43,8 @@ class HostInfo(Shown):
     protocol: int | None
     problem: str | None
     """Why it is offline."""
+    same_as: str | None = None
+    """Another name of the same server, under which its sessions are listed: of a host, or of this machine."""
 
 
 class HostList(Shown):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from wsh.session.session import Session
     from wsh.wire.json.object import JsonObject
 
+NOTICE_TOLD = "notice_told"
+"""News from server to server: what the host has in its outbox is another than before."""
 _CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
 
 

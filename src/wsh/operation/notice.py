@@ -10,6 +10,7 @@ from wsh.notice.outbox import Notice
 from wsh.notice.push import PushSubscription, has_push
 from wsh.notice.rule import CHANNELS, NoticeRule
 from wsh.operation.context import Context, Rooms
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import operation
 from wsh.wire.model.base import Model, Shown
 
@@ -41,6 +42,8 @@ class NoticeInfo(Shown):
     request_id: str | None
     exit_code: int | None
     duration_ms: float | None
+    host: str | None
+    """The machine that it is of; null for this one."""
     over: bool
     """What it told of does not wait any more."""
     deliveries: list[DeliveryInfo]
@@ -135,7 +138,7 @@ class SubscriptionList(Shown):
     """Whether this installation can send push."""
 
 
-@operation(who="owner", manner="reads")
+@operation(who="owner", manner="reads", forwarding=Forwarding(model=NoticeList))
 async def list_notices(context: Context, params: NoticeQuery) -> NoticeList:
     """What was told, oldest first, with what became of it at every channel."""
     kept = context.rooms.notices.outbox.kept.values()
@@ -202,6 +205,7 @@ def _show(notice: Notice) -> NoticeInfo:
         request_id=notice.request_id,
         exit_code=notice.exit_code,
         duration_ms=notice.duration_ms,
+        host=notice.host,
         over=notice.over,
         deliveries=[
             DeliveryInfo(channel=channel, state=one.state, tries=one.tries, why=one.why)

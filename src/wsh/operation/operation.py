@@ -90,7 +90,7 @@ class OperationCall:
         place = find_place(self)
         if place is not None:
             with rooms.waits.hold(self.caller.counted_as):
-                return await forward(self, place, rooms)
+                return await forward(self, place, rooms, progress=progress)
         result = await self._make_here(rooms, progress)
         if operation.forwarding.joined is not None and len(rooms.hosts) and not self.caller.via:
             return await join_hosts(self, result, rooms)

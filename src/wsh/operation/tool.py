@@ -27,7 +27,7 @@ async def call_tool(context: Context, params: ForwardedTool) -> Annotated[Json, 
     if not isinstance(arguments, dict):
         raise InvalidRequest("The arguments are not an object.")
     try:
-        outcome = await run(params.tool, arguments, context.caller, params.timeout_ms)
+        outcome = await run(params.tool, arguments, context.caller, params.timeout_ms, context.progress)
     except ToolFailure as failure:
         return {"structured": failure.to_payload(), "text": None, "is_error": True}
     return {"structured": outcome.structured, "text": outcome.text, "is_error": outcome.is_error}

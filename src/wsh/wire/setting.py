@@ -297,6 +297,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hosts.call_timeout_s", 30.0, "How long a host may take to answer what does not wait by itself.", 0.1, 3600
     ),
+    Setting(
+        "hosts.silent_s", 15.0, "A connection on which nothing came back for so long is half open: it is cut.", 1, 3600
+    ),
     Setting("hosts.list_timeout_ms", 2000, "How long a list waits for the part of a host.", 10, 600_000),
     Setting(
         "hosts.resume_s",

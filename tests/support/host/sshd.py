@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +104,12 @@ def _make_key(path: Path) -> None:
 
 @contextmanager
 def ssh_net(
-    folder: Path, names: Sequence[str], *, options: Sequence[str] = (), path: str | None = None
+    folder: Path,
+    names: Sequence[str],
+    *,
+    options: Sequence[str] = (),
+    path: str | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[SshNet]:
     """Machines of these names; each but the first is reached through the one before it, by ProxyJump."""
     if os.getuid() == 0:
@@ -116,7 +121,7 @@ def ssh_net(
     config, known = [], []
     machines: dict[str, Sshd] = {}
     for number, name in enumerate(names):
-        machine = _make_machine(folder / name, folder, options, path)
+        machine = _make_machine(folder / name, folder, options, path, environ or {})
         machines[name] = machine
         host_key = (machine.folder / "host.pub").read_text().split()
         known.append(f"[127.0.0.1]:{machine.port} {host_key[0]} {host_key[1]}\n")
@@ -138,9 +143,11 @@ def ssh_net(
             _end_servers(machine)
 
 
-def _make_machine(folder: Path, common: Path, options: Sequence[str], path: str | None) -> Sshd:
+def _make_machine(
+    folder: Path, common: Path, options: Sequence[str], path: str | None, more: Mapping[str, str]
+) -> Sshd:
     folder.mkdir(mode=0o700)
-    environ = {"WSH_SERVER_BIND": "127.0.0.1:0"}
+    environ = {"WSH_SERVER_BIND": "127.0.0.1:0", **more}
     for short, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
         (folder / short).mkdir(mode=0o700)
         environ[variable] = str(folder / short)

@@ -48,7 +48,7 @@ class Shelf:
     def list_names(self) -> list[str]:
         return ["one", "two"]
 
-    def read_sessions(self) -> str:
+    async def read_sessions(self) -> str:
         return json.dumps([{"name": name} for name in self.list_names()])
 
     async def read_view(self, name: str, view: str) -> str:

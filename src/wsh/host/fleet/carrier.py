@@ -9,7 +9,16 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, HostState, News, Stream, StreamRequest
+from wsh.host.carrier import (
+    PROTOCOL,
+    ForwardedAnswer,
+    ForwardedCall,
+    HostState,
+    News,
+    ProgressListener,
+    Stream,
+    StreamRequest,
+)
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection
 from wsh.host.fleet.directory import FleetDirectory, Member
 from wsh.host.fleet.stream import CreditStream
@@ -91,12 +100,12 @@ class NatsCarrier:
     async def aclose(self) -> None:
         self._listeners.clear()
 
-    async def call(self, call: ForwardedCall) -> ForwardedAnswer:
+    async def call(self, call: ForwardedCall, on_progress: ProgressListener | None = None) -> ForwardedAnswer:
         await self._check_there()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + call.deadline_s
         content = json.dumps(call.to_wire(), separators=(",", ":")).encode()
-        exchange = _Exchange()
+        exchange = _Exchange(on_progress)
         hold = self._link.directory.hold()
         try:
             while True:
@@ -161,6 +170,9 @@ class NatsCarrier:
                     raise self._unreachable("its clock differs from this machine's by too much", "no")
                 case ("waiting", _):
                     ask = False
+                case ("progress", told):
+                    ask = False
+                    exchange.tell(told)
                 case _ if connection.ended.is_set():
                     raise ConnectionLost("the connection to NATS ended")
             gone_at = None if member.online else gone_at or loop.time()
@@ -256,7 +268,8 @@ class NatsCarrier:
 class _Exchange:
     """One call: where it was sent, and what came back."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_progress: ProgressListener | None) -> None:
+        self._on_progress = on_progress
         self.sent_to: str | None = None
         """The start of the node that may have made it."""
         self.posts = 0
@@ -268,6 +281,10 @@ class _Exchange:
 
     def take(self, kind: str, content: bytes) -> None:
         self._came.put_nowait((kind, content))
+
+    def tell(self, progress: bytes) -> None:
+        if self._on_progress is not None:
+            self._on_progress(json.loads(progress))
 
     async def wait(self, timeout_s: float, ended: asyncio.Event) -> tuple[str, bytes] | None:
         """The next word, or None when there was none in time or the connection ended."""

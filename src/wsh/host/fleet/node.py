@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, Stream, StreamRequest
+from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, ProgressListener, Stream, StreamRequest
 from wsh.host.ending import end_tasks
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, open_connection
@@ -53,7 +53,7 @@ class FleetOptions:
 class NodeServer:
     """What a node needs of its server."""
 
-    make: Callable[[ForwardedCall], Awaitable[ForwardedAnswer]]
+    make: Callable[[ForwardedCall, ProgressListener], Awaitable[ForwardedAnswer]]
     open_stream: Callable[[StreamRequest], Awaitable[Stream]]
     sessions: SessionSource
 

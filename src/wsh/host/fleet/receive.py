@@ -24,6 +24,7 @@ from wsh.wire.error import HostUnreachable, InternalError, InvalidRequest, Limit
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
+    from wsh.wire.json.object import JsonObject
     from wsh.wire.token_file import Role
 
 log = logging.getLogger("wsh.fleet")
@@ -129,7 +130,12 @@ class NodeEnd:
         return task
 
     async def _answer(self, key: str, call: ForwardedCall | None, reply: str) -> None:
-        waiting = self._receiver.answer(call) if call is not None else self._receiver.answer_again(key)
+        def tell(told: JsonObject) -> None:
+            task = asyncio.ensure_future(self._reply(reply, "progress", json.dumps(told).encode()))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        waiting = self._receiver.answer(call, tell) if call is not None else self._receiver.answer_again(key)
         answer = await waiting
         try:
             content = json.dumps(answer.to_wire(), separators=(",", ":")).encode()

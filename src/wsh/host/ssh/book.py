@@ -67,6 +67,7 @@ class SshBook:
         timing = SshTiming(
             connect_s=settings.get_float("hosts.connect_timeout_s"),
             longest_pause_s=settings.get_float("hosts.longest_pause_s"),
+            silent_s=settings.get_float("hosts.silent_s"),
         )
         self._registry.add(SshCarrier(target, find_folder(self._runtime), self._here, timing))
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wsh.host.carrier import ForwardedAnswer, ForwardedCall, HostState, StreamRequest
+from wsh.host.carrier import ForwardedAnswer, ForwardedCall, HostState, ProgressListener, StreamRequest
 from wsh.host.ending import end_tasks
 from wsh.host.link import PATH, HostLink
 from wsh.host.pause import GrowingPause
 from wsh.host.ssh.master import SshMaster, SshProblem, SshTarget
 from wsh.host.ssh.socket_name import make_name
-from wsh.host.websocket import HandshakeLost, WebSocketStream, open_web_stream, open_websocket
+from wsh.host.websocket import SILENT_S, HandshakeLost, WebSocketStream, open_web_stream, open_websocket
 from wsh.wire.error import HostUnreachable, WshError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class SshTiming:
     """How long calls under way wait for the connection to come back."""
     first_pause_s: float = 0.2
     longest_pause_s: float = 60.0
+    silent_s: float = SILENT_S
 
 
 @dataclass
@@ -44,6 +45,7 @@ class _Pending:
 
     call: ForwardedCall
     answer: asyncio.Future[ForwardedAnswer]
+    on_progress: ProgressListener | None = None
     sent_to: str | None = field(default=None)
     """The server that it was sent to first, by its id; None if it was not sent yet."""
 
@@ -78,8 +80,8 @@ class SshCarrier:
 
     # calls
 
-    async def call(self, call: ForwardedCall) -> ForwardedAnswer:
-        pending = _Pending(call, asyncio.get_running_loop().create_future())
+    async def call(self, call: ForwardedCall, on_progress: ProgressListener | None = None) -> ForwardedAnswer:
+        pending = _Pending(call, asyncio.get_running_loop().create_future(), on_progress)
         answered = False
         try:
             async with asyncio.timeout(call.deadline_s):
@@ -131,13 +133,18 @@ class SshCarrier:
         if pending is not None and not pending.answer.done():
             pending.answer.set_result(answer)
 
+    def _take_progress(self, id: str, told: JsonObject) -> None:
+        pending = self._pending.get(id)
+        if pending is not None and pending.on_progress is not None and not pending.answer.done():
+            pending.on_progress(told)
+
     async def open_stream(self, request: StreamRequest) -> WebSocketStream:
         await self._get_link()
         master = self._master
         if master is None:
             raise self._unreachable("the connection was cut")
         try:
-            return await open_web_stream(self._target.host, await master.dial(), request)
+            return await open_web_stream(self._target.host, await master.dial(), request, self._timing.silent_s)
         except (SshProblem, HandshakeLost) as problem:
             raise self._unreachable(str(problem)) from None
 
@@ -152,7 +159,9 @@ class SshCarrier:
                 pause.reset()
                 await self._go_online(link)
                 await link.serve()
-            except (SshProblem, HandshakeLost, WshError, OSError, TimeoutError) as failure:
+            except WshError as failure:
+                problem = f"{failure.message}. {failure.hint or ''}".strip()
+            except (SshProblem, HandshakeLost, OSError, TimeoutError) as failure:
                 problem = str(failure) or "the host's server does not answer"
             except Exception as failure:
                 log.exception("the connection to host %s failed", self._target.host)
@@ -168,7 +177,7 @@ class SshCarrier:
 
     async def _connect(self) -> HostLink:
         master = self._master = SshMaster(self._target, self._folder, make_name(self._target.host, self._target.target))
-        await master.open(self._timing.connect_s)
+        await master.open(self._timing.connect_s, self._timing.silent_s)
         try:
             return await self._open_link(master)
         except HandshakeLost:
@@ -178,8 +187,10 @@ class SshCarrier:
             return await self._open_link(master)
 
     async def _open_link(self, master: SshMaster) -> HostLink:
-        connection = await open_websocket(await master.dial(), PATH, timeout_s=self._timing.connect_s)
-        link = HostLink(connection, self._take_answer, self._tell)
+        connection = await open_websocket(
+            await master.dial(), PATH, timeout_s=self._timing.connect_s, silent_s=self._timing.silent_s
+        )
+        link = HostLink(connection, self._take_answer, self._tell, self._take_progress)
         await link.greet(self._here, self._timing.connect_s)
         return link
 
@@ -193,6 +204,7 @@ class SshCarrier:
             version=str(link.welcome.get("version")),
             protocol=int(str(link.welcome.get("protocol"))),
             problem=None,
+            server_id=self._server_id,
         )
         self._link = link
         self._changed.set()

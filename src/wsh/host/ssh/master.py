@@ -77,22 +77,22 @@ class SshMaster:
         self.relays = False
         """Connections go through `wsh relay`, since sshd forbids forwarding."""
 
-    async def open(self, timeout_s: float) -> None:
+    async def open(self, timeout_s: float, silent_s: float) -> None:
         """Connect, find wsh there, start its server if need be. Raises SshProblem."""
         for path in (self._control, self._local):
             path.unlink(missing_ok=True)
         async with _within(timeout_s, "the connection took too long"):
-            await self._start(timeout_s)
+            await self._start(timeout_s, silent_s)
             self.facts = await self._learn()
             await self._forward()
 
-    async def _start(self, timeout_s: float) -> None:
+    async def _start(self, timeout_s: float, silent_s: float) -> None:
         options = [
             "ControlMaster=yes",
             f"ControlPath={self._control}",
             "ControlPersist=no",
             f"ConnectTimeout={max(1, int(timeout_s))}",
-            "ServerAliveInterval=5",
+            f"ServerAliveInterval={max(1, int(silent_s / 3))}",
             "ServerAliveCountMax=3",
             "ClearAllForwardings=yes",
             "PermitLocalCommand=no",

@@ -12,7 +12,7 @@ from wsh.host.carrier import PROTOCOL, ForwardedCall
 from wsh.host.receive import Receiver
 from wsh.http.route.table import HttpCall, dump_json
 from wsh.http.ws.sender import WsSender, make_frame
-from wsh.operation.news import follow_sessions
+from wsh.operation.news import NOTICE_TOLD, follow_sessions
 from wsh.wire.error import InvalidRequest, OwnerOnly, WshError
 from wsh.wire.version import VERSION
 
@@ -39,7 +39,7 @@ class LinkServer:
 
     async def run(self) -> None:
         stop = self._rooms.clients.enter(None, self._proven, "json", lambda: self._outlet.close_soon(1000, "detached"))
-        follow = None
+        follow = deaf = None
         try:
             await self._websocket.accept()
             server = self._rooms.server
@@ -54,6 +54,7 @@ class LinkServer:
                 }
             )
             follow = follow_sessions(self._rooms, lambda news: self._write({"news": news}))
+            deaf = self._rooms.notices.listen(lambda: self._write({"news": {"event": NOTICE_TOLD}}))
             while True:
                 message = await self._websocket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -66,6 +67,8 @@ class LinkServer:
             stop()
             if follow is not None:
                 follow()
+            if deaf is not None:
+                deaf()
             for task in list(self._answering):
                 task.cancel()
             await asyncio.gather(*self._answering, return_exceptions=True)
@@ -93,7 +96,7 @@ class LinkServer:
         except WshError as problem:
             self._outlet.close_soon(1008, problem.message[:100])
             return
-        answer = await self._receiver.answer(call)
+        answer = await self._receiver.answer(call, lambda told: self._write({"id": call.id, "progress": told}))
         self._write({"id": call.id, "answer": answer.to_wire()})
 
     def _write(self, body: JsonObject) -> None:

@@ -26,7 +26,7 @@ from wsh.http.ws.slow_consumer import dismiss_if_unread, get_allowance
 from wsh.http.ws.subscription import Subscribe, Subscription
 from wsh.operation.context import Rooms
 from wsh.operation.host import leave_host
-from wsh.operation.news import adopt_news, follow_sessions
+from wsh.operation.news import NOTICE_TOLD, adopt_news, follow_sessions
 from wsh.operation.operation import NOTHING, OperationCall
 from wsh.operation.session import get_session
 from wsh.session.event import Destroyed, SessionEvent
@@ -295,7 +295,12 @@ class Channel:
 
         self._stops.append(self.rooms.registry.lifecycle.add(on_lifecycle))
         self._stops.append(follow_sessions(self.rooms, self._write))
-        self._stops.append(self.rooms.hosts.listen(lambda host, news: self._write(adopt_news(host, news))))
+
+        def on_news(host: str, news: JsonObject) -> None:
+            if news["event"] != NOTICE_TOLD:
+                self._write(adopt_news(host, news))
+
+        self._stops.append(self.rooms.hosts.listen(on_news))
 
 
 def _name_of(session: Session | str) -> str:

@@ -34,7 +34,7 @@ class ResourceSource(Protocol):
 
     def list_names(self) -> list[str]: ...
 
-    def read_sessions(self) -> str: ...
+    async def read_sessions(self) -> str: ...
 
     async def read_view(self, name: str, view: str) -> str:
         """The JSON of one view of one session. Raises the room's own errors for what is not there."""
@@ -158,7 +158,7 @@ class ResourceIndex:
 
     async def read(self, uri: str) -> str:
         if uri == SESSIONS_URI:
-            return self._source.read_sessions()
+            return await self._source.read_sessions()
         name, view = _split(uri)
         return await self._source.read_view(name, view)
 

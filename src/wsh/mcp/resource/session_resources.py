@@ -9,11 +9,12 @@ from typing import cast
 from wsh.mcp.error import RpcFailure
 from wsh.mcp.registry import to_json
 from wsh.mcp.resource.index import SESSIONS_URI, ResourceIndex
-from wsh.mcp.tool.show import show_session, show_state
+from wsh.mcp.tool.show import show_listed, show_state
 from wsh.operation.command import CommandParams, OutputParams, get_command, get_command_output, list_commands
 from wsh.operation.context import Rooms
 from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
+from wsh.operation.session import ListParams, list_sessions
 from wsh.session.command.command import Command
 from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
 from wsh.session.record.playback import read_output
@@ -52,8 +53,10 @@ class SessionResources:
         here = [session.name for session in self._rooms.registry.list_sessions()]
         return here + [str(far["name"]) for sessions in self._rooms.hosts.last_sessions.values() for far in sessions]
 
-    def read_sessions(self) -> str:
-        return to_json([show_session(self._rooms, session) for session in self._rooms.registry.list_sessions()])
+    async def read_sessions(self) -> str:
+        listed = await OperationCall(list_sessions, ListParams(), _READER).make(self._rooms)
+        shown = [show_listed(self._rooms, info) for info in cast("list[dict[str, object]]", listed)]
+        return to_json([one for one in shown if one is not None])
 
     async def read_view(self, name: str, view: str) -> str:
         if "/" in name:

@@ -14,7 +14,7 @@ from wsh.operation.sandbox import choose_profile, is_agent
 from wsh.operation.tool import ForwardedTool, call_tool
 from wsh.wire.error import InvalidRequest, SandboxRefused
 from wsh.wire.model.base import AnyJson
-from wsh.wire.tool import FAMILIES, Family, Stream, ToolOutcome
+from wsh.wire.tool import FAMILIES, Family, Progress, ToolOutcome
 
 if TYPE_CHECKING:
     from wsh.operation.context import Rooms
@@ -54,7 +54,10 @@ async def call_far(
         arguments = await _hold(rooms, tool, host, arguments, context)
         params = params.model_copy(update={"arguments": AnyJson(arguments)})
     told = cast(
-        "JsonObject", await forward(call, Place(host, None, params), rooms, context.timeout_ms / 1000 + _SLACK_S)
+        "JsonObject",
+        await forward(
+            call, Place(host, None, params), rooms, context.timeout_ms / 1000 + _SLACK_S, progress=context.progress
+        ),
     )
     structured = adopt_names(told["structured"], host, names)
     text = told["text"]
@@ -91,14 +94,13 @@ class FarContext:
     caller: Caller
     timeout_ms: int
     deadline: float
+    progress: Progress
+    """Told to the other server, which tells its client."""
     toolsets: tuple[Family, ...] = FAMILIES
-
-    def progress(self, message: str, *, stream: Stream = "info", phase: str = "progress") -> None:
-        """Told to nobody: the client is not connected here."""
 
 
 async def run_forwarded(
-    registry: Registry, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int
+    registry: Registry, name: str, arguments: JsonObject, caller: Caller, timeout_ms: int, progress: Progress
 ) -> ToolOutcome:
     """Run a terminal tool for another server. Its arguments are checked here, too."""
     tool = registry.find_tool(name, ("terminal", "lean"))
@@ -109,6 +111,6 @@ async def run_forwarded(
         first = problems[0]
         raise InvalidRequest(f"{first.path!r} {first.message}.", hint=first.hint)
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-    context = FarContext(caller, timeout_ms, deadline)
+    context = FarContext(caller, timeout_ms, deadline, progress)
     async with asyncio.timeout(timeout_ms / 1000 + _SLACK_S):
         return await tool.spec.run(tool.validator.normalise(arguments), context)
