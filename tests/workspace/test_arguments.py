@@ -281,7 +281,7 @@ def test_search_explain(full: Tools) -> None:
 def test_search_timeout(full: Tools, tree: Path) -> None:
     (tree / "long.py").write_text("a" * 60 + "!\n")
     full("index_build")
-    payload = full.refused("search", query="(a+)+$", match="regex", timeoutMs=400)
+    payload = full.refused("search", query="(?=a)(a+)+$", match="regex", timeoutMs=400)
     assert (payload["code"], payload["timeoutMs"]) == ("TOOL_TIMEOUT", 400)
 
 

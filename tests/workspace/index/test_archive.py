@@ -111,7 +111,7 @@ def test_a_damaged_archive_is_refused(packed: Path, indexed: Tools, tmp_path: Pa
 
 def test_a_sum_that_does_not_fit_is_refused(packed: Path, indexed: Tools) -> None:
     files = members(packed)
-    files[TEXTS] = files[TEXTS].replace(b"quokka", b"QUOKKA")
+    files[TEXTS] = bytes(byte ^ 1 for byte in files[TEXTS])
     write(packed, [plain(name, files[name]) for name in (MANIFEST, DATABASE, TEXTS)])
     assert refused(indexed, packed) == "DOWNLOAD_VERIFY_FAILED"
     write(packed, [plain(name, files[name]) for name in (MANIFEST, DATABASE)])
@@ -206,7 +206,8 @@ def tamper(files: dict[str, bytes], tmp_path: Path, change: Callable[[sqlite3.Co
         ("CREATE TRIGGER evil AFTER INSERT ON meta BEGIN DELETE FROM file; END", "ARCHIVE_UNSAFE"),
         ("CREATE VIEW surprise AS SELECT 1", "ARCHIVE_UNSAFE"),
         ("DROP TABLE chunk", "ARCHIVE_UNSAFE"),
-        ("UPDATE file SET text_size = 1000000", "DOWNLOAD_VERIFY_FAILED"),
+        ("UPDATE file SET text_stored = 1000000", "DOWNLOAD_VERIFY_FAILED"),
+        ("UPDATE file SET text_size = 1 << 40", "DOWNLOAD_VERIFY_FAILED"),
         (f"PRAGMA user_version = {store.FORMAT + 1}", "DOWNLOAD_VERIFY_FAILED"),
     ],
 )

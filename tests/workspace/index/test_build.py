@@ -490,7 +490,7 @@ def test_texts_that_were_tampered_with_are_noticed(make_tools: MakeTools, how: s
     elif how == "cut":
         os.truncate(texts, 10)
     else:
-        texts.write_bytes(texts.read_bytes().replace(b"quokka", b"QUOKKA"))
+        texts.write_bytes(bytes(byte ^ 1 for byte in texts.read_bytes()))
     found = tools("search", query="quokka")
     assert [hit["path"] for hit in found["hits"]] == ["docs/guide.md"]
     assert [warning["code"] for warning in found["warnings"]] == ["INDEX_REBUILT"]

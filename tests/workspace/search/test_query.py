@@ -125,13 +125,10 @@ def grams_let_through(expression: str | None, text: str) -> bool:
 
 
 def whole(needle: Needle, text: str, tuned: bytes | None = None) -> tuple[int, list[tuple[int, int]]]:
-    """Matches in `text`, which lies in the middle of other texts."""
     data = text.encode()
-    around = b"before foo class XError(\n" + data + b"\nimport os after"
-    start = len(b"before foo class XError(\n")
     if tuned is not None:
         needle.tune(tuned)
-    return needle.find(around, start, start + len(data), data.isascii())
+    return needle.find(data, data.isascii())
 
 
 TEXTS = st.text(alphabet="abcABC _.()\n\t'é", min_size=0, max_size=30)

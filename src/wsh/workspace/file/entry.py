@@ -66,13 +66,14 @@ def chunk_uid(key: bytes, text: bytes, seen: dict[int, int]) -> int:
 
 def write(connection: sqlite3.Connection, texts: TextWriter, prepared: Prepared, file_id: int, chunk_id: int) -> int:
     """Insert a file under ids that are free; returns the next free chunk id."""
-    insert = "INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    insert = "INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
     if prepared[SKIP] is not None:
-        connection.execute(insert, (file_id, *prepared[:DATA], None, 0, None, None))
+        connection.execute(insert, (file_id, *prepared[:DATA], None, None, 0, None, None))
         return chunk_id
     data, chunks = prepared[DATA], prepared[CHUNKS]
     place = texts.append(data)
-    connection.execute(insert, (file_id, *prepared[:DATA], place.start, place.size, place.crc, data.isascii()))
+    where = (place.start, place.stored, place.size, place.crc)
+    connection.execute(insert, (file_id, *prepared[:DATA], *where, data.isascii()))
     connection.execute("INSERT INTO grams(rowid, pieces) VALUES (?,?)", (file_id, prepared[GRAMS]))
     rows = [(chunk_id + n, file_id, c) for n, c in enumerate(chunks)]
     connection.executemany(
@@ -95,11 +96,11 @@ def touch(connection: sqlite3.Connection, file_id: int, prepared: Prepared) -> N
 
 def remove(connection: sqlite3.Connection, texts: TextReader, file_id: int) -> None:
     """Take a file out of every table; the full-text tables are told its words again."""
-    path, start, size, crc = connection.execute(
-        "SELECT path, text_start, text_size, text_crc FROM file WHERE id = ?", (file_id,)
+    path, *place = connection.execute(
+        "SELECT path, text_start, text_stored, text_size, text_crc FROM file WHERE id = ?", (file_id,)
     ).fetchone()
-    if start is not None:
-        data = texts.read(TextPlace(start, size, crc))
+    if place[0] is not None:
+        data = texts.read(TextPlace(*place))
         gone = []
         for chunk_id, name, scope, first, end in connection.execute(
             "SELECT id, name, scope, start_byte, end_byte FROM chunk WHERE file = ?", (file_id,)

@@ -36,6 +36,7 @@ from wsh.workspace.error import (
 )
 from wsh.workspace.index import store
 from wsh.workspace.index.folder import IndexFolder
+from wsh.workspace.index.text import LARGEST
 
 MANIFEST, DATABASE, TEXTS = "manifest.json", "index.db", "text.bin"
 ARCHIVE_FORMAT = 1
@@ -303,8 +304,9 @@ def _check_database(path: Path, text_name: str, root: str, text_size: int) -> No
             raise DownloadVerifyFailed("The database in the archive is damaged.", hint="Export it again.")
         meta = store.get_meta(connection)
         outside = connection.execute(
-            "SELECT count(*) FROM file WHERE text_start < 0 OR text_size < 0 OR text_start + text_size > ?",
-            (text_size,),
+            "SELECT count(*) FROM file WHERE text_start < 0 OR text_stored < 0 OR text_size NOT BETWEEN 0 AND ?"
+            " OR text_start + text_stored > ?",
+            (LARGEST, text_size),
         ).fetchone()[0]
         if outside or meta.get("text_end") != text_size:
             raise DownloadVerifyFailed("Database and texts in the archive do not fit together.")

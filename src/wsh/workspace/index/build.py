@@ -182,18 +182,20 @@ def _update(home: IndexFolder, connection: sqlite3.Connection, request: BuildReq
 
 def _compact(home: IndexFolder, connection: sqlite3.Connection, texts: TextReader, end: int) -> None:
     """When most of the texts are dead, copy the living to a new file. The old one goes with the next build's sweep."""
-    live = connection.execute("SELECT coalesce(sum(text_size + 1), 0) FROM file WHERE skip IS NULL").fetchone()[0]
+    live = connection.execute("SELECT coalesce(sum(text_stored), 0) FROM file WHERE skip IS NULL").fetchone()[0]
     if end < 2 * live + _COMPACT_FROM_BYTES:
         return
     _, path = home.new_files()
     copy = TextWriter(path)
     try:
         rows = connection.execute(
-            "SELECT id, text_start, text_size, text_crc FROM file WHERE text_start IS NOT NULL"
+            "SELECT id, text_start, text_stored, text_size, text_crc FROM file WHERE text_start IS NOT NULL"
         ).fetchall()
-        for file_id, start, size, crc in rows:
-            place = copy.append(texts.read(TextPlace(start, size, crc)))
-            connection.execute("UPDATE file SET text_start = ? WHERE id = ?", (place.start, file_id))
+        for file_id, *old in rows:
+            place = copy.append(texts.read(TextPlace(*old)))
+            connection.execute(
+                "UPDATE file SET text_start = ?, text_stored = ? WHERE id = ?", (place.start, place.stored, file_id)
+            )
         copy.sync()
         store.set_meta(connection, text=path.name, text_end=copy.end)
     finally:

@@ -34,7 +34,7 @@ class Index:
 
     def read_text(self, file_id: int) -> bytes:
         row = self.connection.execute(
-            "SELECT text_start, text_size, text_crc FROM file WHERE id = ?", (file_id,)
+            "SELECT text_start, text_stored, text_size, text_crc FROM file WHERE id = ?", (file_id,)
         ).fetchone()
         if row is None or row[0] is None:
             return b""

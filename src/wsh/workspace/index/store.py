@@ -19,7 +19,7 @@ from wsh.wire.json.object import JsonObject
 from wsh.wire.system.shortage import is_refused_write
 from wsh.workspace.error import IndexBroken
 
-FORMAT = 4
+FORMAT = 5
 APPLICATION_ID = 0x77736869  # "wshi"
 INDEXED = ("code", "prose")
 
@@ -28,7 +28,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL, lang TEXT NOT NULL, size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL, indexed_ns INTEGER NOT NULL, skip TEXT, sha256 TEXT, encoding TEXT, lines INTEGER,
-  text_start INTEGER, text_size INTEGER NOT NULL DEFAULT 0, text_crc INTEGER, text_ascii INTEGER);
+  text_start INTEGER, text_stored INTEGER, text_size INTEGER NOT NULL DEFAULT 0, text_crc INTEGER, text_ascii INTEGER);
 CREATE TABLE chunk(
   id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
   scope TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, start_byte INTEGER NOT NULL,
@@ -74,6 +74,7 @@ def settle(connection: sqlite3.Connection) -> None:
 
 def finish(connection: sqlite3.Connection) -> None:
     """Close a file that was filled. From here on it is written through a log; whoever opens it finds that settled."""
+    connection.execute("VACUUM")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.close()
 

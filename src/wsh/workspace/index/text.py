@@ -1,11 +1,7 @@
-"""The texts of an index: one flat file, each text after the other, appended to and never changed in place.
+"""The texts of an index: one flat file of compressed texts, appended to and never changed in place.
 
 The database says where each text lies; what it does not mention is dead. So a builder that dies leaves nothing that
-anybody would read, and a search can run over a mapping of the file at memory speed. A text ends with a newline that
-is not part of it, so `^` holds at its start.
-
-Only scanner processes map the file: whoever truncates a mapped file kills those who look at it, and the server must
-outlive that. Everybody else reads with `pread`.
+anybody would read. Every text is compressed by itself, so that one can be had without the others.
 """
 
 from __future__ import annotations
@@ -15,14 +11,21 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import zstandard
+
 from wsh.workspace.error import IndexBroken
+
+_LEVEL = 3
+LARGEST = 256 << 20
+"""No text is larger than this; a file that says so is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPlace:
-    """Where a text lies, and its checksum."""
+    """Where a text lies, how many bytes it takes there, its own size, and its checksum."""
 
     start: int
+    stored: int
     size: int
     crc: int
 
@@ -39,12 +42,14 @@ class TextWriter:
         self.end = end
         self._dirty = False
         self._pending: list[bytes] = []
+        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._pending_bytes = 0
 
     def append(self, data: bytes) -> TextPlace:
-        place = TextPlace(self.end + self._pending_bytes, len(data), zlib.crc32(data))
-        self._pending += (data, b"\n")
-        self._pending_bytes += len(data) + 1
+        packed = self._compressor.compress(data)
+        place = TextPlace(self.end + self._pending_bytes, len(packed), len(data), zlib.crc32(data))
+        self._pending.append(packed)
+        self._pending_bytes += len(packed)
         if self._pending_bytes > 1 << 20:
             self.flush()
         return place
@@ -75,13 +80,21 @@ class TextReader:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise IndexBroken("corrupt", "its texts are gone") from None
+        self._decompressor = zstandard.ZstdDecompressor()
 
     def read(self, place: TextPlace) -> bytes:
         """The text at `place`. Raises IndexBroken when it is not what was written there."""
-        data = os.pread(self._fd, place.size, place.start)
-        if len(data) != place.size or zlib.crc32(data) != place.crc:
-            raise IndexBroken("corrupt", "a text has changed on disk")
-        return data
+        packed = os.pread(self._fd, place.stored, place.start)
+        if len(packed) != place.stored:
+            raise IndexBroken("corrupt", "texts are missing")
+        try:
+            if zstandard.frame_content_size(packed) == place.size <= LARGEST:
+                data = self._decompressor.decompress(packed)
+                if len(data) == place.size and zlib.crc32(data) == place.crc:
+                    return data
+        except zstandard.ZstdError:
+            pass
+        raise IndexBroken("corrupt", "a text has changed on disk")
 
     def close(self) -> None:
         os.close(self._fd)

@@ -1,13 +1,11 @@
 """Finding a literal or a pattern in the texts of an index: trigrams choose candidates, the text itself decides.
 
 Runs in scanner processes (`scan_child`), because a pattern may need exponential time and only a process can be
-stopped, and because the texts are mapped into memory here (see `text`).
+stopped.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 import re
 import sqlite3
 import time
@@ -16,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from wsh.workspace.error import IndexBroken
+from wsh.workspace.index.text import TextPlace, TextReader
 from wsh.workspace.search.filter import Filter
 from wsh.workspace.search.linear import FOREIGN_LINES, linearize
 from wsh.workspace.search.pattern import Demand, compile_pattern, study
@@ -26,10 +24,10 @@ MAX_MATCHES = 50_000
 _MANY_SPANS = 5_000
 _FEW_SPANS = 4
 _SAMPLE_BYTES = 256 * 1024
+KEPT_BYTES = 128 << 20
 _LINE_COST = 3  # trying a line takes as long as trying so many places
 
 Span = tuple[int, int]
-Data = bytes | mmap.mmap
 
 
 @dataclass
@@ -51,11 +49,8 @@ class Needle(Protocol):
         """Choose how to look, by a sample of the texts that will be looked at."""
         ...
 
-    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
-        """Number of matches in the UTF-8 text at `data[start:end]`, and spans of the first, relative to `start`.
-
-        `ascii` says that there is nothing but ASCII in it.
-        """
+    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
+        """Number of matches in the UTF-8 text, and spans of the first. `ascii`: there is nothing but ASCII in it."""
         ...
 
 
@@ -66,17 +61,17 @@ class LiteralMatcher:
     def tune(self, sample: bytes) -> None:
         pass
 
-    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
         needle = self._needle
-        at = data.find(needle, start, end)
+        at = data.find(needle)
         size = len(needle)
         count = 0
         spans: list[Span] = []
         while at >= 0:
             count += 1
             if count <= MAX_SPANS_PER_FILE:
-                spans.append((at - start, at - start + size))
-            at = data.find(needle, at + size, end)
+                spans.append((at, at + size))
+            at = data.find(needle, at + size)
         return count, spans
 
 
@@ -98,7 +93,7 @@ class PatternMatcher:
         self._linear = linearize(self._pattern)
         self._bytes: re.Pattern[bytes] | None = None
         try:
-            if pattern.isascii() and r"\A" not in pattern:  # the start of a text is known only when it is cut out
+            if pattern.isascii():
                 self._bytes = re.compile(pattern.encode("ascii"), re.MULTILINE)
         except re.error:
             pass  # written for characters, as \u00e9 or \N{…}
@@ -111,68 +106,65 @@ class PatternMatcher:
             if lines * _LINE_COST < places:
                 self._prefix = b""
 
-    def find(self, data: Data, start: int, end: int, ascii: bool) -> tuple[int, list[Span]]:
+    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
         if self._bytes is not None and ascii:
             if self._prefix:
-                return self._find_by_prefix(self._bytes, data, start, end)
+                return self._find_by_prefix(self._bytes, data)
             if self._by_line:
-                return self._find_by_line(self._bytes, data, start, end)
+                return self._find_by_line(self._bytes, data)
             spans: list[Span] = []
-            if self._linear is not None:
-                return _collect(self._linear.finditer(data[start:end]), 0, spans), spans
-            return _collect(self._bytes.finditer(data, start, end), start, spans), spans
+            matcher = self._bytes if self._linear is None else self._linear
+            return _collect(matcher.finditer(data), 0, spans), spans
         if self._by_line:
-            return self._find_in_decoded_lines(data, start, end)
-        if self._anchors and data.find(self._anchors[0], start, end) < 0:
+            return self._find_in_decoded_lines(data)
+        if self._anchors and self._anchors[0] not in data:
             return 0, []
         if self._linear is not None and not self._crosses_lines:
-            return self._find_in_mixed_lines(self._linear, data[start:end])
-        return self._find_characters(data[start:end])
+            return self._find_in_mixed_lines(self._linear, data)
+        return self._find_characters(data)
 
-    def _find_by_prefix(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+    def _find_by_prefix(self, pattern: re.Pattern[bytes], data: bytes) -> tuple[int, list[Span]]:
         prefix, match_at = self._prefix, pattern.match
         count = 0
         spans: list[Span] = []
-        at = data.find(prefix, start, end)
+        at = data.find(prefix)
         while at >= 0:
-            match = match_at(data, at, end)
+            match = match_at(data, at)
             if match is None:
-                at = data.find(prefix, at + 1, end)
+                at = data.find(prefix, at + 1)
                 continue
             after = match.end()
             count += 1
             if len(spans) < MAX_SPANS_PER_FILE:
-                spans.append((at - start, after - start))
-            at = data.find(prefix, after, end)
+                spans.append((at, after))
+            at = data.find(prefix, after)
         return count, spans
 
-    def _lines(self, data: Data, start: int, end: int) -> Iterator[Span]:
+    def _lines(self, data: bytes) -> Iterator[Span]:
         """The lines that hold the rarest anchor."""
         anchor = self._anchors[0]
-        at = data.find(anchor, start, end)
+        at = data.find(anchor)
         while at >= 0:
-            line_start = data.rfind(b"\n", start, at) + 1 or start
-            line_end = data.find(b"\n", at, end)
+            line_end = data.find(b"\n", at)
             if line_end < 0:
-                line_end = end
-            yield line_start, line_end
-            at = data.find(anchor, line_end, end)
+                line_end = len(data)
+            yield data.rfind(b"\n", 0, at) + 1, line_end
+            at = data.find(anchor, line_end)
 
-    def _find_by_line(self, pattern: re.Pattern[bytes], data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+    def _find_by_line(self, pattern: re.Pattern[bytes], data: bytes) -> tuple[int, list[Span]]:
         count = 0
         spans: list[Span] = []
-        for line_start, line_end in self._lines(data, start, end):
-            count += _collect(pattern.finditer(data, line_start, line_end), start, spans)
+        for start, end in self._lines(data):
+            count += _collect(pattern.finditer(data, start, end), 0, spans)
         return count, spans
 
-    def _find_in_decoded_lines(self, data: Data, start: int, end: int) -> tuple[int, list[Span]]:
+    def _find_in_decoded_lines(self, data: bytes) -> tuple[int, list[Span]]:
         count = 0
         spans: list[Span] = []
-        for line_start, line_end in self._lines(data, start, end):
-            found, inside = self._find_characters(data[line_start:line_end])
+        for start, end in self._lines(data):
+            found, inside = self._find_characters(data[start:end])
             count += found
-            base = line_start - start
-            spans += [(base + s, base + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
+            spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
         return count, spans
 
     def _find_in_mixed_lines(self, linear: Any, data: bytes) -> tuple[int, list[Span]]:
@@ -181,12 +173,12 @@ class PatternMatcher:
         spans: list[Span] = []
         for lines in FOREIGN_LINES.finditer(data):
             start, end = lines.span()
-            count += _collect(linear.finditer(data[at:start]), -at, spans)
+            count += _collect(linear.finditer(data[at:start]), at, spans)
             found, inside = self._find_characters(data[start:end])
             count += found
             spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
             at = end
-        count += _collect(linear.finditer(data[at:]), -at, spans)
+        count += _collect(linear.finditer(data[at:]), at, spans)
         return count, spans
 
     def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
@@ -196,14 +188,15 @@ class PatternMatcher:
         return count, _to_bytes(text, spans)
 
 
-def _collect(found: Iterator[re.Match[Any]], base: int, spans: list[Span]) -> int:
+def _collect(found: Iterator[re.Match[Any]], at: int, spans: list[Span]) -> int:
+    """How many are not empty; the first of them go to `spans`, for a text of which `at` bytes came before."""
     count = 0
     for match in found:
         start, end = match.span()
         if start != end:
             count += 1
             if len(spans) < MAX_SPANS_PER_FILE:
-                spans.append((start - base, end - base))
+                spans.append((at + start, at + end))
     return count
 
 
@@ -218,33 +211,31 @@ def _to_bytes(text: str, spans: list[Span]) -> list[Span]:
     return converted
 
 
-class MappedTexts:
-    """The texts of an index in memory, mapped again when they have grown."""
+class KeptTexts:
+    """The texts of an index, unpacked once and kept as far as there is room."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._size = -1
-        self._map: mmap.mmap | None = None
+        self._reader = TextReader(path)
+        self._kept: dict[int, bytes] = {}
+        self._room = KEPT_BYTES
 
-    def view(self, at_least: int) -> mmap.mmap:
-        size = os.fstat(self._fd).st_size
-        if size < at_least or size == 0:
-            raise IndexBroken("corrupt", "texts are missing")
-        if self._map is None or size != self._size:
-            self._map = mmap.mmap(self._fd, size, prot=mmap.PROT_READ)
-            self._size = size
-        return self._map
+    def read(self, place: TextPlace) -> bytes:
+        data = self._kept.get(place.start)
+        if data is None or len(data) != place.size:
+            data = self._reader.read(place)
+            if len(data) <= self._room:
+                self._room -= len(data)
+                self._kept[place.start] = data
+        return data
 
     def close(self) -> None:
-        if self._map is not None:
-            self._map.close()
-        os.close(self._fd)
+        self._reader.close()
 
 
 def scan(
     connection: sqlite3.Connection,
-    texts: MappedTexts,
+    texts: KeptTexts,
     needle: Needle,
     candidates_fts: str | None,
     narrowing: Filter,
@@ -267,18 +258,18 @@ def scan(
     if part[1] > 1:
         where.append("f.id % ? = ?")
         values += [part[1], part[0]]
-    columns = "f.id, f.text_start, f.text_start + f.text_size, f.text_ascii"
+    columns = "f.id, f.text_ascii, f.text_start, f.text_stored, f.text_size, f.text_crc"
     sql = f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)}"
     rows = connection.execute(sql, values).fetchall()
     result = ScanResult(candidates=len(rows))
     if not rows:
         return result
-    view = texts.view(max(row[2] for row in rows))
-    needle.tune(_sample(view, rows))
-    find = needle.find
+    size = _SAMPLE_BYTES // 32
+    some = rows[:: max(1, len(rows) // 32)]
+    needle.tune(b"".join(texts.read(TextPlace(*place))[:size] for _, _, *place in some))
     total = kept = 0
-    for file_id, start, end, ascii in rows:
-        count, spans = find(view, start, end, bool(ascii))
+    for file_id, ascii, *place in rows:
+        count, spans = needle.find(texts.read(TextPlace(*place)), bool(ascii))
         if spans:
             if kept > _MANY_SPANS:
                 del spans[_FEW_SPANS:]
@@ -291,9 +282,3 @@ def scan(
         if time.monotonic() > deadline:
             raise TimeoutError
     return result
-
-
-def _sample(view: mmap.mmap, rows: list[tuple[int, int, int, int]]) -> bytes:
-    """Some of the texts in `rows`, from all over them."""
-    size = _SAMPLE_BYTES // 32
-    return b"".join(view[start : min(end, start + size)] for _, start, end, _ in rows[:: max(1, len(rows) // 32)])

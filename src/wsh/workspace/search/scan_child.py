@@ -18,7 +18,7 @@ from wsh.wire.json.object import JsonObject
 from wsh.workspace.error import IndexBroken
 from wsh.workspace.index import store
 from wsh.workspace.search.filter import Filter
-from wsh.workspace.search.scan import LiteralMatcher, MappedTexts, Needle, PatternMatcher, scan
+from wsh.workspace.search.scan import KeptTexts, LiteralMatcher, Needle, PatternMatcher, scan
 from wsh.workspace.transcript.transcript import TranscriptFilter, scan_transcripts
 
 
@@ -27,7 +27,7 @@ class _Open:
 
     def __init__(self) -> None:
         self._connections: dict[str, tuple[str, sqlite3.Connection]] = {}
-        self._texts: MappedTexts | None = None
+        self._texts: KeptTexts | None = None
 
     def connection(self, kind: str, path: str) -> sqlite3.Connection:
         found = self._connections.get(kind)
@@ -43,15 +43,12 @@ class _Open:
         self._connections[kind] = (path, connection)
         return connection
 
-    def texts(self, path: Path) -> MappedTexts:
+    def texts(self, path: Path) -> KeptTexts:
         if self._texts is None or self._texts.path != path:
             if self._texts is not None:
                 self._texts.close()
                 self._texts = None
-            try:
-                self._texts = MappedTexts(path)
-            except FileNotFoundError:
-                raise IndexBroken("corrupt", "its texts are gone") from None
+            self._texts = KeptTexts(path)
         return self._texts
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from collections.abc import Coroutine, Iterable
 from dataclasses import asdict
 from typing import TypeVar
@@ -75,7 +74,10 @@ class Scanners:
                 await process.stdin.drain()
                 line = await process.stdout.readline()
                 if not line:
-                    raise await _why_it_ended(process)
+                    raise ToolError(
+                        "The scanner ended unexpectedly.",
+                        hint="Try again; if it happens again, build the index anew.",
+                    )
                 reply: JsonObject = json.loads(line)
                 finished = True
             finally:
@@ -127,9 +129,3 @@ async def _all(work: Iterable[Coroutine[object, object, T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _why_it_ended(process: asyncio.subprocess.Process) -> ToolError:
-    if await process.wait() == -signal.SIGBUS:  # the mapped texts were cut short under it
-        return IndexBroken("corrupt", "texts are missing")
-    return ToolError("The scanner ended unexpectedly.", hint="Try again; if it happens again, build the index anew.")

@@ -412,7 +412,7 @@ def scan_transcripts(
     found = []
     for rowid, packed in connection.execute(sql, values):
         data = unpack(packed)
-        count, spans = needle.find(data, 0, len(data), data.isascii())
+        count, spans = needle.find(data, data.isascii())
         if spans:
             found.append((rowid, count, spans))
         if time.monotonic() > deadline:
