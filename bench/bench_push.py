@@ -39,7 +39,10 @@ def run() -> list[Row]:
 def _measure(server: RunningServer, receiver: Receiver, key: str, number: int) -> float:
     began = time.perf_counter()
     body = execute("true", str(number), timeout_ms=1)
-    assert server.request("POST", "/terminal", body, headers={"wsh-role": "agent"}, timeout=60).json["status"] == "accepted"
+    assert (
+        server.request("POST", "/terminal", body, headers={"wsh-role": "agent"}, timeout=60).json["status"]
+        == "accepted"
+    )
     while sum(one.path == "/push/1" for one in list(receiver.taken)) < number:
         assert time.perf_counter() - began < 60, "no push came"
         time.sleep(0.002)
