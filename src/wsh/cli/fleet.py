@@ -41,7 +41,7 @@ def list_(as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    found = _get()
+    found = _get(start=False)
     if as_json:
         print_json(found)
         return
@@ -63,8 +63,8 @@ def _list(as_json: bool) -> None:
     print_table(columns, rows, empty="This server is in no fleet. Begin with: wsh fleet up")
 
 
-def _get() -> dict[str, Any]:
-    found: dict[str, Any] = call("GET", "/fleet")
+def _get(*, start: bool = True) -> dict[str, Any]:
+    found: dict[str, Any] = call("GET", "/fleet", start=start)
     return found
 
 

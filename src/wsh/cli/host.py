@@ -31,7 +31,7 @@ def list_(as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    found = call("GET", "/hosts") if is_server_there() or read_names() else {"hosts": []}
+    found = call("GET", "/hosts", start=False) if is_server_there() or read_names() else {"hosts": []}
     if as_json:
         print_json(found)
         return

@@ -7,6 +7,7 @@ import sys
 import time
 
 from wsh.cli.declare import Argument, Failure, Option, echo, group, json_option
+from wsh.cli.from_disk import export_index, read_workspace
 from wsh.cli.output import print_json, print_table
 from wsh.cli.request import call
 
@@ -92,7 +93,7 @@ def _build_with_bar(arguments: JsonObject) -> JsonObject:
 @index.command("status", workspace_argument, json_option)
 def status(workspace: str, as_json: bool) -> None:
     """Say what the index of WORKSPACE holds and how fresh it is."""
-    found = _call("index_status", {"workspace": os.path.abspath(workspace)})
+    found = read_workspace("index_status", {"workspace": os.path.abspath(workspace)})
     if as_json:
         print_json(found)
         return
@@ -145,8 +146,7 @@ def watch(workspace: str, as_json: bool) -> None:
 @index.command("export", file_argument, workspace_option, json_option)
 def export(file: str, workspace: str, as_json: bool) -> None:
     """Write the index to FILE (.tar.zst), to be imported on another machine."""
-    body = {"workspace": os.path.abspath(workspace), "file": os.path.abspath(file)}
-    done = call("POST", "/workspace/index/export", json_body=body, doing="exporting")
+    done = export_index(os.path.abspath(workspace), os.path.abspath(file))
     if as_json:
         print_json(done)
     else:

@@ -20,7 +20,7 @@ def notify(as_json: bool) -> None:
     A rule says which happenings of which sessions are told by which channels: page, push, desktop, webhook, or a line that is typed
     into a session.
     """
-    found = call("GET", "/notices/rules")
+    found = call("GET", "/notices/rules", start=False)
     if as_json:
         print_json(found)
         return
@@ -130,7 +130,7 @@ def test(to: str | None, as_json: bool) -> None:
 )
 def list_(limit: int, as_json: bool) -> None:
     """List the newest notices, and what became of each at every channel."""
-    found = call("GET", "/notices", query={"limit": limit})
+    found = call("GET", "/notices", query={"limit": limit}, start=False)
     if as_json:
         print_json(found)
         return

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from wsh.cli.declare import Failure, command, echo, json_option
+from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import print_json
 from wsh.cli.request import call
 
@@ -12,20 +12,23 @@ _PAGE = '<!doctype html><meta charset="utf-8"><title>wsh</title><meta http-equiv
 
 @command("open", json_option)
 def open_(as_json: bool) -> None:
-    """Open the page in your browser, signed in. BROWSER names another browser than the usual one."""
+    """Open the page in your browser, signed in; without a browser, print a link. BROWSER names another browser than the usual one."""
     url = call("POST", "/auth/link")["url"]
-    if not _show(url):
-        raise Failure(f"there is no browser to open here. This link signs one in, once:\n{url}")
+    page = url.partition("/auth/")[0]
+    opened = _show(url)
     if as_json:
-        print_json({"opened": url.partition("/auth/")[0]})
+        print_json({"opened": page} if opened else {"opened": None, "link": url})
+    elif opened:
+        echo(f"opened {page}")
     else:
-        echo(f"opened {url.partition('/auth/')[0]}")
+        echo("There is no browser to open here. This link signs one in, once:", err=True)
+        echo(url)
 
 
 def _show(url: str) -> bool:
     """True if a browser was started.
 
-    Arguments of a process can be read by every user of the machine, and the link signs in whoever follows it first. So the browser is given
+    Arguments of a process can be read by every user of the machine, and the link signs in the first who follows it. So the browser is given
     a private file that leads there, which is removed half a minute later.
     """
     import os

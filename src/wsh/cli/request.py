@@ -38,8 +38,18 @@ def session_path(name: str, rest: str = "") -> str:
 
 
 def is_server_there() -> bool:
-    """False where certainly no server runs, so that reading commands need not start one to say that there is nothing."""
-    return os.path.exists(server_socket(os.environ))
+    """False where certainly no server runs and no keeper has sessions: reading commands then say that there is nothing."""
+    return os.path.exists(server_socket(os.environ)) or is_keeper_there()
+
+
+def is_keeper_there() -> bool:
+    """Whether a keeper listens, and so holds what a server left. Looks at the kernel's list, and does not disturb it."""
+    path = server_socket(os.environ).removesuffix(".sock") + ".keeper.sock"
+    try:
+        with open("/proc/net/unix", "rb") as table:
+            return os.fsencode(path) in (line.split(None, 7)[-1].rstrip(b"\n") for line in table)
+    except OSError:
+        return False
 
 
 def call(
@@ -109,6 +119,8 @@ def _connect(start: bool, timeout_s: float | None) -> Socket:
     except OSError as problem:
         if not start:
             connection.close()
+            if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
+                raise _none_runs() from None
             raise _gone(f"{path}: {problem.strerror or problem}") from None
     import asyncio
 
@@ -173,6 +185,17 @@ def _gone(why: str) -> Exception:
     from wsh.wire.error import ServerGone
 
     return ServerGone(why)
+
+
+def _none_runs() -> Exception:
+    from wsh.wire.error import ServerGone
+
+    if is_keeper_there():
+        return ServerGone(
+            "it has ended",
+            "The sessions go on: their keeper holds them, and nothing is lost. `wsh attach` brings them back with a new server, and so does `wsh server`.",
+        )
+    return ServerGone("none runs", "`wsh new` starts one with a session, `wsh server` one that stays.")
 
 
 def _error(data: bytes, status: int) -> Exception:

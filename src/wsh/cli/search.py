@@ -6,8 +6,8 @@ import os
 import sys
 
 from wsh.cli.declare import Argument, Option, command, echo, json_option
+from wsh.cli.from_disk import read_workspace
 from wsh.cli.output import print_json
-from wsh.cli.request import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def search(query: tuple[str, ...], workspace: str, as_json: bool, **options: obj
         value = options[option]
         if value not in (None, (), False):
             arguments[argument] = list(value) if isinstance(value, tuple) else value
-    found = call("POST", "/workspace/search", json_body=arguments, doing="searching")
+    found = read_workspace("search", arguments, doing="searching")
     if as_json:
         print_json(found)
     elif sys.stdout.isatty():

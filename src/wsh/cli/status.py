@@ -5,7 +5,7 @@ import sys
 
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import NO_SERVER, print_json
-from wsh.cli.request import call
+from wsh.cli.request import call, is_keeper_there
 from wsh.wire.json.text import read_json
 from wsh.wire.system.runtime_path import server_name, server_socket
 
@@ -54,4 +54,8 @@ def _tell_of_none(socket: str, as_json: bool) -> None:
         print_json({"running": False, "url": None, "pid": None, "socket": socket, "sessions": 0})
     else:
         echo("No server runs. Start one with: wsh server")
+        if is_keeper_there():
+            echo(
+                "The sessions of the last one go on: their keeper holds them, and nothing is lost. `wsh attach` brings them back, too."
+            )
     sys.exit(NO_SERVER)

@@ -553,11 +553,8 @@ class ServerGone(WshError):
     code = "server_gone"
     blame: ClassVar[Blame] = "system"
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"The wsh server cannot be reached: {problem}.",
-            hint="Start it with `wsh server`, or look at `wsh doctor`.",
-        )
+    def __init__(self, problem: str, hint: str = "Start it with `wsh server`, or look at `wsh doctor`.") -> None:
+        super().__init__(f"The wsh server cannot be reached: {problem}.", hint=hint)
 
 
 class HostUnreachable(WshError):

@@ -1,0 +1,50 @@
+"""Commands that only read where no server runs: they start none, and say what to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import running_server
+from tests.support.waiting import wait_until
+from wsh.wire.system.place import Places
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "wsh.cli.main", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("words", ["notify", "notify list", "screen a", "fleet list"])
+def test_a_reading_command_starts_no_server_and_says_how_to(places: Places, words: str) -> None:
+    done = run(*words.split())
+    assert done.returncode == 6, done
+    assert "none runs" in done.stderr and "`wsh server`" in done.stderr
+    assert not os.path.exists(places.socket)
+
+
+def test_the_index_is_read_from_disk_without_a_server(places: Places, tmp_path: Path) -> None:
+    for words, status, said in (("search needle", 1, "wsh index build"), ("index status", 0, "There is no index")):
+        done = run(*words.split(), "-w", str(tmp_path)) if "search" in words else run(*words.split(), str(tmp_path))
+        assert done.returncode == status and said in done.stdout + done.stderr, done
+    assert not os.path.exists(places.socket)
+
+
+def test_after_a_kill_the_person_is_told_that_the_sessions_are_safe(places: Places, tmp_path: Path) -> None:
+    with running_server(places) as server:
+        server.request("POST", "/sessions", {"name": "kept", "command": "sleep 600"})
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(60)
+        for words in (["list"], ["screen", "kept"], ["status"]):
+            done = run(*words)
+            assert done.returncode == 6
+            assert "keeper holds them" in done.stdout + done.stderr, words
+            assert "`wsh attach`" in done.stdout + done.stderr
+        assert run("resize", "kept", "20", "70").returncode == 0, "a command that changes brings them back"
+        wait_until(lambda: "kept" in run("list").stdout, "the session in the list of the new server")
+        assert run("stop").returncode == 0
