@@ -12,11 +12,11 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.support.fleet import OWNER, NodeForTest, make_call, open_nats, open_nodes
+from tests.support.fleet import DEBIAN_PROGRAM, OWNER, NatsForTest, NodeForTest, make_call, open_nats, open_nodes
 from tests.support.waiting import until
 from wsh.host.carrier import StreamRequest
 from wsh.host.fleet.credential import NodeCredential
-from wsh.host.fleet.deploy import connect_as_admin, make_tls
+from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
 from wsh.host.fleet.subject import FleetNames
 from wsh.wire.error import HostUnreachable
 
@@ -170,9 +170,15 @@ async def connect_by_hand(credential: NodeCredential, refused: list[str]) -> Asy
         await client.close()
 
 
-def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_path: Path) -> None:
+BOTH = pytest.mark.parametrize(
+    "program", [pytest.param(None, id="newest"), pytest.param(DEBIAN_PROGRAM, id="debian", marks=pytest.mark.accept)]
+)
+
+
+@BOTH
+def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_path: Path, program: str | None) -> None:
     async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
+        async with open_nats(tmp_path, program) as server:
             stolen = server.invite("mallory", "agent")
             async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
                 carrier = await ann.see("bob")
@@ -226,9 +232,10 @@ def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_a_node_that_serves_can_be_called_and_cannot_call_or_list(tmp_path: Path) -> None:
+@BOTH
+def test_a_node_that_serves_can_be_called_and_cannot_call_or_list(tmp_path: Path, program: str | None) -> None:
     async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
+        async with open_nats(tmp_path, program) as server:
             async with open_nodes(server.invite("ann"), server.invite("box", "serve")) as (ann, box):
                 box.add_session("train")
                 carrier = await ann.see("box")
@@ -266,5 +273,40 @@ def test_events_and_audit_reach_their_streams_once_and_cannot_be_taken_back(tmp_
                     assert info.config.deny_delete and info.config.deny_purge
                     with pytest.raises(nats.errors.Error):
                         await js.purge_stream(NAMES.audit_stream)
+
+    asyncio.run(scenario())
+
+
+@BOTH
+def test_limits_of_the_streams_change_with_the_next_start(tmp_path: Path, program: str | None) -> None:
+    async def read(server: NatsForTest) -> tuple[float | None, int | None, float | None]:
+        async with connect_as_admin(server.deployment) as admin:
+            js = admin.jetstream()
+            events = (await js.stream_info(NAMES.event_stream)).config
+            audit = (await js.stream_info(NAMES.audit_stream)).config
+            lease = (await js.stream_info(f"KV_{NAMES.bucket('nodes')}")).config
+            return events.max_age, audit.max_bytes, lease.max_age
+
+    async def scenario() -> None:
+        async with open_nats(tmp_path, program) as server:
+            assert await read(server) == (7 * 86_400, 1024**3, 2.0)
+            server.deployment.limits = StreamLimits(lease_s=4.0, events_keep_s=3600.0, audit_bytes=2 * 1024**3)
+            assert await start_nats(server.deployment, server.program) is None
+            assert await read(server) == (3600.0, 2 * 1024**3, 4.0)
+
+    asyncio.run(scenario())
+
+
+@BOTH
+def test_how_a_call_goes_is_told_to_the_node_that_made_it(tmp_path: Path, program: str | None) -> None:
+    async def scenario() -> None:
+        async with (
+            open_nats(tmp_path, program) as server,
+            open_nodes(server.invite("ann"), server.invite("bob")) as (ann, _),
+        ):
+            told: list[object] = []
+            carrier = await ann.see("bob")
+            await carrier.call(make_call("echo", "1"), told.append)
+            assert told == [{"message": "begun", "stream": "info", "phase": "progress"}]
 
     asyncio.run(scenario())

@@ -160,6 +160,7 @@ class ServerFleet:
             max_streams=settings.get_int("fleet.max_streams"),
             stream_bytes=settings.get_int("fleet.stream_bytes"),
             max_events=settings.get_int("fleet.max_events"),
+            gone_s=settings.get_float("fleet.gone_s"),
         )
         self._problem = None
         self._node = FleetNode(credential, options, NodeServer(self._make, self._open_stream, self), self._rooms.hosts)

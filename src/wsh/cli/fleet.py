@@ -97,7 +97,8 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
 
     need_extra()
     from wsh.host.address import check_host_name
-    from wsh.host.fleet.deploy import find_program, read_deployment, set_up, start_nats
+    from wsh.host.fleet.deploy import StreamLimits, find_program, read_deployment, set_up, start_nats
+    from wsh.wire.setting import load
     from wsh.wire.system.config_file import SettingFixed, write_setting
     from wsh.wire.system.place import find_places
 
@@ -112,6 +113,12 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
     if not places.fleet_credentials.exists() or read_credential(places.fleet_credentials).fleet != deployment.fleet:
         deployment.invite(own, "owner").write(places.fleet_credentials)
         deployment.write()
+    settings = load(places.config_file)
+    deployment.limits = StreamLimits(
+        settings.get_float("fleet.lease_s"),
+        settings.get_float("fleet.events_keep_s"),
+        settings.get_int("fleet.audit_bytes"),
+    )
     asyncio.run(start_nats(deployment, find_program(nats)))
     deployment.reload()
     try:

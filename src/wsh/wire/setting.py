@@ -321,6 +321,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("fleet.max_call_bytes", 16 * MIB, "Largest call or answer between nodes.", 64 * KIB, GIB),
     Setting("fleet.max_streams", 256, "Viewers of other nodes that this node serves at once.", 1, 100_000),
     Setting("fleet.stream_bytes", 256 * KIB, "Output on its way to one viewer of another node.", 16 * KIB, 16 * MIB),
+    Setting("fleet.gone_s", 10.0, "How long a call under way waits for its node, or for NATS, to come back.", 0, 3600),
+    Setting(
+        "fleet.events_keep_s", 604_800.0, "How long the fleet's stream keeps events; read by `wsh fleet up`.", 60, 1e9
+    ),
+    Setting(
+        "fleet.audit_bytes",
+        GIB,
+        "Most that the fleet's stream of audit entries holds; read by `wsh fleet up`.",
+        MIB,
+        1024 * GIB,
+    ),
     Setting("fleet.max_events", 10_000, "Events and audit entries kept while NATS is away, each.", 1, 10_000_000),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),

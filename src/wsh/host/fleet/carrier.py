@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _ASK_S = 2.0
 """After so long without a word about a call, the node is asked whether it still has it."""
-_GONE_S = 10.0
-"""A call under way outlives so long an absence of its node."""
 _STREAM_KEEP_S = 15.0
 
 
@@ -52,6 +50,10 @@ class NodeLink(Protocol):
 
     @property
     def stream_bytes(self) -> int: ...
+
+    @property
+    def gone_s(self) -> float:
+        """A call under way outlives so long an absence of its node, or of NATS."""
 
     async def wait_connected(self, deadline_s: float) -> FleetConnection | None: ...
 
@@ -109,7 +111,7 @@ class NatsCarrier:
         hold = self._link.directory.hold()
         try:
             while True:
-                connection = await self._link.wait_connected(min(_GONE_S, deadline - loop.time()))
+                connection = await self._link.wait_connected(min(self._link.gone_s, deadline - loop.time()))
                 if connection is None:
                     raise self._unreachable(self._link.problem or "NATS cannot be reached", exchange.made)
                 stop = connection.listen(call.id, exchange.take)
@@ -176,7 +178,7 @@ class NatsCarrier:
                 case _ if connection.ended.is_set():
                     raise ConnectionLost("the connection to NATS ended")
             gone_at = None if member.online else gone_at or loop.time()
-            if gone_at is not None and loop.time() - gone_at > _GONE_S:
+            if gone_at is not None and loop.time() - gone_at > self._link.gone_s:
                 raise self._unreachable("it is gone", exchange.made)
 
     async def _post(self, connection: FleetConnection, kind: str, id: str) -> None:

@@ -253,8 +253,16 @@ def _make_certificates(folder: Path, host: str) -> None:
 
 
 async def start_nats(deployment: FleetDeployment, program: str) -> subprocess.Popen[bytes] | None:
-    """Start the server in the background and wait until it answers; then make what is missing of streams. None if it runs already."""
+    """Start the server in the background and wait until it answers; then make what is missing of streams, and give them their limits.
+
+    None if it runs already.
+    """
     if deployment.find_pid() is not None:
+        try:
+            async with connect_as_admin(deployment) as client:
+                await make_streams(client, deployment.names, deployment.limits)
+        except OSError as problem:
+            raise InvalidRequest(f"nats-server runs and does not answer: {problem}") from None
         return None
     process = subprocess.Popen(  # noqa: ASYNC220  # outlives this program
         [program, "-c", str(deployment.config_file)],
@@ -347,16 +355,25 @@ async def make_streams(client: Client, names: FleetNames, limits: StreamLimits) 
     for stream in streams:
         assert stream.name is not None
         try:
-            await js.stream_info(stream.name)
+            known = (await js.stream_info(stream.name)).config
         except NotFoundError:
             await js.add_stream(stream)
+            continue
+        changed = known.evolve(
+            max_age=stream.max_age or 0, max_bytes=stream.max_bytes or -1, duplicate_window=stream.duplicate_window
+        )
+        if changed != known:
+            await js.update_stream(changed)
     for bucket in BUCKETS:
         name = names.bucket(bucket)
+        ttl = {"nodes": limits.lease_s, "approvals": limits.events_keep_s}.get(bucket)
         try:
-            await js.key_value(name)
+            known = (await js.stream_info(f"KV_{name}")).config
         except NotFoundError:
-            ttl = {"nodes": limits.lease_s, "approvals": limits.events_keep_s}.get(bucket)
             await js.create_key_value(KeyValueConfig(bucket=name, history=1, ttl=ttl, direct=True))
+            continue
+        if ttl is not None and known.max_age != ttl:
+            await js.update_stream(known.evolve(max_age=ttl, duplicate_window=min(120.0, ttl)))
 
 
 def split_url(url: str) -> tuple[str, int]:

@@ -47,6 +47,7 @@ class FleetOptions:
     max_streams: int = 256
     stream_bytes: int = 256 * 1024
     max_events: int = 10_000
+    gone_s: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class FleetNode:
     @property
     def stream_bytes(self) -> int:
         return self.options.stream_bytes
+
+    @property
+    def gone_s(self) -> float:
+        return self.options.gone_s
 
     async def wait_connected(self, deadline_s: float) -> FleetConnection | None:
         if self._connection is None and deadline_s > 0:
