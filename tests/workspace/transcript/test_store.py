@@ -1,7 +1,9 @@
-"""A store of transcripts whose file was damaged begins anew, whatever is asked of it first."""
+"""A store of transcripts: one whose file was damaged begins anew, whatever is asked of it first, and a long one takes little memory."""
 
 from __future__ import annotations
 
+import _sqlite3
+import ctypes
 import os
 import random
 import shutil
@@ -75,3 +77,19 @@ def test_a_damaged_store_begins_anew(sound: Path, tmp_path: Path, first: str) ->
             search(store)
         finally:
             store.close()
+
+
+def test_the_memory_of_a_store_does_not_grow_with_its_file(tmp_path: Path) -> None:
+    memory_used = ctypes.CDLL(_sqlite3.__file__).sqlite3_memory_used
+    memory_used.restype = ctypes.c_int64
+    store = TranscriptStore(tmp_path / "transcripts.db", 10_000)
+    before = memory_used()
+    for first in range(0, 1000, 50):
+        store.put(
+            Transcript(f"key{number}", "shell", "make", " ".join(f"w{number * k}" for k in range(200)), "/", NOW)
+            for number in range(first, first + 50)
+        )
+        search(store)
+    assert (status := store.status())["documents"] == 1000 and status["sizeBytes"] > 4_000_000
+    assert memory_used() - before < 1_500_000
+    store.close()

@@ -68,6 +68,8 @@ def unpack(packed: bytes) -> bytes:
 
 _LOG_BYTES = 8 * 1024 * 1024
 """How long the write-ahead log may get beside the file."""
+_CACHE_KIB = 256
+"""Pages that each connection holds. The system has the file in memory as well, and there is a connection for each thread."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ class TranscriptStore:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
+            connection.execute(f"PRAGMA cache_size={-_CACHE_KIB}")
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
                 connection.executescript(
