@@ -209,7 +209,8 @@ def running_server(
                     process.kill()
                 except psutil.NoSuchProcess:
                     pass
-            psutil.wait_procs(left, timeout=HANG_S)
+            # psutil's own wait fails now and then for one of hundreds that end at once (ENOENT of pidfd_open).
+            wait_until(lambda: not any(map(_is_alive, left)), "the end of what was killed")
     if tidy and check_left:
         assert not left, f"the end of the server left processes: {left}"
     if check_left:

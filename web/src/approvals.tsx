@@ -59,6 +59,8 @@ export interface Approval {
   reasons: string[];
   note: string | null;
   place: "window" | "server";
+  /** The other machine that it is of. */
+  host: string | null;
   since: number;
   deadline: number;
   state: string;
@@ -147,6 +149,7 @@ function Facts(props: { approval: Approval }) {
         <Fact name="in">
           <code>{evidence?.cwd ?? approval.cwd ?? "its terminal"}</code>
         </Fact>
+        {approval.host && <Fact name="on">{approval.host}</Fact>}
         {evidence && <Fact name="runs in">{evidence.place_name}</Fact>}
         {evidence?.executable && (
           <Fact name="program">
