@@ -84,6 +84,29 @@ def test_an_agents_session_keeps_its_size_until_fit_is_pressed(server: RunningSe
         until(watched, lambda t: "\nthere" in t, "the keyboard stayed in the terminal")
 
 
+def test_eighty_columns_are_whole_on_a_phone_and_wider_ones_show_that_they_go_on(
+    server: RunningServer, browser: Browser
+) -> None:
+    make_by_agent(server, "usual", rows=24, cols=80)
+    make_by_agent(server, "wide", rows=24, cols=200)
+    with open_page(browser, **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        for name in ("usual", "wide"):
+            page.get_by_role("button", name="Sessions").first.tap()
+            page.locator(".session", has_text=name).first.tap()
+            expect(page.locator(".bar h1")).to_have_text(name)
+            ready(watched)
+            room = page.locator(".single .emulator")
+            hangs = "e => e.querySelector('.xterm-screen').getBoundingClientRect().right > e.getBoundingClientRect().right"
+            if name == "usual":
+                wait_until(lambda: not room.evaluate(hangs), "all columns in sight")
+                assert "more-right" not in (room.get_attribute("class") or "")
+            else:
+                wait_until(lambda: room.evaluate(hangs) and "more-right" in room.get_attribute("class"), "the shade")
+        assert size(server, "usual") == (24, 80) and size(server, "wide") == (24, 200)
+
+
 def test_a_session_larger_than_the_phone_is_panned_to_its_cursor(server: RunningServer, browser: Browser) -> None:
     make_by_agent(server, "large", rows=100, cols=300)
     with open_page(browser, **PHONE) as watched:

@@ -2,9 +2,11 @@
 import type { Terminal } from "@xterm/xterm";
 import type { Size } from "./viewer";
 
+/** Fingers need no wide scrollbar, and phones are held close: there 80 columns have to fit. */
+export const TOUCHED = matchMedia("(pointer: coarse)").matches;
 /** Type smaller than this is not read; a larger session is panned instead. */
-const SMALLEST_PX = 8;
-const SCROLLBAR_PX = 14;
+const SMALLEST_PX = TOUCHED ? 7 : 8;
+const SCROLLBAR_PX = TOUCHED ? 4 : 14;
 const PAD_PX = 8;
 /** Cells that stay visible beside the cursor. */
 const MARGIN = 4;
@@ -129,6 +131,9 @@ export class Frame {
     const over = this.over;
     this.x = Math.max(0, Math.min(this.x, over.x));
     this.y = Math.max(0, Math.min(this.y, over.y));
+    // A shade at each edge beyond which the session goes on.
+    this.room.classList.toggle("more-left", this.x > 1);
+    this.room.classList.toggle("more-right", this.x < over.x - 1);
     this.picture.style.transform = this.x || this.y ? `translate(${-Math.round(this.x)}px, ${-Math.round(this.y)}px)` : "";
   }
 }

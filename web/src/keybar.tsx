@@ -2,27 +2,30 @@
 import { useState } from "preact/hooks";
 import { held, typeKey, typeText } from "./terminal";
 
-const KEYS: [label: string, name: string, spoken?: string][] = [
+type Key = [label: string, name: string, spoken?: string];
+/** Two rows of seven, the arrows as on a keyboard; one row where there is room. All of them are always in sight. */
+const UPPER: Key[] = [
   ["esc", "Escape"],
-  ["tab", "Tab"],
-];
-const MORE: [label: string, name: string, spoken?: string][] = [
-  ["^C", "\x03", "Ctrl+C"],
-  ["←", "ArrowLeft"],
-  ["↓", "ArrowDown"],
-  ["↑", "ArrowUp"],
-  ["→", "ArrowRight"],
   ["|", "|"],
   ["~", "~"],
   ["/", "/"],
   ["-", "-"],
+  ["↑", "ArrowUp"],
+  ["^C", "\x03", "Ctrl+C"],
 ];
+const LOWER: Key[] = [
+  ["^D", "\x04", "Ctrl+D"],
+  ["←", "ArrowLeft"],
+  ["↓", "ArrowDown"],
+  ["→", "ArrowRight"],
+];
+const TAB: Key = ["tab", "Tab"];
 
 export function KeyBar(props: { name: string }) {
   const [line, setLine] = useState("");
   // The keyboard of the phone stays open only if the terminal keeps the focus.
   const stay = (event: Event): void => event.preventDefault();
-  const key = ([label, name, spoken]: [string, string, string?]) => (
+  const key = ([label, name, spoken]: Key) => (
     <button
       key={label}
       title={spoken ?? name}
@@ -68,10 +71,11 @@ export function KeyBar(props: { name: string }) {
         <button class="primary">Send</button>
       </form>
       <div class="keybar" role="toolbar" aria-label="Keys">
-        {KEYS.map(key)}
+        {UPPER.map(key)}
+        {key(TAB)}
         {modifier("ctrl")}
         {modifier("alt")}
-        {MORE.map(key)}
+        {LOWER.map(key)}
       </div>
     </>
   );

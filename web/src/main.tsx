@@ -14,6 +14,17 @@ import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
 import { listenToKeys } from "./shortcut";
 
+/** Of the page, what a phone's keyboard leaves to be seen, in browsers that do not shrink the page themselves: the keys stay above it. */
+function followKeyboard(): void {
+  const seen = window.visualViewport;
+  seen?.addEventListener("resize", () => {
+    const covered = seen.scale === 1 && seen.height < window.innerHeight - 1;
+    document.documentElement.style.setProperty("--seen-height", covered ? `${seen.height}px` : "100%");
+    if (covered) window.scrollTo(0, 0);
+  });
+}
+
+followKeyboard();
 followTheme();
 followLayout();
 listenToKeys();

@@ -1,6 +1,7 @@
 import "./group.css";
 import { grouping, GROUPINGS, groups, setGrouping, type Group, type Grouping } from "./group";
 import { inbox } from "./inbox";
+import { TOUCHED } from "./frame";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
 import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, type View } from "./store";
@@ -28,8 +29,8 @@ export function Sidebar() {
     <nav class="sidebar" aria-label="Sessions">
       <header>
         <strong>wsh</strong>
-        <button class="quiet" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
-          {keysFor("k")}
+        <button class="quiet" aria-label="Command palette" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
+          {TOUCHED ? "Go to…" : keysFor("k")}
         </button>
         <button class="primary" title={`New session (${keysFor("n")})`} onClick={() => (creating.value = true)}>
           New
