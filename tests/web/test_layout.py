@@ -52,7 +52,9 @@ def test_a_phone_has_large_keys_and_a_field_that_composes(server: RunningServer,
         keys = page.locator(".keybar button")
         sizes = keys.evaluate_all("all => all.map(e => [e.offsetWidth, e.offsetHeight])")
         assert sizes and all(width >= 44 and height >= 44 for width, height in sizes), sizes
-        rows = keys.evaluate_all("all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])")
+        rows = keys.evaluate_all(
+            "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
+        )
         assert all(0 <= left < right <= 390 for left, right in rows), "none is scrolled out of sight"
         names = set(keys.evaluate_all("all => all.map(e => e.getAttribute('aria-label') || e.textContent)"))
         assert {"esc", "tab", "ctrl", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Ctrl+C"} <= names

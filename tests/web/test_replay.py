@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
@@ -87,3 +87,38 @@ def test_space_plays_over_a_silence_and_the_film_can_be_saved(
         assert file.name == "silent.cast"
         head = json.loads(file.read_text().splitlines()[0])
         assert head["version"] == 2
+
+
+def test_keys_that_are_pressed_before_the_film_is_there_count_and_it_is_saved_from_the_scrubber_on(
+    server: RunningServer, browser: Browser, tmp_path: Path
+) -> None:
+    make(server, "early")
+    for line in ("echo first; clear", "sleep 0.1; echo second", "sleep 0.1; echo third"):
+        assert server.request("POST", "/sessions/early/run", {"input": line, "max_wait_ms": 30000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "\nthird" in t, "the commands")
+        held: list[Route] = []
+        page.route("**/recording?*", lambda route: held.append(route))
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("r")
+        wait_until(lambda: page.evaluate("document.activeElement.className") == "replay" and held, "the request")
+        for key in ("p", "p", "p", "n"):
+            page.keyboard.press(key)
+        held[0].continue_()
+        page.unroute("**/recording?*")
+        expect(page.get_by_label("Time")).not_to_have_attribute("max", "0")
+        marks = page.locator(".ticks button").evaluate_all("all => all.map(e => parseFloat(e.style.left))")
+        length = float(str(page.get_by_label("Time").get_attribute("max")))
+        wait_until(
+            lambda: abs(at(page) - marks[1] * length / 100) < 0.02, "three back, one on", seen=lambda: (at(page), marks)
+        )
+        page.get_by_text("Export").click()
+        page.get_by_label("From here").check()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="asciicast").click()
+        path = tmp_path / "later.cast"
+        download.value.save_as(path)
+        text = "".join(json.loads(line)[2] for line in path.read_text().splitlines()[1:])
+        assert "third" in text and "first" not in text.replace("echo first", "")

@@ -84,6 +84,21 @@ def test_an_agents_session_keeps_its_size_until_fit_is_pressed(server: RunningSe
         until(watched, lambda t: "\nthere" in t, "the keyboard stayed in the terminal")
 
 
+def hangs_out(page: Page) -> bool:
+    """Whether the session is wider than its room."""
+    found = page.locator(".single .emulator").evaluate(
+        "e => e.querySelector('.xterm-screen').getBoundingClientRect().right > e.getBoundingClientRect().right"
+    )
+    return bool(found)
+
+
+def open_on_phone(watched: Watched, name: str) -> None:
+    watched.page.get_by_role("button", name="Sessions").first.tap()
+    watched.page.locator(".session", has_text=name).first.tap()
+    expect(watched.page.locator(".bar h1")).to_have_text(name)
+    ready(watched)
+
+
 def test_eighty_columns_are_whole_on_a_phone_and_wider_ones_show_that_they_go_on(
     server: RunningServer, browser: Browser
 ) -> None:
@@ -92,19 +107,13 @@ def test_eighty_columns_are_whole_on_a_phone_and_wider_ones_show_that_they_go_on
     with open_page(browser, **PHONE) as watched:
         page = watched.page
         page.goto(link(server))
-        for name in ("usual", "wide"):
-            page.get_by_role("button", name="Sessions").first.tap()
-            page.locator(".session", has_text=name).first.tap()
-            expect(page.locator(".bar h1")).to_have_text(name)
-            ready(watched)
-            room = page.locator(".single .emulator")
-            hangs = "e => e.querySelector('.xterm-screen').getBoundingClientRect().right > e.getBoundingClientRect().right"
-            if name == "usual":
-                wait_until(lambda: not room.evaluate(hangs), "all columns in sight")
-                assert "more-right" not in (room.get_attribute("class") or "")
-            else:
-                wait_until(lambda: room.evaluate(hangs) and "more-right" in room.get_attribute("class"), "the shade")
-        assert size(server, "usual") == (24, 80) and size(server, "wide") == (24, 200)
+        open_on_phone(watched, "usual")
+        wait_until(lambda: not hangs_out(page), "all columns in sight")
+        expect(page.locator(".single .more-right")).to_have_count(0)
+        open_on_phone(watched, "wide")
+        wait_until(lambda: hangs_out(page), "a part of it")
+        expect(page.locator(".single .more-right")).to_have_count(1)
+    assert size(server, "usual") == (24, 80) and size(server, "wide") == (24, 200)
 
 
 def test_a_session_larger_than_the_phone_is_panned_to_its_cursor(server: RunningServer, browser: Browser) -> None:

@@ -22,6 +22,7 @@ interface Tick {
 
 const STEP_S = 0.01;
 const NEAR_S = 1e-4;
+const MOST_EARLY = 32;
 /** Nothing is printed for longer than this: a silence. */
 const SILENCE_S = 1;
 const SPEEDS = [0.5, 1, 2, 5, 10];
@@ -52,8 +53,9 @@ function ticksOf(cast: Cast, commands: CommandInfo[]): Tick[] {
   });
 }
 
-async function save(name: string, format: string, ending: string): Promise<void> {
-  const text = await getText(sessionPath(name, `/recording?format=${format}`));
+async function save(name: string, format: string, ending: string, begin: number): Promise<void> {
+  const from = begin > 0 ? `&from_s=${begin.toFixed(3)}` : "";
+  const text = await getText(sessionPath(name, `/recording?format=${format}${from}`));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text]));
   link.download = `${name}.${ending}`;
@@ -72,12 +74,17 @@ export function Replay() {
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(1);
   const [skip, setSkip] = useState(true);
+  const [fromHere, setFromHere] = useState(false);
+  /** Keys that were pressed before the film was there. They are done when it is, one a turn: each begins where the one before it ended. */
+  const early = useRef<string[]>([]);
+  const [, setTurn] = useState(0);
 
   useLayoutEffect(() => section.current?.focus(), [name]);
 
   useEffect(() => {
     setCast(null);
     setTicks([]);
+    early.current = [];
     if (!name) return;
     void attempt(async () => {
       const [text, commands] = await Promise.all([getText(sessionPath(name, "/recording?format=asciicast-v2")), listCommands(name).catch(() => [])]);
@@ -180,6 +187,13 @@ export function Replay() {
     Escape: () => (view.value = "single"),
   };
 
+  useEffect(() => {
+    const key = cast ? early.current.shift() : undefined;
+    if (key === undefined) return;
+    keys[key]?.();
+    setTurn((turn) => turn + 1);
+  });
+
   if (!name) return <p class="soft pad">Choose a session to replay.</p>;
   return (
     <section
@@ -192,7 +206,8 @@ export function Replay() {
         const own = event.target instanceof HTMLButtonElement || event.target instanceof HTMLSelectElement || event.target instanceof HTMLElement && event.target.closest("summary");
         if (!does || event.ctrlKey || event.altKey || event.metaKey || (own && event.key === " ")) return;
         event.preventDefault();
-        does();
+        if (cast || event.key === "Escape") does();
+        else if (early.current.length < MOST_EARLY) early.current.push(event.key);
       }}
     >
       <header class="bar">
@@ -203,8 +218,11 @@ export function Replay() {
         <details class="menu">
           <summary>Export</summary>
           <div>
+            <label class="soft nowrap">
+              <input type="checkbox" checked={fromHere} onChange={(event) => setFromHere(event.currentTarget.checked)} /> From here ({clock(at)})
+            </label>
             {EXPORTS.map(([format, ending, label]) => (
-              <button key={format} onClick={() => void attempt(() => save(name, format, ending))}>
+              <button key={format} onClick={() => void attempt(() => save(name, format, ending, fromHere ? at : 0))}>
                 {label}
               </button>
             ))}

@@ -10,8 +10,8 @@ from wsh.cli.request import call, session_path
 FORMATS = ("asciicast-v2", "asciicast-v3", "txt", "html", "svg", "svg-animated", "png")
 
 
-def fetch(name: str, format: str, at_s: float | None, theme: str) -> bytes:
-    query = {"format": format, "at_s": at_s, "theme": theme}
+def fetch(name: str, format: str, at_s: float | None, theme: str, from_s: float | None = None) -> bytes:
+    query = {"format": format, "at_s": at_s, "from_s": from_s, "theme": theme}
     done: bytes = call("GET", session_path(name, "/recording"), query=query, raw=True, start=False, doing="exporting")
     return done
 
@@ -31,11 +31,26 @@ def save(output: str, data: bytes) -> None:
     Option(
         "--at", key="at_s", kind=float, metavar="SECONDS", help="The moment that svg and png show; default: the last."
     ),
+    Option(
+        "--from",
+        key="from_s",
+        kind=float,
+        metavar="SECONDS",
+        help="Begin there, with the screen of that moment; default: the start.",
+    ),
     Option("--theme", choices=("dark", "light"), default="dark", show_default=True),
     json_option,
     session_argument,
 )
-def export(format: str | None, output: str | None, at_s: float | None, theme: str, as_json: bool, session: str) -> None:
+def export(
+    format: str | None,
+    output: str | None,
+    at_s: float | None,
+    from_s: float | None,
+    theme: str,
+    as_json: bool,
+    session: str,
+) -> None:
     """Write what SESSION printed, from its journal; also of a session that ended.
 
     An svg-animated plays the whole recording, with pauses cut to two seconds.
@@ -43,7 +58,7 @@ def export(format: str | None, output: str | None, at_s: float | None, theme: st
     """
     endings = {".cast": "asciicast-v2", ".txt": "txt", ".html": "html", ".svg": "svg", ".png": "png"}
     chosen = format or (endings.get(os.path.splitext(output)[1].lower()) if output else None) or "asciicast-v2"
-    data = fetch(session, chosen, at_s, theme)
+    data = fetch(session, chosen, at_s, theme, from_s)
     if output is not None:
         save(output, data)
     if as_json:

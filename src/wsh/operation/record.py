@@ -21,6 +21,16 @@ class PictureParams(Model):
 class RecordingParams(Model):
     format: Format = "asciicast-v2"
     at_s: Annotated[float, Field(ge=0, description="Seconds since the start, for svg and png.")] | None = None
+    from_s: (
+        Annotated[
+            float,
+            Field(
+                ge=0,
+                description="Seconds since the start at which it begins, with the screen of that moment; not for svg and png.",
+            ),
+        ]
+        | None
+    ) = None
     theme: Theme = "dark"
 
 
@@ -47,5 +57,5 @@ async def get_screenshot_png(on: OnSession, params: PictureParams) -> Annotated[
 @operation(manner="reads", errors=("session_not_found", "capability_missing"))
 async def get_recording(on: OnSession, params: RecordingParams) -> Annotated[File, "A file."]:
     """What it printed, from the journal, in a file format."""
-    body = await export_aside(on.session, params.format, params.at_s, params.theme)
+    body = await export_aside(on.session, params.format, params.at_s, params.theme, params.from_s)
     return File(body, MEDIA_TYPES[params.format])

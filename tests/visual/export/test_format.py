@@ -25,8 +25,9 @@ from wsh.wire.system.place import Places
 PROGRAM = "printf '\\033[1;31mred words\\033[0m \\342\\200\\250 \\346\\227\\245\\n'; sleep 0.4; printf '\\033[2J\\033[Hlast <words>\\n'"
 
 
-def film(session: Session, format: Format, at_s: float | None = None) -> bytes:
-    return export(session.folder.path, *session.first_size, format, title="a title", command="x", at_s=at_s)
+def film(session: Session, format: Format, at_s: float | None = None, from_s: float | None = None) -> bytes:
+    where = session.folder.path, *session.first_size, format
+    return export(*where, title="a title", command="x", at_s=at_s, from_s=from_s)
 
 
 def check_all(session: Session) -> None:
@@ -47,9 +48,25 @@ def check_all(session: Session) -> None:
     earlier = "".join(ElementTree.fromstring(film(session, "svg", 0.2).decode()).itertext())
     assert "red" in earlier and "last" not in earlier
     check_animation(films["svg-animated"])
+    check_later(session)
     assert films["png"].startswith(b"\x89PNG")
     width, height = struct.unpack(">II", films["png"][16:24])
     assert width > 60 * 4 and height > 10 * 8
+
+
+def check_later(session: Session) -> None:
+    """From the second before the last words on: the screen of that moment, then what came."""
+    header, opening, *events = [
+        json.loads(line) for line in film(session, "asciicast-v2", from_s=0.2).decode().strip().split("\n")
+    ]
+    assert (header["width"], header["height"]) == (60, 10)
+    assert opening[:2] == [0, "o"] and "red words" in opening[2] and "last" not in opening[2]
+    text = "".join(data for _, code, data in events if code == "o")
+    assert "red words" not in text and text.rstrip().endswith("last <words>") and 0 < events[-1][0] < 30
+    assert film(session, "txt", from_s=0.2).decode() == "last <words>\n"
+    gone = film(session, "asciicast-v2", from_s=1000).decode()
+    assert "red words" not in gone and "last <words>" in gone, "past the end: the last screen"
+    assert film(session, "svg", from_s=0.2) == film(session, "svg")
 
 
 SVG = "{http://www.w3.org/2000/svg}"

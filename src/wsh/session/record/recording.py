@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from wsh.session.record.journal import Journal
 from wsh.session.record.sidecar import Record, read_records
@@ -39,6 +39,21 @@ class Ended:
 
 
 Moment: TypeAlias = Printed | RecordedSize | Ended
+
+
+class Film(Protocol):
+    """What was printed, when, and at which size; the whole of it or a part."""
+
+    rows: int
+    cols: int
+
+    @property
+    def started(self) -> float: ...
+
+    @property
+    def duration_s(self) -> float: ...
+
+    def moments(self) -> Iterator[Moment]: ...
 
 
 class Recording:

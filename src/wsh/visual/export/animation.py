@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wsh.session.record.recording import Printed, RecordedSize, Recording
+from wsh.session.record.recording import Film, Printed, RecordedSize
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.visual.export.screenshot import CELL_H, CELL_W, PAD, Palette, Theme, draw_svg_row, escape_xml
 
@@ -32,7 +32,7 @@ class AnimationFrame:
     cursor: tuple[int, int] | None
 
 
-def animate(recording: Recording, title: str, theme: Theme = "dark") -> str:
+def animate(recording: Film, title: str, theme: Theme = "dark") -> str:
     palette = Palette(theme)
     frames = list(_frames(recording, palette))
     width = max(frame.cols for frame in frames) * CELL_W + 2 * PAD
@@ -75,7 +75,7 @@ def _style(starts: list[float], width: float) -> str:
     )
 
 
-def _frames(recording: Recording, palette: Palette) -> Iterator[AnimationFrame]:
+def _frames(recording: Film, palette: Palette) -> Iterator[AnimationFrame]:
     """The screen each time that it has changed and a frame is due; at least one frame."""
     interval = max(1 / FRAMES_PER_S, recording.duration_s / MAX_FRAMES)
     drawn: dict[str, str] = {}

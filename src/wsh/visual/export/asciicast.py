@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator
 from typing import Literal
 
-from wsh.session.record.recording import Ended, Printed, RecordedSize, Recording
+from wsh.session.record.recording import Ended, Film, Printed, RecordedSize
 
 
-def write_asciicast(recording: Recording, version: Literal[2, 3], *, title: str, command: str) -> Iterator[str]:
+def write_asciicast(recording: Film, version: Literal[2, 3], *, title: str, command: str) -> Iterator[str]:
     """Lines without their line ends. A character split between two reads is kept whole."""
     header: dict[str, object] = {"version": version}
     if version == 2:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.session.command.output import LineRenderer
-from wsh.session.record.recording import Printed, RecordedSize, Recording
+from wsh.session.record.recording import Film, Printed, Recording
 from wsh.session.recovery.gap import Gaps
 from wsh.session.recovery.trial import attempt_aside
 from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.engine.note import Work
 from wsh.visual.export.animation import animate
 from wsh.visual.export.asciicast import write_asciicast
+from wsh.visual.export.clip import Clip, screen_at
 from wsh.visual.export.screenshot import Theme, to_html, to_png, to_svg, to_text
 from wsh.visual.picture.compositor import Picture
 from wsh.visual.picture.painter import Painter, ViewShape
@@ -46,8 +47,10 @@ _DRAWN: tuple[Format, ...] = ("txt", "html", "svg", "svg-animated", "png")
 _LIMIT_S = 120.0
 
 
-async def export_aside(session: Session, format: Format, at_s: float | None, theme: Theme) -> bytes:
-    """The recording of `session`, drawn where nobody is hurt. Raises CapabilityMissing."""
+async def export_aside(
+    session: Session, format: Format, at_s: float | None, theme: Theme, from_s: float | None = None
+) -> bytes:
+    """The recording of `session`, all of it or from `from_s` on, drawn where nobody is hurt. Raises CapabilityMissing."""
     make = partial(
         export,
         session.folder.path,
@@ -56,11 +59,12 @@ async def export_aside(session: Session, format: Format, at_s: float | None, the
         title=session.title or session.name,
         command=session.command,
         at_s=at_s,
+        from_s=from_s,
         theme=theme,
         nonces=session.nonces,
         gaps=session.output.gaps,
     )
-    if format not in _DRAWN:
+    if format not in _DRAWN and from_s is None:
         return await asyncio.to_thread(make)
     fate = await attempt_aside(make, _LIMIT_S, 2 * _LIMIT_S)
     if fate.lived:
@@ -82,12 +86,16 @@ def export(
     title: str = "",
     command: str = "",
     at_s: float | None = None,
+    from_s: float | None = None,
     theme: Theme = "dark",
     nonces: tuple[str, ...] = (),
     gaps: Gaps | None = None,
 ) -> bytes:
-    """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one."""
-    recording = Recording(folder, rows, cols, gaps if format in _DRAWN else None, nonces)
+    """The recording in `folder`. `at_s` picks the moment for the still pictures; left out, it is the last one. The others begin at `from_s`."""
+    whole = Recording(folder, rows, cols, gaps if format in _DRAWN or from_s is not None else None, nonces)
+    recording: Film = whole
+    if from_s is not None and format not in ("svg", "png"):
+        recording = Clip(whole, from_s, opening=format not in ("txt", "html"))
     if format == "asciicast-v2" or format == "asciicast-v3":
         version: Literal[2, 3] = 2 if format == "asciicast-v2" else 3
         lines = write_asciicast(recording, version, title=title, command=command)
@@ -98,7 +106,7 @@ def export(
         return text.encode("utf-8", "replace")
     if format == "svg-animated":
         return animate(recording, title, theme).encode("utf-8", "replace")
-    terminal = screen_at(recording, at_s)
+    terminal = screen_at(whole, at_s)
     with terminal:
         styled_rows: list[object] = list(terminal.styled_rows())
         return draw_still(styled_rows, terminal.cols, format, title, theme)
@@ -125,22 +133,7 @@ def compose_lines(terminal: Terminal, stage: Stage) -> list[Any]:
             note.end()
 
 
-def screen_at(recording: Recording, at_s: float | None) -> Terminal:
-    """A terminal in the state that the session had at `at_s` seconds. The caller closes it."""
-    terminal = Terminal(recording.rows, recording.cols, TerminalLimits(scrollback_lines=0))
-    for moment in recording.moments():
-        if at_s is not None and moment.at_s > at_s:
-            break
-        if isinstance(moment, Printed):
-            terminal.feed(moment.data)
-            terminal.take_replies()
-            terminal.take_events()
-        elif isinstance(moment, RecordedSize):
-            terminal.resize(moment.rows, moment.cols)
-    return terminal
-
-
-def _all_lines(recording: Recording) -> list[Any]:
+def _all_lines(recording: Film) -> list[Any]:
     renderer = LineRenderer(recording.rows, recording.cols, styled=True)
     lines: list[object] = []
     for moment in recording.moments():
