@@ -85,3 +85,32 @@ def test_a_deadline_that_was_asked_for_holds(server: RunningServer, tmp_path: Pa
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 4 and "`wsh wait --command work`" in done.stderr
     gate.write_text("go on\n")
+
+
+def test_a_run_says_what_it_waits_for_and_begins_when_that_has_ended(server: RunningServer, tmp_path: Path) -> None:
+    gate = make_gate(tmp_path)
+    server.request("POST", "/sessions/work/input", f"cat {gate}; (exit 3)\r".encode())
+    wait_until(lambda: server.get("/sessions/work/state")["at_prompt"] == "no", what="the program")
+    late = subprocess.run([*WSH, "run", "--max-wait-ms", "300", "work", "echo lost"], capture_output=True, text=True)
+    assert late.returncode == 4 and not late.stdout
+    assert f"`cat {gate}` still runs" in late.stderr and "nothing was typed" in late.stderr
+    assert "wsh wait --prompt work" in late.stderr
+    words = [*WSH, "run", "work", "echo own; (exit 5)"]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    assert f"`cat {gate}` runs and reads nothing" in running.stderr.readline()
+    gate.write_text("")
+    told, _ = running.communicate(timeout=60)
+    assert (told, running.returncode) == ("own\n", 5)
+    assert [command["command"] for command in server.get("/sessions/work/commands")][1:] == ["echo own; (exit 5)"]
+
+
+def test_a_status_that_nobody_tells_is_not_0(server: RunningServer) -> None:
+    subprocess.run([*WSH, "new", "--name", "plain", "cat"], check=True, timeout=60, capture_output=True)
+    words = [*WSH, "run", "--timeout-ms", "100", "plain", "hello"]
+    answered = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert answered.returncode == 0 and "hello" in answered.stdout, "cat waits for more input"
+    subprocess.run([*WSH, "new", "--name", "mute", "sleep", "1000"], check=True, timeout=60, capture_output=True)
+    words[-2] = "mute"
+    silent = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert silent.returncode == 7 and "status is not known" in silent.stderr

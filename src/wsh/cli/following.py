@@ -85,5 +85,6 @@ def wait_on(session: str, late: WshError) -> dict[str, Any]:
     while page := read_page(session, id, len(lines))["lines"]:
         lines += page
     ended = {"command_id": id, "exit_code": found["exit_code"], "duration_ms": found["duration_ms"]}
-    how = {"command": "command", "exit": "exit"}.get(seen["ended_by"], "prompt")
+    # A command that has ended is no program that waits for input, though the shell behind it is.
+    how = "exit" if seen["ended_by"] == "exit" else "command" if found["state"] != "running" else "prompt"
     return ended | {"output": "\n".join(lines), "finished_by": how, "screen": seen["screen"]}

@@ -1,6 +1,6 @@
 """How commands speak: JSON for programs, tables for people, plain lines in pipes, one line per error.
 
-Exit statuses: 0 done, 1 failed, 2 wrong use, 3 no such thing, 4 a deadline passed, 5 refused, 6 no server.
+Exit statuses: 0 done, 1 failed, 2 wrong use, 3 no such thing, 4 a deadline passed, 5 refused, 6 no server, 7 not known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from wsh.wire.error import WshError
 
-FAILED, WRONG_USE, NOT_THERE, TOO_LATE, REFUSED, NO_SERVER = 1, 2, 3, 4, 5, 6
+FAILED, WRONG_USE, NOT_THERE, TOO_LATE, REFUSED, NO_SERVER, NOT_KNOWN = 1, 2, 3, 4, 5, 6, 7
 
 
 def exit_status(error: WshError) -> int:
@@ -84,6 +84,8 @@ def _hint(error: WshError) -> str | None:
         return (_near_session(str(facts.get("session", ""))) + " " + _HINTS[error.code]).strip()
     if error.code == "idle_timeout" and "command_id" in facts:
         name = facts.get("session")
+        if facts.get("busy"):
+            return f"`wsh wait --prompt {name}` waits for its end, then run it again; `wsh keys {name} ctrl+c` ends it; or use another session."
         return f"`wsh wait --command {name}` waits on, `wsh attach {name}` shows it, `wsh keys {name} ctrl+c` ends it."
     return _HINTS.get(error.code) or error.hint
 

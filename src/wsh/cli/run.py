@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import sys
+from _thread import allocate_lock, start_new_thread
 
 from wsh.cli.declare import Argument, Failure, Option, command, echo, json_option, session_argument
-from wsh.cli.output import plain_lines, print_json
+from wsh.cli.output import NOT_KNOWN, plain_lines, print_json
 from wsh.cli.request import call, session_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # A pipe wants all of it; the server's own default is for readers that pay for every word.
 _MOST_BYTES = 64 * 1024 * 1024
 # The server cuts this to the limit of its own.
 _NO_DEADLINE_MS = 24 * 3600 * 1000
-# Whoever waits for a person is told so after this.
+# Whoever waits for a person or a program is told so after this.
 _SOON_MS = 1000
 
 
@@ -56,8 +58,9 @@ def run(
 ) -> int:
     """Type COMMAND into SESSION, wait for its end, print its output; on a terminal, line by line as it comes.
 
-    The exit status is the command's own where the shell tells it. It types only onto an empty line: where somebody has
-    typed something without Enter, nothing is typed, and the error says what stands there.
+    The exit status is the command's own where the shell tells it, and 7 where nobody tells. It types only onto an empty
+    line: where somebody has typed something without Enter, nothing is typed, and the error says what stands there. While
+    another program runs in SESSION and reads nothing, it waits for that, and says so.
     """
     text = " ".join(words)
     request = {
@@ -71,6 +74,7 @@ def run(
     if sandbox is not None or reason is not None:
         return _run_outside(session, request | {"sandbox": sandbox, "reason": reason}, max_wait_ms is None, as_json)
     stream = None
+    stop_telling = _tell_if_waiting(session)
     if sys.stdout.isatty() and not as_json and "\n" not in text:
         from wsh.cli.following import LineFollower
 
@@ -80,6 +84,7 @@ def run(
     try:
         done |= _run(session, request, "" if stream else "running", max_wait_ms is None)
     finally:
+        stop_telling()
         if stream is not None:
             stream.stop()
     if as_json:
@@ -91,10 +96,14 @@ def run(
         echo(shown, end="" if not shown or shown.endswith("\n") else "\n")
         if done["exit_code"] is None and done["finished_by"] == "quiet":
             echo(
-                f"wsh: {session} fell silent and told no end, so the status is not known: `wsh screen {session}`.",
+                f"wsh: {session} fell silent and told no end, so the status is not known: `wsh screen {session}` shows it, "
+                f"`wsh wait --prompt {session}` waits on.",
                 err=True,
             )
-    return done["exit_code"] or 0
+    if done["exit_code"] is None:
+        # A program that waits for input was started well.
+        return NOT_KNOWN if done["finished_by"] == "quiet" else 0
+    return int(done["exit_code"])
 
 
 def _run_outside(session: str, request: dict[str, object], without_deadline: bool, as_json: bool) -> int:
@@ -123,16 +132,42 @@ def _run_outside(session: str, request: dict[str, object], without_deadline: boo
 
 
 def _run(session: str, request: dict[str, object], doing: str, without_deadline: bool) -> Any:
-    try:
-        return call("POST", session_path(session, "/run"), json_body=request, doing=doing)
-    except Exception as problem:
-        from wsh.wire.error import WaitTimeout
+    while True:
+        try:
+            return call("POST", session_path(session, "/run"), json_body=request, doing=doing)
+        except Exception as problem:
+            from wsh.wire.error import WaitTimeout
 
-        # One request has a limit of its own (server.max_wait_ms). Without the command's number nothing can be waited for.
-        if not isinstance(problem, WaitTimeout) or not without_deadline:
-            raise
-        if "command_id" not in problem.to_wire().get("details", {}):
-            raise
-        from wsh.cli.following import wait_on
+            # One request has a limit of its own (server.max_wait_ms).
+            if not isinstance(problem, WaitTimeout) or not without_deadline:
+                raise
+            if problem.facts.get("busy"):
+                continue  # nothing was typed
+            if "command_id" not in problem.facts:
+                raise  # nothing can be waited for
+            from wsh.cli.following import wait_on
 
-        return wait_on(session, problem)
+            return wait_on(session, problem)
+
+
+def _tell_if_waiting(session: str) -> Callable[[], None]:
+    """Says on stderr, after a second, what the run waits for before it types anything; the result ends that."""
+    over = allocate_lock()
+    over.acquire()
+
+    def look() -> None:
+        if over.acquire(timeout=_SOON_MS / 1000):
+            return
+        try:
+            state = call("GET", session_path(session, "/state"), start=False, doing="")
+        except Exception:  # the request itself tells
+            return
+        if state.get("run_waits"):
+            front = state.get("foreground") or {}
+            what = f"`{' '.join(front.get('argv') or [])[:200]}` runs and reads nothing: its end"
+            what = "somebody types: the line" if state["at_prompt"] == "yes" else what
+            clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+            echo(f"{clear}wsh: in {session} {what} is waited for, then the command is typed.", err=True)
+
+    start_new_thread(look, ())
+    return over.release

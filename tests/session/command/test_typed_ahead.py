@@ -1,19 +1,102 @@
-"""A run that comes right after somebody's line is answered with its own output, never with that line's."""
+"""A run that comes right after somebody's line is answered with its own output, never with that line's.
+
+While what somebody started runs and reads nothing, a run waits for it, with nothing typed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, text_of, with_shell
+from tests.support.waiting import until
 from wsh.session.command.turn import count_unread
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
 from wsh.wire.caller import Actor
+from wsh.wire.error import WaitTimeout
 from wsh.wire.system.place import Places
 
 OTHER = Actor("agent", "other")
 LINES = (b"seq 1 30\r", b"sleep 0.02\r", b"true\r")
+
+
+def make_gate(root: Path) -> Path:
+    """A pipe that keeps its reader busy until somebody writes to it."""
+    gate = root / "gate"
+    os.mkfifo(gate)
+    return gate
+
+
+async def occupy(session: Session, command: str) -> None:
+    """Somebody else starts a program that prints `busy` and then reads nothing from the terminal."""
+    await session.input.send(command.encode() + b"\r", OTHER)
+    await session.wait(WaitSpec(regex=r"(?m)^busy", generation=0, max_wait_ms=60_000))
+    await session.wait(WaitSpec(quiet_ms=50, max_wait_ms=60_000))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "sh"])
+def test_a_run_waits_for_the_program_in_front_and_is_told_exactly(places: Places, shell: str) -> None:
+    gate = make_gate(places.state.parent)
+
+    async def work(session: Session) -> None:
+        await session.wait(WaitSpec(quiet_ms=100, max_wait_ms=60_000))
+        await occupy(session, f"echo bus''y; cat {gate}; sh -c 'exit 3'")
+        typed = session.input.last
+        running = asyncio.ensure_future(session.run_command("echo ow''n", AGENT, timeout_ms=20, max_wait_ms=120_000))
+        await until(lambda: session.input.run_waits == (AGENT, "echo ow''n"), "nobody is told that the run waits")
+        await session.wait(WaitSpec(quiet_ms=300, max_wait_ms=60_000))
+        assert not running.done() and session.input.last == typed, (
+            "something was typed into a program that reads nothing"
+        )
+        await asyncio.to_thread(gate.write_text, "")
+        done = await running
+        assert session.input.run_waits is None and "own" in text_of(done).splitlines()
+        if shell != "sh":
+            assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 0, "own")
+
+    with_shell(places, shell, work)
+
+
+@each_shell
+def test_a_run_that_cannot_begin_says_so_and_types_nothing(places: Places, shell: str) -> None:
+    gate = make_gate(places.state.parent)
+
+    async def work(session: Session) -> None:
+        await occupy(session, f"echo bus''y; cat {gate}")
+        with pytest.raises(WaitTimeout, match="nothing was typed") as caught:
+            await session.run_command("echo lost", AGENT, timeout_ms=20, max_wait_ms=300)
+        facts = caught.value.facts
+        assert facts["busy"] is True and facts["foreground"]["argv"] == ["cat", str(gate)]
+        assert "input_generation" not in facts and session.input.run_waits is None
+        await asyncio.to_thread(gate.write_text, "")
+        await until(lambda: session.at_prompt == "yes", "no prompt came")
+        assert text_of(await session.run_command("echo own", AGENT, max_wait_ms=60_000)) == "own"
+        assert all("lost" not in command.command for command in session.history.list_commands())
+
+    with_shell(places, shell, work)
+
+
+def test_a_program_that_begins_to_read_gets_the_line_and_ctrl_c_waits_for_nobody(places: Places) -> None:
+    gate = make_gate(places.state.parent)
+
+    async def work(session: Session) -> None:
+        await occupy(session, f"echo bus''y; sh -c 'cat {gate}; read x; echo got $x; exec cat {gate}'")
+        running = asyncio.ensure_future(session.run_command("answer", AGENT, timeout_ms=200, max_wait_ms=60_000))
+        await until(lambda: session.input.run_waits is not None, "the run does not wait")
+        await asyncio.to_thread(gate.write_text, "")
+        await session.wait(WaitSpec(text="got answer", generation=0, max_wait_ms=60_000))
+        assert "got answer" in text_of(await running)
+        ended = await session.run_command("\x03", AGENT, enter=True, timeout_ms=200, max_wait_ms=60_000)
+        assert ended.finished_by == "command" and ended.exit_code == 130
+
+    with_shell(places, "bash", work)
 
 
 async def run_after(session: Session, line: bytes, number: int) -> str:

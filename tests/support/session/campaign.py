@@ -55,7 +55,7 @@ class Campaign:
         return self.result
 
     def wrong(self, what: str) -> None:
-        self.result.wrong.append(f"{self.shell} seed {self.seed} after {self.result.compared}: {what}")
+        self.result.add_wrong(f"{self.shell} seed {self.seed} after {self.result.compared}: {what}")
 
     async def compare_one(self, clear_line: bool = False) -> None:
         seed = self.dice.randrange(1 << 30)

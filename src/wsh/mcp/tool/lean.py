@@ -137,6 +137,11 @@ async def _tell_run(call: ToolCall, session: Session, told: Mapping[str, Any], n
 
 
 async def _tell_unfinished(call: ToolCall, session: Session, problem: WaitTimeout) -> ToolOutcome:
+    if problem.facts.get("busy"):
+        ways = (
+            'wait(until="prompt") and run it again, type(keys="ctrl+c") ends what runs, open gives you another session'
+        )
+        return _tell(_show(problem.facts["screen"], call), f"[{problem.message.rstrip('.')}: {ways}]")
     number = problem.facts.get("command_id")
     state = (
         f'[still running after {problem.facts["timeout_ms"]} ms: wait(until="command"), or type(keys="ctrl+c") ends it]'
@@ -456,6 +461,7 @@ TOOLS = (
         spell=_run,
         calls=(run_command, create_session, get_command_output),
         default_timeout_ms=60_000,
+        schema_version=2,
         timeout_argument="timeout_ms",
         annotations=Annotations(destructive=True, open_world=True),
     ),

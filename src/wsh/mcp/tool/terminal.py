@@ -236,7 +236,7 @@ TOOLS = (
             "which: command, quiet, prompt (the program wants input or shows a full screen: answer with wsh_send_input). "
             "It types only onto an empty line: where somebody has typed something without Enter it fails with LINE_IN_USE "
             "(the text, who and when), and nothing is typed; clear_line clears it first. While a person types, it waits a "
-            "moment. A non-zero exit_code is a result. Past max_wait_ms it fails with TOOL_TIMEOUT and the command goes on: wait with "
+            "moment; while a program runs and reads nothing, up to max_wait_ms, then it fails with nothing typed (busy). A non-zero exit_code is a result. Past max_wait_ms it fails with TOOL_TIMEOUT and the command goes on: wait with "
             "wsh_await_quiesce. A session that ends meanwhile fails it with SESSION_EXITED and everything else it would have "
             "returned. Calls on one session run one after the other."
         ),
@@ -290,7 +290,7 @@ TOOLS = (
         ),
         spell=_run_command,
         calls=(run_command,),
-        schema_version=7,
+        schema_version=8,
         timeout_argument="max_wait_ms",
         annotations=Annotations(destructive=True, open_world=True),
     ),

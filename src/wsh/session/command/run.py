@@ -2,8 +2,8 @@
 
 Where the shell tells (see `command`), the run ends when the shell says that the command ended. It also ends when the program
 in front wants input or is on the alternate screen and has been silent for `timeout_ms`; and where nothing tells, on silence.
-The result names which it was. Runs on one session wait for each other, and a run types only onto an empty line (see `turn`). Nothing that was on the screen before the input
-can end a run: what is awaited is counted from the write on.
+The result names which it was. Runs on one session wait for each other, and a run types only onto an empty line (see `turn`). While a program in front of the
+shell runs and reads nothing, a run waits with nothing typed. Nothing that was on the screen before the input can end a run: what is awaited is counted from the write on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from wsh.process import ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command.command import Command, CommandLog
 from wsh.session.command.output import Capture, OutputText, render
-from wsh.session.command.turn import LineMoved, LineTurn, count_unread, has_unseen_output
+from wsh.session.command.turn import (
+    LineMoved,
+    LineTurn,
+    count_unread,
+    has_heard_all,
+    is_another_in_front,
+)
 from wsh.session.command.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.record.playback import read_output
@@ -32,12 +38,20 @@ if TYPE_CHECKING:
 FinishedBy: TypeAlias = Literal["command", "quiet", "exit", "prompt"]
 
 _LOOK_AGAIN_S = 0.25
+_LOOK_FIRST_S = 0.02
 _HANDOVER_S = 0.001
 _PARSE_TURNS = 50
 _ENTER_ALT = b"\x1b[?1049h"
 _FORK_LOOKS, _FORK_PAUSE_S = 4, 0.003
 # What fish itself writes when a command begins.
+_SHOWN = 200
+_KEYS = frozenset(b"\x03\x04\x1a\x1c")
+"""Ctrl+C, Ctrl+D, Ctrl+Z and Ctrl+\\ are for the program in front, whatever it does."""
 _FISH_PROLOGUE = re.compile(rb"\A(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07]*\x07)?\x1b\[30m\x1b\(B\x1b\[m\r")
+
+
+class _ProgramBusy(Exception):
+    """The program in front of the shell runs and reads nothing; nothing was typed."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,8 @@ async def run_command(
 
     Raises LineInUse if something stands on the line already and `clear_line` is not given; while a person types it, that is
     waited for up to `line_wait_ms`. A new shell is given `first_prompt_ms` for its startup files. Raises WaitTimeout if it needs
-    longer, with nothing typed, and at the deadline: then the command goes on, and the error says how to go on waiting.
+    longer, with nothing typed, and at the deadline: then the command goes on, and the error says how to go on waiting. Where a program in
+    front of the shell runs and reads nothing, that is waited for, visibly; at the deadline nothing was typed, and the error has `busy`.
     """
     for name, value in (
         ("timeout_ms", timeout_ms),
@@ -138,7 +153,8 @@ async def run_command(
             raise SessionNotFound(session.name)
         return replace(outcome, input_generation=run.generation, cleared_line=turn.describe())
     except WaitTimeout as problem:
-        problem.facts["input_generation"] = run.generation
+        if run.has_typed:
+            problem.facts["input_generation"] = run.generation
         raise
     finally:
         run.close()
@@ -198,6 +214,7 @@ class _Run:
         self._max_wait_ms = max_wait_ms
         self._deadline = deadline
         self._max_output = max_output_bytes
+        self._is_line = data.endswith((b"\r", b"\n")) and _KEYS.isdisjoint(data)
         self._several = b"\n" in data[:-1] or b"\r" in data[:-1]
         self._wake = asyncio.Event()
         self._typist = Typist(session, actor, self._wake, deadline, turn)
@@ -231,6 +248,10 @@ class _Run:
         if isinstance(event, ev.CommandFinished | ev.CommandStarted | ev.PromptShown | ev.Exited | ev.Destroyed):
             self._wake.set()
 
+    @property
+    def has_typed(self) -> bool:
+        return self._sent > 0
+
     # typing
 
     async def go(self) -> RunOutcome:
@@ -240,8 +261,14 @@ class _Run:
         return await self._wait()
 
     async def type(self) -> None:
-        """Type everything, as soon as the line is free."""
-        log = self._log
+        """Type everything, as soon as the line is free and somebody reads it."""
+        try:
+            await self._type_when_read()
+        finally:
+            self._turn.end_announcement()
+
+    async def _type_when_read(self) -> None:
+        log, step = self._log, _LOOK_FIRST_S
         while True:
             if log is not None and not await self._typist.wait_until_ready(
                 log, self._silence_s, self._first_prompt_ms / 1000
@@ -250,6 +277,10 @@ class _Run:
             try:
                 await self._type_now()
             except LineMoved:
+                continue
+            except _ProgramBusy:
+                await self._wait_for_program(step)
+                step = min(2 * step, _LOOK_AGAIN_S)
                 continue
             except LineInUse as problem:
                 if self._sent or not await self._turn.wait(problem):
@@ -281,6 +312,8 @@ class _Run:
         prefix = await self._turn.check()
         if self._log is not None and self._at_prompt != (self._log.phase in ("prompt", "prompting")):
             raise LineMoved
+        if await self._is_program_busy():
+            raise _ProgramBusy
         for _ in range(_PARSE_TURNS):
             if not self._session.output.backlog():
                 break
@@ -289,6 +322,25 @@ class _Run:
         self._sent = time.monotonic()
         self._note_before()
         return prefix
+
+    async def _is_program_busy(self) -> bool:
+        """Whether a line typed now would wait in the kernel, and stand in the output of a program that does not want it."""
+        session, log = self._session, self._log
+        if self._at_prompt or not self._is_line or session.terminal.alt:
+            return False
+        seen = await self._typist.inspect()
+        if seen is None or seen.reading != "no" or await self._pipeline_reads():
+            return False
+        # Without marks only a shell with job control is known to come back: it has put the program into a group of its own.
+        return (log is not None and log.phase == "running") or is_another_in_front(session)
+
+    async def _wait_for_program(self, seconds: float) -> None:
+        if time.monotonic() + seconds >= self._deadline:
+            raise await self._busy()
+        self._turn.announce()
+        self._turn.begin_anew()
+        self._wake.clear()
+        await self._typist.pause(seconds)
 
     def _note_before(self) -> None:
         if self._log is not None:
@@ -368,11 +420,8 @@ class _Run:
         calm = seen.reading == "yes" or (
             seen.reading == "unknown" and time.monotonic() - session.last_activity > PROMPT_GRACE_S
         )
-        # A shell that reads again has written everything that came of the line before it: that is with the kernel or with the
-        # keeper, whose next answer comes after it has passed on what it had read.
-        if not calm or has_unseen_output(session) or await self._typist.inspect() is None:
-            return False
-        return not session.output.backlog() and number == (log.prompts, log.finished, session.generation)
+        # A shell that reads again has written everything that came of the line before it.
+        return calm and await has_heard_all(session) and number == (log.prompts, log.finished, session.generation)
 
     async def _silent(self, now: float) -> RunOutcome | None:
         """Called after enough silence: does the program want something, or does it only take its time?"""
@@ -385,6 +434,8 @@ class _Run:
         wanted = wants_input(self._session, seen) or (seen.reading == "no" and await self._pipeline_reads())
         if self._wake.is_set() or self._session.last_activity > now:
             return None  # something has come while we looked: it is silent no more
+        if wanted and not await has_heard_all(self._session):
+            return None  # perhaps it is the shell that reads, and tells the end of the command
         if wanted:
             return await self._outcome("prompt", seen)
         told_inside = self._session.has_inner_shell and self._at_prompt
@@ -524,6 +575,21 @@ class _Run:
                 "command id, or send Ctrl+C to end it."
             ),
             **await self._facts(),
+        )
+
+    async def _busy(self) -> WaitTimeout:
+        facts = await self._facts()
+        front = facts.get("foreground") or {"argv": [], "name": "a program"}
+        words = " ".join(front["argv"]) or front["name"]
+        return WaitTimeout(
+            f"`{words[:_SHOWN]}` still runs in session {self._session.name!r} and reads nothing; nothing was typed within {self._max_wait_ms} ms.",
+            timeout_ms=self._max_wait_ms,
+            hint=(
+                "Wait for `prompt` (wsh_await_quiesce, GET …/idle, wsh wait) and run it again, use another session, or send Ctrl+C to end "
+                "what runs. Input that it is to read later can be sent without waiting."
+            ),
+            busy=True,
+            **facts,
         )
 
     async def _not_ready(self) -> WaitTimeout:

@@ -84,6 +84,22 @@ def has_unseen_output(session: Session) -> bool:
     return child is not None and child.fd >= 0 and _hand_over(child.fd)
 
 
+async def has_heard_all(session: Session) -> bool:
+    """Whether everything that programs had written before this call has been parsed.
+
+    The kernel may say that a shell reads before we have heard its word of the command that ended. What it wrote is with the kernel or
+    with the keeper, whose next answer comes after it has passed on what it had read.
+    """
+    generation = session.generation
+    if has_unseen_output(session):
+        return False
+    try:
+        await session.inspect()
+    except SessionExited:
+        return False
+    return not session.output.backlog() and session.generation == generation
+
+
 def _hand_over(end: int) -> bool:
     """Whether this end of a terminal can be read, with everything that the other end wrote before this call.
 
@@ -92,6 +108,15 @@ def _hand_over(end: int) -> bool:
     poll = select.poll()
     poll.register(end, select.POLLIN)
     return any(events & select.POLLIN for _, events in poll.poll(0))
+
+
+def is_another_in_front(session: Session) -> bool:
+    """Whether a process group other than that of the session's own program has the terminal. Quick; never waits."""
+    modes = read_modes(session.child)
+    try:
+        return modes is not None and modes.group != os.getpgid(session.pid)
+    except OSError:
+        return False
 
 
 class LineTurn:
@@ -103,12 +128,18 @@ class LineTurn:
         self._session = session
         self._actor = actor
         self._command = command
-        self._deadline = min(deadline, time.monotonic() + wait_s)
+        self._last = deadline
+        self._deadline = 0.0
         self._wait_s = wait_s
+        self.begin_anew()
         self._clear = clear
         self.cleared: LineInfo | None = None
         self._kept = False
         self.put_back: str | None = None
+
+    def begin_anew(self) -> None:
+        """From now on a person who types is waited for as long as at first."""
+        self._deadline = min(self._last, time.monotonic() + self._wait_s)
 
     # before the run
 
@@ -147,7 +178,7 @@ class LineTurn:
                 changed.set()
 
         stop = self._session.listeners.add(hear)
-        self._session.input.announce_wait(self._actor, self._command)
+        self.announce()
         try:
             while typed.pending and _asked(log) == asked and self._session.running:
                 left = self._deadline - time.monotonic()
@@ -159,8 +190,18 @@ class LineTurn:
                 await _wait(changed, left)
         finally:
             stop()
-            self._session.input.announce_wait(None, "")
+            self.end_announcement()
         return True
+
+    def announce(self) -> None:
+        """Tell everybody who looks that this run waits."""
+        wanted = (self._actor, self._command)
+        if self._session.input.run_waits != wanted:
+            self._session.input.announce_wait(*wanted)
+
+    def end_announcement(self) -> None:
+        if self._session.input.run_waits is not None:
+            self._session.input.announce_wait(None, "")
 
     def _typing_age(self) -> float:
         author = self._session.input.line.author

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wsh.process import ProcessState
 from wsh.session.command.command import CommandLog
-from wsh.session.command.turn import LineTurn, read_modes
+from wsh.session.command.turn import LineTurn, count_unread, has_heard_all, read_modes
 from wsh.session.event import Actor
 from wsh.session.state import shell_name, wants_input
 from wsh.wire.error import InvalidRequest, LineInUse, SessionExited
@@ -152,7 +152,9 @@ class Typist:
             quiet = time.monotonic() - max(session.last_activity, sent)
             if quiet >= step and not session.output.backlog():
                 seen = await self.inspect()
-                if seen is None or seen.reading == "yes" or (seen.reading == "unknown" and quiet > 10 * _PAUSE_S):
+                reads = seen is None or (seen.reading == "yes" and not count_unread(session))
+                reads = reads or (seen is not None and seen.reading == "unknown" and quiet > 10 * _PAUSE_S)
+                if reads and await has_heard_all(session):
                     return
                 step = quiet + min(quiet, 0.25)
             await self.pause(min(max(step - quiet, LOOK_SOON_S), self._deadline - time.monotonic()))

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from wsh.session.command.turn import has_heard_all
 from wsh.session.state import wants_input
 from wsh.session.wait.pattern import compile_literal, compile_pattern
 from wsh.session.wait.textwatch import TextWatch
@@ -100,7 +101,10 @@ async def wait_until(session: Session, spec: WaitSpec) -> WaitResult:
         while True:
             wake.clear()
             now = time.monotonic()
-            ended = _evaluate(session, spec, watch, started, now, first_command) or await prober.look(now)
+            ended = _evaluate(session, spec, watch, started, now, first_command)
+            if ended is None and await prober.look(now):
+                # What came during the look goes before: a shell that reads has told the end of its command.
+                ended = _evaluate(session, spec, watch, started, now, first_command) or "input_wanted"
             if ended is not None:
                 matched = watch.matched if watch is not None and ended in {"text", "regex"} else None
                 command_id = session.history.last_ended if ended == "command" else None
@@ -199,15 +203,15 @@ class _Prober:
     def pause(self, now: float) -> float:
         return max(self._next - now, 0.0) if self._wanted else float("inf")
 
-    async def look(self, now: float) -> EndedBy | None:
+    async def look(self, now: float) -> bool:
         if not self._wanted or now < self._next:
-            return None
+            return False
         if self._session.generation != self._seen:
             self._seen, self._step = self._session.generation, 0.02
         if now - self._session.last_activity >= 0.015 and not self._session.output.backlog():
             state = await self._session.inspect()
-            if wants_input(self._session, state):
-                return "input_wanted"
+            if wants_input(self._session, state) and await has_heard_all(self._session):
+                return True
         self._next = time.monotonic() + self._step
         self._step = min(self._step * 1.5, 0.5)
-        return None
+        return False
