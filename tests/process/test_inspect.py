@@ -55,6 +55,19 @@ def test_a_program_that_waits_for_a_key_is_known_to(run: Run, argv: list[str]) -
     run(test)
 
 
+@pytest.mark.parametrize("script", ["while :; do /bin/true; done", "set -m; while :; do /bin/true; done"])
+def test_a_program_that_ends_while_it_is_looked_at_reads_nothing(run: Run, script: str) -> None:
+    """Short programs in the shell's own group, and each in a group of its own."""
+
+    async def test(keeper: KeeperClient) -> None:
+        child = await keeper.spawn(SpawnSpec(["bash", "-c", f"echo begun; {script}"], "/", ENV))
+        await said(child, b"begun")
+        for _ in range(1500):
+            assert (await keeper.inspect(child)).reading == "no"
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     ("script", "reading"),
     [

@@ -124,12 +124,23 @@ def inspect(child: Child, *, jobs: bool) -> JsonObject:
         state["relayed"] = relayed
         state["reader"] = reader
     else:
-        state["reading"] = UNKNOWN
+        state["reading"] = NO if group > 0 and _is_gone(group) else UNKNOWN
     if jobs:
         own = members.get(program, child.pid)
         background = [pid for pid, pgrp in members.items() if pgrp not in (group, child.pid, own)]
         state["jobs"] = [describe(pid) for pid in sorted(background)[:_MAX_PROCESSES]]
     return state
+
+
+def _is_gone(group: int) -> bool:
+    """Whether the group has ended, and its shell has not taken the terminal back yet: nobody in front can read."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _wraps(pid: int, program: int) -> bool:
@@ -304,7 +315,9 @@ def _thread_reads(pid: int, thread: str, terminal: str) -> str:
     base = f"/proc/{pid}/task/{thread}"
     line = _read(f"{base}/syscall", 256)
     if line is None:
-        return YES if (_read(f"{base}/wchan") or b"") == b"n_tty_read" else UNKNOWN
+        if (_read(f"{base}/wchan") or b"") == b"n_tty_read":
+            return YES
+        return NO if _has_ended(pid, thread) else UNKNOWN
     words = line.split()
     if not words or not words[0].lstrip(b"-").isdigit():
         return NO  # "running"
@@ -319,10 +332,16 @@ def _thread_reads(pid: int, thread: str, terminal: str) -> str:
     try:
         fds, forever = _waits_for(pid, call, args)
     except (OSError, ValueError, IndexError):
-        return UNKNOWN
+        return NO if _has_ended(pid, thread) else UNKNOWN
     if not any(_is_terminal(pid, fd, terminal) for fd in fds):
         return NO
     return YES if forever else UNKNOWN
+
+
+def _has_ended(pid: int, thread: str) -> bool:
+    """Whether the thread or its whole process ended while it was looked at."""
+    stat = read_stat(pid)
+    return stat is None or stat[0] in (b"Z", b"X") or not os.path.exists(f"/proc/{pid}/task/{thread}")
 
 
 def _is_terminal(pid: int, fd: int, terminal: str) -> bool:
