@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.host.conftest import Net, open_net
+from tests.process.test_upgrade import play_its_server, start_old_keeper
+from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
 
 
@@ -54,4 +56,29 @@ def test_a_half_open_connection_is_noticed_and_made_anew(tmp_path: Path) -> None
         net.wait_until_online("near")
         ran = net.server.request("POST", f"{path}/run", {"input": "echo $((6*7))", "format": "plain"}).json
         assert ran["output"].strip() == "42"
+        assert net.server.request("DELETE", path).status == 204
+
+
+def _find_keeper(net: Net) -> str:
+    """The command line of the keeper there."""
+    words = [" ".join(one.cmdline()) for one in find_processes(net.ssh.machines["near"].places)]
+    return next((one for one in words if "keeper/main.py" in one), "")
+
+
+def test_a_far_session_goes_on_with_the_keeper_of_an_older_version(tmp_path: Path) -> None:
+    patches = tmp_path / "older"
+    with open_net(tmp_path, ["near"], environ=play_its_server(patches), add=False) as net:
+        machine = net.ssh.machines["near"]
+        start_old_keeper(machine.places, tmp_path)
+        net.server.request("PUT", "/hosts/near", {})
+        net.wait_until_online("near")
+        path = _open(net, "near/old")
+        first = net.server.request("POST", f"{path}/run", {"input": "word=kept; echo $$", "format": "plain"}).json
+        (patches / "sitecustomize.py").unlink()  # the next server is one of this version, the keeper is not
+        since = net.host("near")["since"]
+        os.kill(json.loads(machine.places.runtime_info.read_text())["pid"], signal.SIGKILL)
+        wait_until(lambda: (now := net.host("near"))["online"] and now["since"] > since, "the next server")
+        again = net.server.request("POST", f"{path}/run", {"input": "echo $$ $word", "format": "plain"}).json
+        assert again["output"].split() == [*first["output"].split(), "kept"], (first, again)
+        assert str(tmp_path / "old") in _find_keeper(net)
         assert net.server.request("DELETE", path).status == 204

@@ -27,11 +27,15 @@ SESSIONS = 20
 
 @pytest.fixture
 def old_keeper(places: Places, tmp_path: Path) -> None:
+    start_old_keeper(places, tmp_path)
+
+
+def start_old_keeper(places: Places, folder: Path) -> None:
     """The keeper of 0.1.0 listens where a server will look for its keeper. It ends with its last session."""
-    zipfile.ZipFile(FIXTURE).extractall(tmp_path / "old")
+    zipfile.ZipFile(FIXTURE).extractall(folder / "old")
     ensure_private(places.runtime)
     ensure_private(places.state)
-    main = tmp_path / "old" / "src" / "wsh" / "process" / "keeper" / "main.py"
+    main = folder / "old" / "src" / "wsh" / "process" / "keeper" / "main.py"
     words = [str(places.keeper_socket), str(places.keeper_secret), str(places.state / "default.keeper.log"), "30"]
     env = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "1"}
     subprocess.run([sys.executable, "-I", "-S", str(main), *words], check=True, env=env, cwd="/")
@@ -43,7 +47,7 @@ def _screens(server: RunningServer) -> dict[str, object]:
     return {name: (screen["lines"], screen["cursor"]) for name, screen in screens.items()}
 
 
-def _play_its_server(folder: Path) -> dict[str, str]:
+def play_its_server(folder: Path) -> dict[str, str]:
     """Variables by which a server takes the old keeper for its own, as the server of that version would."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text("from wsh.process import launch\nlaunch.why_outdated = lambda pid: None\n")
@@ -53,7 +57,7 @@ def _play_its_server(folder: Path) -> dict[str, str]:
 def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(
     old_keeper: None, places: Places, tmp_path: Path
 ) -> None:
-    with running_server(places, check_left=False, environ=_play_its_server(tmp_path / "older")) as server:
+    with running_server(places, check_left=False, environ=play_its_server(tmp_path / "older")) as server:
         for n in range(SESSIONS):
             colour = 31 + n % 6
             script = f"printf '\\033[{colour}msession {n}\\033[0m\\n'; seq {n * 7}; exec cat"
@@ -111,7 +115,7 @@ def test_an_old_keeper_is_replaced_when_its_last_session_has_ended_and_not_befor
     old_keeper: None, places: Places, tmp_path: Path
 ) -> None:
     old = _keeper_pid(places)
-    with running_server(places, check_left=False, environ=_play_its_server(tmp_path / "older")) as server:
+    with running_server(places, check_left=False, environ=play_its_server(tmp_path / "older")) as server:
         for name in ("one", "two"):
             server.request("POST", "/sessions", {"name": name, "command": "printf kept; exec cat"})
         server.process.kill()
