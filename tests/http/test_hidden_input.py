@@ -14,6 +14,8 @@ import pytest
 
 from tests.http.test_secret import call_mcp
 from tests.support.bridge.program import running_desktop
+from tests.support.http.talk import talk
+from tests.support.mcp.host import StdioHost
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places, find_places
@@ -179,6 +181,25 @@ def test_a_model_is_told_what_became_of_it(server: RunningServer) -> None:
         "the request to be taken back",
         seen=lambda: server.get("/approvals"),
     )
+
+
+def test_a_websocket_and_the_lean_tools_ask_the_person_as_well(server: RunningServer, agent: str) -> None:
+    path = open_prompt(server, "socket")
+    with talk(server, "/ws/json", token=agent) as socket:
+        number = socket.send("send_input", {"data": f"{SECRET}\r"}, session="socket")
+        assert answer(server, waiting(server, "socket"), "approve").json["state"] == "approved"
+        assert "result" in socket.answer(number)
+    wait_until(lambda: f"got {len(SECRET)}" in screen(server, path), "the text to be typed")
+    path = open_prompt(server, "lean")
+    with StdioHost(args=("--toolsets", "lean")) as host:
+        host.initialize()
+        number = host.start_request(
+            "tools/call", {"name": "type", "arguments": {"session": "lean", "text": f"{SECRET}\r"}}
+        )
+        assert answer(server, waiting(server, "lean"), "decline", reason="not yours").json["state"] == "declined"
+        told = host.wait_answer(number)["result"]
+    assert told["isError"] and "not yours" in told["content"][0]["text"] and SECRET not in json.dumps(told)
+    assert "got" not in screen(server, path)
 
 
 def test_the_window_is_asked_where_one_is_connected(server: RunningServer, agent: str, places: Places) -> None:

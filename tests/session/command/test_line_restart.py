@@ -116,3 +116,36 @@ def test_a_secret_behind_a_relay_is_not_told(places: Places) -> None:
         assert problem.facts["text"] is None and "hunter" not in str(problem.to_wire())
 
     with_shell(places, "bash", work, session__line_wait_ms=0)
+
+
+def test_commands_have_their_authors_after_a_kill_of_the_server(places: Places) -> None:
+    """A snapshot is older than they are."""
+
+    async def work() -> None:
+        settings = settings_of()
+        first = await SessionRegistry.open(places, settings)
+        session = await open_shell(first, "bash", make_home(places.state.parent))
+        await run(session, "echo by agent")
+        await session.input.send(b"echo by person\r", PERSON)
+        await until(lambda: [c.state for c in session.history.list_commands()] == 2 * ["finished"], "both")
+        await session.input.send(b"read wait\r", PERSON)
+        await until(lambda: len(session.history.list_commands()) == 3, "the third")
+        await session.pending.wait()
+        # Gone without a last word, as a killed server is.
+        await first.keeper.aclose()
+        second = await SessionRegistry.open(places, settings)
+        try:
+            again = second.get_session(session.name)
+            await again.input.send(b"over\r", PERSON)
+            await run(again, "echo by agent again")
+            authors = [(c.command, c.author and c.author["kind"]) for c in again.history.list_commands()]
+            assert authors == [
+                ("echo by agent", "agent"),
+                ("echo by person", "person"),
+                ("read wait", "person"),
+                ("echo by agent again", "agent"),
+            ]
+        finally:
+            await second.stop()
+
+    run_loop(work())

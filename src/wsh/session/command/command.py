@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from wsh.session.shell.injection import ShellName
 from wsh.session.shell.mark import Mark, MarkScanner
 from wsh.wire.json.object import JsonObject
 
+_AUTHOR_CHANGES = 32
 CommandState: TypeAlias = Literal["running", "finished", "lost"]
 Phase: TypeAlias = Literal["starting", "prompting", "prompt", "running"]
 """Before the first prompt; a prompt is being drawn; the shell reads a line; a command runs."""
@@ -131,6 +132,9 @@ class CommandLog:
         self._cwd: str | None = None
         self._author: dict[str, str] | None = None
         """Of the newest command that has one: its successors share it, as they share the folder's name."""
+        self.author_changes: list[tuple[int, dict[str, str]]] = []
+        """Where another author's commands begin, by the offset of the first: what a snapshot is too old to know."""
+        self._authors_until = 0
         self._history_number = ""
         self.continues = False
         """The shell asks for the rest of a command now."""
@@ -294,13 +298,30 @@ class CommandLog:
         self.phase = "running"
         self._capture = Capture(mark.end)
         self.current = self.newest
+        if self.current is not None and self.current.start < self._authors_until:
+            self._recall_author(self.current)
         self._next_id += 1
         told.append(CommandStarted(self._next_id - 1))
 
-    def set_author(self, command: Command, author: dict[str, str]) -> None:
-        if author != self._author:
+    def set_author(self, command: Command, author: dict[str, str]) -> bool:
+        """True if it is another than that of the command before."""
+        changed = author != self._author
+        if changed:
             self._author = author
+        if changed or not self.author_changes:
+            self.author_changes = [*self.author_changes[1 - _AUTHOR_CHANGES :], (command.start, author)]
         command.author = self._author
+        return changed
+
+    def recall_authors(self, changes: Iterable[tuple[int, dict[str, str]]], until: int) -> None:
+        """Before the output is parsed again in which those commands begin, which ends at `until`."""
+        self.author_changes = [(int(offset), dict(author)) for offset, author in changes]
+        self._authors_until = until
+
+    def _recall_author(self, command: Command) -> None:
+        known = [author for offset, author in self.author_changes if offset <= command.start]
+        if known:
+            command.author = known[-1]
 
     def _add(self, command: Command) -> None:
         self._commands[command.id] = command
@@ -468,7 +489,9 @@ class CommandLog:
             if (newest := self.newest) is not None and newest.cwd == command.cwd:
                 command.cwd = newest.cwd
             if command.author is not None:
-                self.set_author(command, command.author)
+                if command.author != self._author:
+                    self._author = command.author
+                command.author = self._author
             self._add(command)
         self.current = self._commands.get(facts.get("current") or 0)
 

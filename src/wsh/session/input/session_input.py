@@ -64,9 +64,17 @@ class SessionInput:
 
     def facts(self) -> JsonObject:
         """What a successor has to know of it."""
-        return {"line": self.line.facts(), "keys_open": self.full_screen_line.pending}
+        by = self.line.entered_by
+        return {
+            "line": self.line.facts(),
+            "keys_open": self.full_screen_line.pending,
+            "entered_by": None if by is None else [by.kind, by.id],
+        }
 
     def recall(self, facts: JsonObject) -> None:
+        if facts.get("entered_by"):
+            kind, id = facts["entered_by"]
+            self.line.entered_by = Actor(kind, id)
         if facts.get("line"):
             self.line.recall(facts["line"])
         if facts.get("keys_open"):

@@ -172,8 +172,12 @@ class OutputFeed:
             return
         for event in told:
             command = log.find(event.id) if isinstance(event, ev.CommandStarted) else None
-            if command is not None:
-                log.set_author(command, {"kind": author.kind, "id": author.id})
+            if (
+                command is not None
+                and command.author is None
+                and log.set_author(command, {"kind": author.kind, "id": author.id})
+            ):
+                self._session.memory.remember()
 
     def _without_gaps(self, start: int, data: bytes) -> bytes:
         if self.set_aside:

@@ -52,6 +52,7 @@ class SessionMemory:
             "agent_defaults": session.agent_defaults,
             "left_out": [list(part) for part in session.output.gaps],
             "marks": None if shells is None else [shells.root.shell, shells.root.nonce],
+            "authors": [] if shells is None else [list(change) for change in shells.root.author_changes],
             "inner_nonces": [] if shells is None else list(shells.inner_nonces),
             "sandbox": None if session.holding is None else session.holding.to_facts(),
         }
@@ -70,6 +71,8 @@ class SessionMemory:
         if shells is not None:
             shells.recall(str(nonce) for nonce in meta.get("inner_nonces") or ())
             shells.root.recall(facts.get("commands") or {})
+            printed = 1 << 62 if session.child is None else session.child.ring.head
+            shells.root.recall_authors(meta.get("authors") or (), printed)
         rows, cols = meta.get("first_size") or (session.rows, session.cols)
         session.first_size = (int(rows), int(cols))
         if meta.get("running"):
