@@ -63,3 +63,9 @@ def test_the_navigation_of_the_site_names_pages_that_are_there() -> None:
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:")[2]))
     pages = {str(page.relative_to(ROOT / "docs")) for page in DOCS}
     assert listed and listed <= pages
+
+
+def test_the_glossary_has_at_most_thirty_words() -> None:
+    glossary = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Glossary")[2]
+    words = re.findall(r"^\| (?!word )([^|]+) \|", glossary, flags=re.MULTILINE)
+    assert 20 < len(words) <= 30

@@ -27,7 +27,7 @@ export async function signIn(): Promise<void> {
   try {
     localStorage.setItem(SECRET, (await send<{ secret: string }>("POST", "/auth/page", { key })).secret);
   } catch (problem) {
-    // Used already, or too late: whoever was signed in before still is.
+    // Used already, or too late: a browser that was signed in before still is.
     if (!(problem instanceof ApiError) || problem.status === 0) throw problem;
   }
 }

@@ -52,7 +52,7 @@ class DeferredRooms:
         self._stopping = asyncio.Event()
         self._problems: dict[str, WshError] = {}
         self._transcripts: SessionTranscripts | None = None
-        self._guests: Collection[str] = ()
+        self._mcp_clients: Collection[str] = ()
 
     def start_imports(self) -> None:
         """Begin to import, in a thread: the loop goes on between two of its imports.
@@ -117,10 +117,10 @@ class DeferredRooms:
             from wsh.mcp.transport.endpoint import open_door
 
             endpoint = open_door(self._server.rooms)
-            self.calls = endpoint.door.desk
-            self._server.rooms.list_guests = endpoint.door.list_guests
-            endpoint.door.farewell.append(self._withdraw_of)
-            self._guests = endpoint.door.guests
+            self.calls = endpoint.door.calls
+            self._server.rooms.list_mcp_clients = endpoint.door.list_clients
+            endpoint.door.end_listeners.append(self._withdraw_of)
+            self._mcp_clients = endpoint.door.clients
             async with endpoint.run():
                 self.mcp.set(endpoint)
                 self._problems.pop(what, None)
@@ -162,7 +162,7 @@ class DeferredRooms:
             contract.interactive.caller_gone(owner)
 
     async def _serve_rooms(self, what: str) -> None:
-        await self._door_tried.wait()  # whoever asks for the tools first waits for nothing else
+        await self._door_tried.wait()  # a client that asks for the tools first waits for nothing else
         try:
             await asyncio.to_thread(_import_rooms)
         finally:
@@ -175,7 +175,7 @@ class DeferredRooms:
 
         async with open_rooms(self._server, lambda: self.calls.under_way if self.calls is not None else 0) as opened:
             contract = opened.contract
-            contract.interactive.is_connected = lambda owner: owner in self._guests
+            contract.interactive.is_connected = lambda owner: owner in self._mcp_clients
             contract.interactive.waiting.changed = lambda: self._tell_of_requests(contract)
             self._transcripts = opened.transcripts
             self.contract.set(contract)

@@ -61,7 +61,7 @@ class HeadlessRunner:
                     path=launch.path,
                     cwd_fd=launch.cwd_fd,
                     identity=launch.identity,
-                    max_output_bytes=0,  # whoever asked keeps it
+                    max_output_bytes=0,  # the caller keeps it
                     on_output=on_output,
                     confine=None if plan is None else functools.partial(confine, plan=plan),
                 )

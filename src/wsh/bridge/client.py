@@ -1,7 +1,7 @@
 """The server's end: one connection to a desktop, many requests on it at once.
 
 Every request gets exactly one decision or one fault. A connection that ends fails everything that waits on it, and
-never reconnects by itself: whoever owns it decides that.
+never reconnects by itself: its owner decides that.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ class BridgeClient:
             if reply is not None and not reply.done():
                 reply.set_result(frame)
         if ear is None or frame.reply_to is not None:
-            return  # a reply is for whoever asked; the stream itself is told separately
+            return  # a reply is for the call that asked; the stream itself is told separately
         if isinstance(frame, Exit):
             ear.take_exit(frame)
             del self._ears[frame.terminal_id]

@@ -1,6 +1,6 @@
 """Frames over a TCP connection: size cap, heartbeats both ways, trace, one place that ends it.
 
-Knows nothing of what frames mean. A line over the cap or a line that is no frame raises; whoever reads must answer
+Knows nothing of what frames mean. A line over the cap or a line that is no frame raises; the reader must answer
 with an error frame, because a skipped frame may have been the one that mattered.
 """
 

@@ -73,7 +73,7 @@ def _find_warning(url: str) -> str | None:
         )
     if parts.scheme != "https":
         return (
-            "Plain http: whoever is on the way can read and use this link and everything after it, and the phone takes no push. "
+            "Plain http: anybody on the way can read and use this link and everything after it, and the phone takes no push. "
             "Use https: a VPN with certificates, or a reverse proxy (docs/phone.md)."
         )
     return None

@@ -97,7 +97,7 @@ def complete_session(_context: click.Context, _parameter: click.Parameter, begun
 def complete() -> int:
     """Answers the completion script of a shell, which says in _WSH_COMPLETE what it wants.
 
-    Whoever presses Tab waits for this, so only the command that is being typed is loaded.
+    A person who presses Tab waits for this, so only the command that is being typed is loaded.
     """
     from click.shell_completion import shell_complete
 

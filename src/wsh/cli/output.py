@@ -87,6 +87,8 @@ def _hint(error: WshError) -> str | None:
         if facts.get("busy"):
             return f"`wsh wait --prompt {name}` waits for its end, then run it again; `wsh keys {name} ctrl+c` ends it; or use another session."
         return f"`wsh wait --command {name}` waits on, `wsh attach {name}` shows it, `wsh keys {name} ctrl+c` ends it."
+    if facts.get("tool_code") == "NO_INDEX":
+        return f"`wsh index build {facts.get('workspace', '')}` makes one; then search again."
     return _HINTS.get(error.code) or error.hint
 
 

@@ -34,7 +34,7 @@ def relay(facts: bool) -> int:
 
 
 def _pump(path: str) -> int:
-    """Bytes both ways until either side ends. Blocking writes: whoever does not read slows the other down."""
+    """Bytes both ways until either side ends. Blocking writes: a side that does not read slows the other down."""
     import select
     import socket
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 64 * 1024 * 1024
 # The server cuts this to the limit of its own.
 _NO_DEADLINE_MS = 24 * 3600 * 1000
-# Whoever waits for a person or a program is told so after this.
+# A run that waits for a person or a program says so after this.
 _SOON_MS = 1000
 
 

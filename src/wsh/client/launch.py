@@ -3,7 +3,7 @@
 Many programs may want a server at the same moment: a file lock lets one of them start it while the others wait for its socket. The new
 server is detached from us; what it has to say goes to its log.
 
-Where none runs, an ephemeral one is started. A persistent server that has gone is probably being restarted by whoever looks after it, so
+Where none runs, an ephemeral one is started. A persistent server that has gone is probably being restarted by its supervisor, so
 its clients wait for it a while (`client.restart_wait_s`). If it does not come back they start one as it was started, which stands in for
 it: `wsh server` takes over from a stand-in, as from an ephemeral one.
 """

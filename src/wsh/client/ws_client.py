@@ -1,6 +1,6 @@
 """A viewer's connection: a WebSocket on the server's unix socket, with no more of it than one viewer needs.
 
-Nothing here waits once the connection is made, and no event loop is needed: whoever owns a line polls `fileno()` and calls `receive` and
+Nothing here waits once the connection is made, and no event loop is needed: the owner of a connection polls `fileno()` and calls `receive` and
 `flush`. A key takes one system call from here to the server. What messages mean is not known here.
 """
 

@@ -15,10 +15,10 @@ import secrets
 import time
 from typing import Literal
 
+from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import Trail
 from wsh.contract.output.kept_output import KeptOutput, KeptOutputs, OutputStream, read_lines
 from wsh.contract.runner import CommandRunner, OnOutput, StartedCommand
-from wsh.contract.shield import finish
 from wsh.policy import Effect, PolicyRequest, Reason, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
@@ -147,7 +147,7 @@ class ExecuteCommand:
             raise
         finally:
             if started is not None:
-                await finish(started.aclose())
+                await finish_cleanup(started.aclose())
             self._record_end(trace_id, argv, folder, started, round((time.monotonic() - began) * 1000), ended)
 
     def admit(self, command: str, cwd: str | None, caller: Caller) -> tuple[tuple[str, ...], str]:
@@ -211,7 +211,7 @@ class ExecuteCommand:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            await finish(_abandon(starting))
+            await finish_cleanup(_abandon(starting))
             raise
         except ProgramNotFound:
             raise _not_startable(argv[0], cwd) from None

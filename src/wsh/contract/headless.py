@@ -1,6 +1,6 @@
 """The headless route: the policy's gate, then the runner. No window, no bridge, no shell.
 
-A command that outlives the call's wait goes on and is `accepted`; its output stays readable under its session. Whoever
+A command that outlives the call's wait goes on and is `accepted`; its output stays readable under its session. A caller that
 cancels the call that started it kills its tree.
 """
 
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import Gate, blocked
 from wsh.contract.identity import Identity, IdentityRegistry
 from wsh.contract.output.log import OutputLog
@@ -22,7 +23,6 @@ from wsh.contract.request.correlation import Correlated, make_id
 from wsh.contract.request.model import ContractRequest, Execution
 from wsh.contract.request.policy_request import find_cwd, make_policy_request, no_cwd, result_entry, speak
 from wsh.contract.runner import CommandRunner, StartedCommand
-from wsh.contract.shield import finish
 from wsh.policy import Action, Effect, Verdict
 from wsh.wire.caller import Caller
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
@@ -87,7 +87,7 @@ class HeadlessRoute:
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            await finish(_abandon(starting))
+            await finish_cleanup(_abandon(starting))
             self.registry.remove(identity)
             raise
         except Exception:
@@ -100,8 +100,8 @@ class HeadlessRoute:
             await asyncio.wait({watcher}, timeout=request.timeout_ms / 1000)
         except asyncio.CancelledError:
             identity.terminated = True
-            await finish(started.kill())
-            await finish(asyncio.wait({watcher}))
+            await finish_cleanup(started.kill())
+            await finish_cleanup(asyncio.wait({watcher}))
             raise
         return Outcome("accepted" if identity.running else "completed", self._result(identity, 0), identity.to_wire())
 

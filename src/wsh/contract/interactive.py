@@ -25,6 +25,7 @@ from wsh.contract.adapters.server import ServerAdapter
 from wsh.contract.ask.asked import AskedRequest
 from wsh.contract.ask.kept import RequestFolder
 from wsh.contract.ask.pending import PendingRequest, PendingRequests
+from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import Gate, blocked, headless_verdict, is_irrecoverable, list_risks
 from wsh.contract.identity import Identity, IdentityRegistry, describe_leaving, not_found
 from wsh.contract.output.log import OutputLog
@@ -36,7 +37,6 @@ from wsh.contract.reply.result import make_result, wait_for_news, wait_for_wake
 from wsh.contract.request.correlation import Correlated, make_id
 from wsh.contract.request.model import ContractRequest, RequestTarget
 from wsh.contract.request.policy_request import find_cwd, make_policy_request, result_entry, speak
-from wsh.contract.shield import finish
 from wsh.policy import Action, Effect, Risk, Verdict
 from wsh.wire.caller import Caller
 from wsh.wire.json.object import JsonObject
@@ -229,7 +229,7 @@ class InteractiveRoute:
             await asyncio.wait({asked.task}, timeout=left_s)
         except asyncio.CancelledError as cancelled:
             if asked.ends_with_call(cancelled):
-                await finish(self._take_back(asked))
+                await finish_cleanup(self._take_back(asked))
             raise
 
     async def _take_back(self, asked: AskedRequest) -> None:
@@ -407,7 +407,7 @@ class InteractiveRoute:
         except asyncio.CancelledError:
             if kind == "run" and identity.running:
                 assert identity.terminal_id is not None
-                await finish(attached.adapter.terminate(identity.terminal_id, ids.trace_id))
+                await finish_cleanup(attached.adapter.terminate(identity.terminal_id, ids.trace_id))
             raise
         if kind == "run" and identity.running and attached.ear.is_lost:
             raise _lost(identity, attached.adapter)

@@ -17,7 +17,7 @@ from wsh.policy.rule.rule import BOTH, RuleError, fits
 
 
 class Rulebook:
-    """Tells a `PolicyView` after each change, whoever made it, and calls `announce` so that servers hear of it."""
+    """Tells a `PolicyView` after each change, also those of others, and calls `announce` so that servers hear of it."""
 
     def __init__(
         self, store: PolicyStore, audit: Audit, tell: Callable[[object], None], announce: Callable[[], None]

@@ -145,7 +145,7 @@ class DesktopService:
                 raise PortTaken(problem) from None
             self.endpoint = dataclasses.replace(endpoint, pid=os.getpid())
             write_endpoint(self._places.desktop_info, self.endpoint)
-            # Whoever draws goes before whoever reads a flood. The keeper and the window run already and are not slowed down.
+            # Drawing goes before reading a flood. The keeper and the window run already and are not slowed down.
             os.nice(_GIVE_WAY)
             self._listening()
             store.subscribe(self.rulebook.heard)

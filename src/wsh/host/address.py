@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """The first slash ends the host. The name is not checked: whoever has the session says whether it can be one."""
+    """The first slash ends the host. The name is not checked: the server that has the session says whether it can be one."""
     host, slash, name = text.partition("/")
     if not slash:
         return Address(None, text)

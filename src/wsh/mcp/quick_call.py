@@ -1,7 +1,7 @@
 """Tool calls of a stdio connection without the SDK's dispatcher.
 
 The SDK makes several models, a task group and a cancel scope for each request, which is most of what a short call costs. A call that is only
-a name and arguments needs none of them: it goes to the desk like every other, and its answer is spelled here. Whatever is less plain (a token
+a name and arguments needs none of them: `CallRunner` makes it like every other, and its answer is spelled here. Whatever is less plain (a token
 for progress, fields that this file does not know, a tool that there is not) goes through the SDK, and so does every other method.
 """
 
@@ -42,7 +42,7 @@ class QuickCalls:
         self,
         link: CallLink,
         registry: Registry,
-        desk: CallRunner,
+        calls: CallRunner,
         client: McpClient,
         spell: Callable[[Tool, ToolOutcome], JsonObject],
         fail: Callable[[Exception], JsonObject],
@@ -50,7 +50,7 @@ class QuickCalls:
     ) -> None:
         self._link = link
         self._registry = registry
-        self._desk = desk
+        self._calls = calls
         self._client = client
         self._spell = spell
         self._fail = fail
@@ -81,7 +81,7 @@ class QuickCalls:
         answer: JsonObject
         try:
             try:
-                outcome = await self._desk.serve(tool, arguments, self._client, id, {}, _say_nothing)
+                outcome = await self._calls.serve(tool, arguments, self._client, id, {}, _say_nothing)
                 answer = {"result": self._spell(tool, outcome)}
             except Exception as problem:
                 answer = {"error": self._fail(problem)}
@@ -96,7 +96,7 @@ class QuickCalls:
             pass  # the reader of the connection finds it closed, too
 
     async def aclose(self) -> None:
-        """End what is under way: whoever asked is gone."""
+        """End what is under way: the client is gone."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -1,6 +1,6 @@
 """The MCP server object: one for all transports and both protocol eras, made of what the rooms offer.
 
-Handlers translate. Tools run at the desk (`call`), what is read comes from the shelves (`resource`, `prompt`).
+Handlers translate. `call` runs tools; what is read comes from `resource`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wsh.mcp.caller import ConnectionSurroundings, McpClient
 from wsh.mcp.quick_call import REVISIONS, CallLink, QuickCalls
 from wsh.mcp.registry import Registry, Tool, to_json
 from wsh.mcp.resource.index import ResourceIndex
-from wsh.mcp.resource.prompt import PromptShelf
+from wsh.mcp.resource.prompt import PromptIndex
 from wsh.mcp.sdk_compat import (
     CancelParams,
     Context,
@@ -86,29 +86,29 @@ class McpDoor:
     """What the handlers share."""
 
     registry: Registry
-    desk: CallRunner
+    calls: CallRunner
     home: ConnectionSurroundings
     resources: ResourceIndex
-    prompts: PromptShelf
-    farewell: list[Callable[[str], None]] = field(default_factory=list)
+    prompts: PromptIndex
+    end_listeners: list[Callable[[str], None]] = field(default_factory=list)
     """Told the owner when a connection ends (legacy HTTP session or stdio): leases of its end with it."""
-    guests: dict[str, ConnectedClient] = field(default_factory=dict)
+    clients: dict[str, ConnectedClient] = field(default_factory=dict)
     """Connections under way, by owner. Modern HTTP has none: each of its requests stands alone."""
     quick_calls: bool = True
     """Whether short calls over stdio may skip the SDK's own dispatch."""
 
-    def list_guests(self) -> list[dict[str, object]]:
+    def list_clients(self) -> list[dict[str, object]]:
         return [
             {
                 "session": None,
-                "role": guest.caller.role,
-                "name": guest.caller.id,
+                "role": connected.caller.role,
+                "name": connected.caller.id,
                 "manner": "mcp",
-                "kind": guest.kind,
-                "client": guest.client or None,
-                "since": guest.since,
+                "kind": connected.kind,
+                "client": connected.client or None,
+                "since": connected.since,
             }
-            for guest in self.guests.values()
+            for connected in self.clients.values()
         ]
 
     def find_client(self, ctx: Context) -> McpClient:
@@ -128,22 +128,22 @@ class McpDoor:
     def _make_client(
         self, caller: Caller, owner: str, client: str, there: ConnectionSurroundings, *, exclusive: bool = True
     ) -> McpClient:
-        self._name_guest(owner, client)
+        self._name_client(owner, client)
         caller = replace(caller, connection=owner, client=client, for_model=True, cwd=there.cwd, environ=there.environ)
         return McpClient(caller, there.toolsets, exclusive)
 
-    def _name_guest(self, owner: str, client: str) -> None:
-        guest = self.guests.get(owner)
-        if guest is not None and client:
-            guest.client = client
+    def _name_client(self, owner: str, client: str) -> None:
+        connected = self.clients.get(owner)
+        if connected is not None and client:
+            connected.client = client
 
-    def say_farewell(self, owner: str) -> None:
-        self.guests.pop(owner, None)
-        for listener in self.farewell:
+    def tell_end(self, owner: str) -> None:
+        self.clients.pop(owner, None)
+        for listener in self.end_listeners:
             try:
                 listener(owner)
             except Exception:
-                log.exception("a farewell listener failed")
+                log.exception("a listener to the end of a connection failed")
 
 
 def to_fields(outcome: ToolOutcome) -> tuple[str, dict[str, object] | None]:
@@ -176,7 +176,7 @@ def spell_result(tool: Tool, outcome: ToolOutcome) -> JsonObject:
 
 
 def build_server(door: McpDoor) -> WshServer:
-    registry, desk = door.registry, door.desk
+    registry, calls = door.registry, door.calls
 
     async def list_tools(ctx: Context, params: object) -> types.ListToolsResult:
         client = door.find_client(ctx)
@@ -198,7 +198,7 @@ def build_server(door: McpDoor) -> WshServer:
 
         arguments = params.arguments or {}
         try:
-            outcome = await desk.serve(tool, arguments, client, ctx.request_id, meta, emit)
+            outcome = await calls.serve(tool, arguments, client, ctx.request_id, meta, emit)
             return to_result(spell_failure(outcome) if tool.spec.family == "lean" else outcome)
         finally:
             # Before the answer: many clients close when they have it, and choke on what comes after.
@@ -239,11 +239,11 @@ def build_server(door: McpDoor) -> WshServer:
         return types.CompleteResult(completion=shown)
 
     async def cancel(ctx: Context, params: CancelParams) -> None:
-        desk.cancel(door.find_client(ctx).caller.id, params.id)
+        calls.cancel(door.find_client(ctx).caller.id, params.id)
 
     async def cancel_by_request(ctx: Context, params: CancelParams) -> types.EmptyResult:
         """Some clients give every message an id; theirs is answered, and the call itself as always."""
-        desk.cancel(door.find_client(ctx).caller.id, params.id)
+        calls.cancel(door.find_client(ctx).caller.id, params.id)
         return types.EmptyResult()
 
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
@@ -253,18 +253,18 @@ def build_server(door: McpDoor) -> WshServer:
             if not isinstance(ctx.request, Request):
                 if ctx.protocol_version in REVISIONS and door.quick_calls:
                     open_quick_calls(ctx, cast(StdioConnection, ctx.request), client)
-            else:  # a stdio connection says farewell itself
+            else:  # a stdio connection tells its end itself
                 caller: Caller = ctx.request.scope[CALLER_KEY]
                 owner = f"mcp:{get_connection(ctx).session_id}"
-                door.guests[owner] = ConnectedClient(caller, "mcp-http")
+                door.clients[owner] = ConnectedClient(caller, "mcp-http")
                 assert door.find_client(ctx).caller.id == owner
-                call_at_end(ctx, lambda: door.say_farewell(owner))
+                call_at_end(ctx, lambda: door.tell_end(owner))
 
     def open_quick_calls(ctx: Context, link: StdioConnection, client: McpClient) -> None:
         async def tell_caller() -> None:
             await door.resources.tell_caller(ctx)
 
-        link.quick_calls = QuickCalls(link, registry, desk, client, spell_result, spell_problem, tell_caller)
+        link.quick_calls = QuickCalls(link, registry, calls, client, spell_result, spell_problem, tell_caller)
 
     async def instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
         """Middleware: instructions that speak of the tools which this client has."""

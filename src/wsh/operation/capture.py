@@ -105,7 +105,7 @@ def _check_keys(on: OnSession, params: AskKeys) -> None:
     """Everything that can be refused is refused first: a capture must not stay behind when the focus cannot be had."""
     if params.focus is not None and params.unfocus:
         raise InvalidRequest("Give either focus or unfocus.", hint="Focusing another element takes it from the first.")
-    # Whoever lost a capture is told so by the answer, not refused.
+    # A caller that lost its capture is told so by the answer, not refused.
     holds = params.mode == "capture" or params.mode is None and on.stage.input.find_mark(on.caller.id) is not None
     if params.wait_ms and not holds:
         raise InvalidRequest(

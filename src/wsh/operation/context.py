@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _OTHER_SERVER = Caller("owner", "owner", "unix", account="host")
-"""Whoever brings forwarded calls over the owner's own connection, such as an ssh login."""
+"""The caller that brings forwarded calls over the owner's own connection, such as an ssh login."""
 
 
 Json: TypeAlias = dict[str, object]
@@ -151,7 +151,7 @@ class Rooms:
     run_tool: RunTool | None = None
     """Runs a terminal tool for a caller of another server; None where there are no tools."""
     fleet: FleetRoom = field(default_factory=NoFleet)
-    list_guests: Callable[[], list[dict[str, object]]] = list
+    list_mcp_clients: Callable[[], list[dict[str, object]]] = list
     """Clients that other doors know of."""
     sandbox: SandboxPolicies = field(init=False)
     inbox_marks: InboxMarks = field(init=False)

@@ -54,7 +54,7 @@ def _import_store() -> type[PolicyStore]:
 
 
 def is_agent(caller: Caller) -> bool:
-    """Whether the call is a model's, whoever's token it carries."""
+    """Whether the call is a model's, also under a person's token."""
     return caller.for_model or not caller.is_owner
 
 

@@ -75,4 +75,4 @@ async def list_clients(context: Context) -> Annotated[Json, "`{clients}`"]:
     told: dict[object, tuple[Present, str | None]] = {}
     for present, name in sorted(found, key=lambda one: one[0].manner != "view"):
         told.setdefault(present.whose, (present, name))
-    return {"clients": [*(present.to_wire(name) for present, name in told.values()), *rooms.list_guests()]}
+    return {"clients": [*(present.to_wire(name) for present, name in told.values()), *rooms.list_mcp_clients()]}

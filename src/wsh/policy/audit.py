@@ -420,7 +420,7 @@ def describe_result(
 def _trim(key: str, value: object) -> object:
     """What may stand in the log: no values of variables, and no entry that is huge.
 
-    Whoever appends need not think of it. Long lists are cut; the digest still tells them apart.
+    Callers need not think of it. Long lists are cut; the digest still tells them apart.
     """
     if key == "command" and isinstance(value, str):
         return hide_values(value[:4096])

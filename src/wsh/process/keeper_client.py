@@ -158,7 +158,7 @@ class KeeperClient:
         try:
             answer = await asyncio.shield(asked)
         except asyncio.CancelledError:
-            await finish(self._undo_spawn(asked))
+            await finish_then_cancel(self._undo_spawn(asked))
             raise
         child = self.children.get(answer["child"]["id"])
         if child is None:
@@ -379,7 +379,7 @@ class KeeperClient:
             problem = "another server took over its terminals"
             self._link.problem = problem
         self._gone.set()
-        if not self._taken.done():  # whoever waits for it decides what comes next
+        if not self._taken.done():  # the one who waits for it decides what comes next
             self._taken.set_exception(KeeperGone(problem) if self.displaced or self._closed else KeeperEnding(problem))
             return
         error = KeeperGone(problem)
@@ -516,7 +516,7 @@ def _raise_descriptor_limit() -> None:
             pass
 
 
-async def finish(work: Coroutine[object, object, None]) -> None:
+async def finish_then_cancel(work: Coroutine[object, object, None]) -> None:
     """Await `work` to its end even if we are cancelled meanwhile; then raise that cancellation."""
     task = asyncio.ensure_future(work)
     cancelled = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from wsh.process.child_handle import ChildHandle, InputClosed
-from wsh.process.keeper_client import KeeperClient, finish
+from wsh.process.keeper_client import KeeperClient, finish_then_cancel
 from wsh.process.ring import Ring
 from wsh.process.spec import PLAIN_RING_BYTES, ExitStatus, KillReport, SpawnSpec
 from wsh.wire.buffer import OutputBuffer
@@ -187,7 +187,7 @@ async def start(
     on_output: OnOutput | None = None,
     confine: Callable[[SpawnSpec], SpawnSpec] | None = None,
 ) -> HeadlessRun:
-    """Start `argv` without a shell. Whoever keeps what `on_output` gives asks for no bytes here. Raises what `KeeperClient.spawn` raises. The tree also ends if this server dies."""
+    """Start `argv` without a shell. A caller that keeps what `on_output` gives asks for no bytes here. Raises what `KeeperClient.spawn` raises. The tree also ends if this server dies."""
     spec = SpawnSpec(
         argv, cwd, env, path=path, cwd_fd=cwd_fd, identity=identity, terminal=False, ring_bytes=PLAIN_RING_BYTES,
         dies_with_server=True,
@@ -227,4 +227,4 @@ async def run(
             await started.kill(grace_ms)
         return started.result
     finally:
-        await finish(started.aclose())
+        await finish_then_cancel(started.aclose())

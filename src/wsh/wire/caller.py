@@ -48,7 +48,7 @@ class Caller:
     client: str = ""
     """The calling program's own name for itself; untrusted, for people to read."""
     for_model: bool = False
-    """Whether the calls are a model's, whoever's token they carry."""
+    """Whether the calls are a model's, also under a person's token."""
     cwd: str = ""
     """Where the connection works."""
     via: str = ""

@@ -81,11 +81,11 @@ def test_answers_of_one_caller_come_in_the_order_of_their_ends(stdio: StdioHost)
     assert [stdio.receive()["id"], stdio.receive()["id"]] == ["early", "late"]
 
 
-def test_closing_stdin_ends_the_pump_and_says_farewell(door: RunningDoor) -> None:
+def test_closing_stdin_ends_the_proxy_and_tells_its_end(door: RunningDoor) -> None:
     host = StdioHost()
     host.initialize()
     assert host.close() == 0
-    wait_until(lambda: len(door.log.farewells) == 1)
+    wait_until(lambda: len(door.log.ended_owners) == 1)
 
 
 def test_answers_that_are_about_to_come_still_go_out_after_stdin_closed(door: RunningDoor) -> None:

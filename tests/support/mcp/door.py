@@ -21,7 +21,7 @@ from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import ConnectionSurroundings
 from wsh.mcp.registry import Registry
 from wsh.mcp.resource.index import ResourceIndex
-from wsh.mcp.resource.prompt import PromptShelf
+from wsh.mcp.resource.prompt import PromptIndex
 from wsh.mcp.server import McpDoor
 from wsh.mcp.transport.endpoint import McpEndpoint
 from wsh.wire.caller import Caller
@@ -36,7 +36,7 @@ class Log:
     started: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
-    farewells: list[str] = field(default_factory=list)
+    ended_owners: list[str] = field(default_factory=list)
 
 
 class Shelf:
@@ -135,7 +135,7 @@ class RunningDoor:
     loop: asyncio.AbstractEventLoop
 
     def under_way(self) -> int:
-        return self.endpoint.door.desk.under_way
+        return self.endpoint.door.calls.under_way
 
 
 @contextmanager
@@ -160,9 +160,9 @@ def serve(
             CallRunner(queue_size=queue_size, progress_per_second=4),
             ConnectionSurroundings("server", "/", {"WSH_TEST": "server"}),
             ResourceIndex(shelf),
-            PromptShelf(),
+            PromptIndex(),
         )
-        door.farewell.append(log.farewells.append)
+        door.end_listeners.append(log.ended_owners.append)
         endpoint = McpEndpoint(door, _identify)
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()

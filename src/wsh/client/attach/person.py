@@ -205,7 +205,7 @@ class Person:
             self._close_page(problem.message)
 
     def _make_page(self, command: str) -> AttachPage:
-        # Imported when they are wanted: whoever only types starts sooner.
+        # Imported when they are wanted: a person who only types starts sooner.
         if command == "help":
             from wsh.client.attach.help import HelpPage
 

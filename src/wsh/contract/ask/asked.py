@@ -17,11 +17,11 @@ from wsh.contract.adapters.base import RuntimeAdapter, SendRequestResult
 from wsh.contract.adapters.classify import refusal
 from wsh.contract.ask.kept import KeptRequest, RequestFolder, describe_caller
 from wsh.contract.ask.pending import PendingRequests
+from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.identity import Identity
 from wsh.contract.output.observer import OutputObserver
 from wsh.contract.reply.fault import ContractFault
 from wsh.contract.request.correlation import Correlated
-from wsh.contract.shield import finish
 from wsh.policy import Verdict
 from wsh.wire.caller import TAKEN_BACK, Caller
 from wsh.wire.system.moment import read_moment
@@ -89,7 +89,7 @@ class AskedRequest:
         try:
             await folder.put(kept)
         except asyncio.CancelledError:
-            await finish(folder.drop(self.request.id))
+            await finish_cleanup(folder.drop(self.request.id))
             raise
 
     async def begin(self, sid: str) -> None:
@@ -152,7 +152,7 @@ class AskedRequest:
                 self._sent.exception()  # looked at, so that nobody warns about it
             if self.decision is not None and self.decision.outcome != "approved":
                 self.fault = refusal(self.decision, self.request.deadline_ms)
-            await finish(self.keep_end())
+            await finish_cleanup(self.keep_end())
             self.waiting.leave(self.request, self.outcome, self.decision)
             self.on_end(self)
 

@@ -1,6 +1,6 @@
 """A person is asked whether an agent's text may be typed where a program hides what is typed.
 
-The text itself is never here: the request says how long it is and which prompt it is meant for. Whoever asked types it.
+The text itself is never here: the request says how long it is and which prompt it is meant for. The asking call types it.
 """
 
 from __future__ import annotations

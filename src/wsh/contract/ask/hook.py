@@ -15,12 +15,12 @@ from typing import Literal, TypeAlias
 from wsh.approval.judgement import make_badges
 from wsh.approval.request import ApprovalRequest, Asker
 from wsh.contract.ask.asked import AskedRequest
+from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import is_irrecoverable, list_risks
 from wsh.contract.identity import Identity
 from wsh.contract.interactive import InteractiveRoute
 from wsh.contract.output.log import OutputLog
 from wsh.contract.request.correlation import Correlated, make_id
-from wsh.contract.shield import finish
 from wsh.policy import Effect, Mode, PolicyRequest, Verdict
 from wsh.policy.audit import describe_decision
 from wsh.policy.execute.place import canonical_cwd
@@ -109,7 +109,7 @@ async def ask_person(
     try:
         await asyncio.wait({asked.task}, timeout=wait_s)
     except asyncio.CancelledError:
-        await finish(asked.withdraw("caller_gone"))
+        await finish_cleanup(asked.withdraw("caller_gone"))
         raise
     if asked.is_pending:
         await asked.withdraw("timeout")

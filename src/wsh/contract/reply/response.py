@@ -109,7 +109,7 @@ def _explain(entry: TaxonomyEntry, details: Mapping[str, Any], mode: Mode | None
     if entry.code == "PM_TERM_INVALID_ACTION" and (allowed := details.get("allowed_actions")):
         return f"The action is not known here. Use {_listed(allowed)}."
     if entry.code == "PM_TERM_BLOCKED_DESTRUCTIVE" and details.get("risk") == "irrecoverable":
-        return "What this command destroys cannot be brought back, so neither mode runs it, whoever asks. Change the command."
+        return "What this command destroys cannot be brought back, so neither mode runs it for anybody. Change the command."
     if entry.code == "PM_TERM_BLOCKED_DESTRUCTIVE" and mode == "interactive":
         return "The policy blocks this command also with a person to ask. Change the command, or the policy."
     return entry.user_message

@@ -1,7 +1,7 @@
 """Who a node is: its key, and a certificate in which the fleet's authority says its name and what it may.
 
 The authority's seed stays where `wsh fleet up` ran. A node's credentials are one file of mode 0600 that names the server, the
-authority and the node; whoever has the file is the node, until its key is taken out of the server's configuration.
+authority and the node; the holder of the file is the node, until its key is taken out of the server's configuration.
 """
 
 from __future__ import annotations

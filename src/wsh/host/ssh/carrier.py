@@ -97,7 +97,7 @@ class SshCarrier:
             self._pending.pop(call.id, None)
             link_now = self._link
             if link_now is not None and pending.sent_to is not None:
-                # Whoever is cancelled just now is not made to wait for it.
+                # A caller that is cancelled just now is not made to wait for it.
                 _let_run(link_now.send_done(call.id) if answered else link_now.send_cancel(call.id))
 
     async def _send(self, pending: _Pending, link: HostLink) -> None:

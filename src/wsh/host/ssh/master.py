@@ -199,7 +199,7 @@ _relays: set[subprocess.Popen[bytes]] = set()
 
 
 def _reap_later(process: subprocess.Popen[bytes]) -> None:
-    """A relay ends with its connection; whoever starts the next one reaps it."""
+    """A relay ends with its connection; the start of the next one reaps it."""
     _relays.add(process)
     for each in list(_relays):
         if each.poll() is not None:

@@ -1,6 +1,6 @@
 """Open the doors: the server's lock, its TCP and unix sockets, the runtime file, and the word to systemd.
 
-Standard library only, so that a starting server listens before it imports anything heavy: whoever connects meanwhile
+Standard library only, so that a starting server listens before it imports anything heavy: a client that connects meanwhile
 waits in the backlog instead of being refused. What is said on the sockets is not known here.
 """
 

@@ -278,5 +278,5 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
             viewers.session.input.take_over(viewer.id)
         case HandBack():
             if viewer.read_only:
-                raise Refused("A viewer that only looks cannot hand back.", hint="Whoever types here can.")
+                raise Refused("A viewer that only looks cannot hand back.", hint="A viewer that types here can.")
             viewers.session.input.hand_back()

@@ -39,8 +39,8 @@ class ResourceSource(Protocol):
     async def read_view(self, name: str, view: str) -> str:
         """The JSON of one view of one session. Raises the room's own errors for what is not there."""
 
-    def watch(self, shelf: ResourceIndex) -> Callable[[], None]:
-        """Tell `shelf` of changes until the returned function is called."""
+    def watch(self, resources: ResourceIndex) -> Callable[[], None]:
+        """Tell `resources` of changes until the returned function is called."""
 
 
 class _Reader:

@@ -13,7 +13,7 @@ from wsh.wire import tool
 from wsh.wire.json import rpc
 
 
-class PromptShelf:
+class PromptIndex:
     def list_prompts(self) -> list[types.Prompt]:
         return [
             types.Prompt(name=guide.name, title=guide.title, description=guide.description) for guide in skills.GUIDES

@@ -100,20 +100,23 @@ class SessionResources:
         shown = describe_command(command) | {"output": output.text}
         return shown | {"omitted_bytes": output.omitted_bytes} if output.truncated else shown
 
-    def watch(self, shelf: ResourceIndex) -> Callable[[], None]:
+    def watch(self, resources: ResourceIndex) -> Callable[[], None]:
         registry = self._rooms.registry
 
         def on_lifecycle(event: LifecycleEvent) -> None:
             if isinstance(event, SessionCreated):
-                self._follow(event.session, shelf)
+                self._follow(event.session, resources)
             elif isinstance(event, SessionDestroyed):
                 self._stops.pop(event.sid, lambda: None)()
                 self._rooms.marks.forget_session(event.sid)
-            shelf.note_list()
+            resources.note_list()
 
-        stops = [registry.lifecycle.add(on_lifecycle), self._rooms.hosts.listen(lambda host, news: shelf.note_list())]
+        stops = [
+            registry.lifecycle.add(on_lifecycle),
+            self._rooms.hosts.listen(lambda host, news: resources.note_list()),
+        ]
         for session in registry.list_sessions():
-            self._follow(session, shelf)
+            self._follow(session, resources)
 
         def end() -> None:
             for stop in stops:
@@ -124,13 +127,13 @@ class SessionResources:
 
         return end
 
-    def _follow(self, session: Session, shelf: ResourceIndex) -> None:
+    def _follow(self, session: Session, resources: ResourceIndex) -> None:
         def hear(event: SessionEvent) -> None:
             if isinstance(event, Output):
-                shelf.note_session(session.name)
+                resources.note_session(session.name)
             elif isinstance(event, _ON_LIST):
-                shelf.note_session(session.name)
-                shelf.note_sessions()
+                resources.note_session(session.name)
+                resources.note_sessions()
 
         self._stops[session.sid] = session.listeners.add(hear)
 

@@ -429,7 +429,7 @@ def _explain_refusal(told: Mapping[str, Any], code: str) -> ToolFailure:
         "PM_TERM_DECLINED": "A person said no: do not try it another way; ask what they want instead.",
         "PM_TERM_GUI_UNAVAILABLE": "Nobody can be asked here: no desktop program is there. Tell the person in your answer.",
         "PM_TERM_TIMEOUT": "Nobody answered in time. Nothing ran.",
-        "PM_TERM_BLOCKED_DESTRUCTIVE": "The policy refuses it whoever is asked. Change the command.",
+        "PM_TERM_BLOCKED_DESTRUCTIVE": "The policy refuses it, and nobody can approve it. Change the command.",
     }
     return ToolFailure(code, said, hint=hints.get(code))
 

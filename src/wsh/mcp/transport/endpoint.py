@@ -23,7 +23,7 @@ from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import ConnectionSurroundings
 from wsh.mcp.registry import Registry, parse_toolsets
 from wsh.mcp.resource.index import ResourceIndex
-from wsh.mcp.resource.prompt import PromptShelf
+from wsh.mcp.resource.prompt import PromptIndex
 from wsh.mcp.resource.session_resources import SessionResources
 from wsh.mcp.sdk_compat import CANCEL_ANSWER, end_longest_idle
 from wsh.mcp.server import CALLER_KEY, MODERN_VERSION, ConnectedClient, McpDoor, build_server
@@ -76,7 +76,7 @@ class McpEndpoint:
                 for link in self.links:
                     # What is under way is not over for the pump: it tells its host, and listens again elsewhere.
                     link.mute()
-                await self.door.desk.aclose()
+                await self.door.calls.aclose()
                 for task in list(self._tasks):
                     task.cancel()
                 await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -107,7 +107,7 @@ class McpEndpoint:
         version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
         if read.is_notification and read.method == "$/cancelRequest" and version == MODERN_VERSION:
             # The SDK drops notifications of this era: it knows no connection that they could belong to. A token is one.
-            self.door.desk.cancel(f"token:{caller.id}", read.params.get("id"))
+            self.door.calls.cancel(f"token:{caller.id}", read.params.get("id"))
             await Response(status_code=202)(scope, receive, send)
             return
         if read.method == "initialize":
@@ -130,7 +130,7 @@ class McpEndpoint:
         def opened(link: StdioLink) -> None:
             here.append(link)
             self.links.add(link)
-            self.door.guests[f"stdio:{link.surroundings.id}"] = ConnectedClient(caller, "mcp-stdio")
+            self.door.clients[f"stdio:{link.surroundings.id}"] = ConnectedClient(caller, "mcp-stdio")
             self.on_links_changed(len(self.links))
 
         # A task of its own: the end of the server cancels it, and the SDK's scopes stay in one task.
@@ -150,7 +150,7 @@ class McpEndpoint:
             self._tasks.discard(task)
             for link in here:
                 self.links.discard(link)
-                self.door.say_farewell(f"stdio:{link.surroundings.id}")
+                self.door.tell_end(f"stdio:{link.surroundings.id}")
                 self.on_links_changed(len(self.links))
 
 
@@ -172,9 +172,9 @@ def open_door(rooms: Rooms) -> McpEndpoint:
         ),
         ConnectionSurroundings.of_server(toolsets),
         ResourceIndex(SessionResources(rooms)),
-        PromptShelf(),
+        PromptIndex(),
     )
-    door.farewell += [rooms.marks.forget_owner, rooms.stages.end_leases]
+    door.end_listeners += [rooms.marks.forget_owner, rooms.stages.end_leases]
     return McpEndpoint(
         door,
         identify,

@@ -1,6 +1,6 @@
 """From a decided argv to what is executed: the very file, the very folder, a small environment.
 
-The program is looked up once; its path and inode go along, so that whoever executes can tell that it is still the
+The program is looked up once; its path and inode go along, so that the one who executes can tell that it is still the
 same. The folder is held by a descriptor. Nothing of the server's environment is passed on but what is named here.
 """
 

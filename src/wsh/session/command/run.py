@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from wsh.process import ProcessInfo, ProcessState
 from wsh.session import event as ev
 from wsh.session.command.command import Command, CommandLog
+from wsh.session.command.line_typing import LOOK_SOON_S, PROMPT_GRACE_S, LineTyping, quote_tabs
 from wsh.session.command.output import Capture, OutputText, render
 from wsh.session.command.turn import (
     LineMoved,
@@ -25,7 +26,6 @@ from wsh.session.command.turn import (
     has_heard_all,
     is_another_in_front,
 )
-from wsh.session.command.typist import LOOK_SOON_S, PROMPT_GRACE_S, Typist, quote_tabs
 from wsh.session.event import Actor, SessionEvent
 from wsh.session.record.playback import read_output
 from wsh.session.state import describe_process, shell_name, wants_input
@@ -217,7 +217,7 @@ class _Run:
         self._is_line = data.endswith((b"\r", b"\n")) and _KEYS.isdisjoint(data)
         self._several = b"\n" in data[:-1] or b"\r" in data[:-1]
         self._wake = asyncio.Event()
-        self._typist = Typist(session, actor, self._wake, deadline, turn)
+        self._typing = LineTyping(session, actor, self._wake, deadline, turn)
         self._ended: list[tuple[Command, Capture | None]] = []
         self._sent = 0.0
         self.generation = session.generation
@@ -270,7 +270,7 @@ class _Run:
     async def _type_when_read(self) -> None:
         log, step = self._log, _LOOK_FIRST_S
         while True:
-            if log is not None and not await self._typist.wait_until_ready(
+            if log is not None and not await self._typing.wait_until_ready(
                 log, self._silence_s, self._first_prompt_ms / 1000
             ):
                 raise await self._not_ready()
@@ -299,11 +299,11 @@ class _Run:
             if self._at_prompt and b"\t" in data:
                 data = quote_tabs(data, log.shell)
         if b"\t" in data and not self._at_prompt:
-            data = await self._typist.quote_foreign_tabs(data)
+            data = await self._typing.quote_foreign_tabs(data)
         if log is not None and self._at_prompt and self._several:
             *lines, data = data.splitlines(keepends=True)
-            self.generation = await self._typist.type_lines(lines, log, self._begin)
-            await self._typist.type_next(data, self._note_before)
+            self.generation = await self._typing.type_lines(lines, log, self._begin)
+            await self._typing.type_next(data, self._note_before)
             return
         self.generation = await session.input.send(data, self._actor, before=self._begin)
 
@@ -328,7 +328,7 @@ class _Run:
         session, log = self._session, self._log
         if self._at_prompt or not self._is_line or session.terminal.alt:
             return False
-        seen = await self._typist.inspect()
+        seen = await self._typing.inspect()
         if seen is None or seen.reading != "no" or await self._pipeline_reads():
             return False
         # Without marks only a shell with job control is known to come back: it has put the program into a group of its own.
@@ -340,7 +340,7 @@ class _Run:
         self._turn.announce()
         self._turn.begin_anew()
         self._wake.clear()
-        await self._typist.pause(seconds)
+        await self._typing.pause(seconds)
 
     def _note_before(self) -> None:
         if self._log is not None:
@@ -373,7 +373,7 @@ class _Run:
                 quiet_at = self._looked + _LOOK_AGAIN_S
             if self._soon:
                 quiet_at = min(quiet_at, now + LOOK_SOON_S)
-            await self._typist.pause(min(self._deadline, max(quiet_at, now + 0.001)) - time.monotonic())
+            await self._typing.pause(min(self._deadline, max(quiet_at, now + 0.001)) - time.monotonic())
 
     async def _told(self, log: CommandLog) -> RunOutcome | None:
         """What the shell's marks say has come of the input."""
@@ -399,11 +399,11 @@ class _Run:
     async def _settle(self, log: CommandLog) -> None:
         """Let the next prompt come, so that screen and next input find the shell reading."""
         if log.refused_line:
-            await self._typist.clear_refused_line(log)
-        until = time.monotonic() + self._typist.grace(log)
+            await self._typing.clear_refused_line(log)
+        until = time.monotonic() + self._typing.grace(log)
         while log.phase == "prompting" and self._session.running and time.monotonic() < until:
             self._wake.clear()
-            await self._typist.pause(until - time.monotonic())
+            await self._typing.pause(until - time.monotonic())
 
     async def _all_taken(self, log: CommandLog) -> bool:
         """Whether the shell has read every line that was typed and waits for more."""
@@ -414,7 +414,7 @@ class _Run:
         number = (log.prompts, log.finished, session.generation)
         if count_unread(session) != 0:
             return False
-        seen = await self._typist.inspect()
+        seen = await self._typing.inspect()
         if seen is None:
             return False
         calm = seen.reading == "yes" or (
@@ -427,7 +427,7 @@ class _Run:
         """Called after enough silence: does the program want something, or does it only take its time?"""
         if self._looked and now - self._looked < _LOOK_AGAIN_S:
             return None
-        seen = await self._typist.inspect()
+        seen = await self._typing.inspect()
         self._looked = time.monotonic()
         if seen is None:
             return None
@@ -621,7 +621,7 @@ class _Run:
                 "mode": screen.mode,
             },
         }
-        front = await self._typist.inspect()
+        front = await self._typing.inspect()
         if front is not None and front.foreground is not None:
             facts["foreground"] = describe_process(front.foreground)
             facts["input_wanted"] = front.reading

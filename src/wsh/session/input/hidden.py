@@ -1,6 +1,6 @@
 """A hidden prompt as something that can be told from the next one, and consent to type there.
 
-Knows nothing of who asks whom: a gate that finds no consent refuses, and whoever got a person's yes types under `consent_to`.
+Knows nothing of who asks whom: a gate that finds no consent refuses, and a caller with a person's yes types under `consent_to`.
 """
 
 from __future__ import annotations

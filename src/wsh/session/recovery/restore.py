@@ -17,7 +17,7 @@ from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
 from wsh.session.record.sidecar import Resize, read_resizes
 from wsh.session.record.store import SessionFolder
-from wsh.session.recovery.inquest import Inquest, RebuildPlan
+from wsh.session.recovery.rebuild import RebuildPlan, SessionRebuild
 from wsh.session.session import Session
 from wsh.session.spec import SessionLaunch
 from wsh.terminal import Terminal, TerminalLimits
@@ -88,8 +88,8 @@ async def _rebuild(
         name = make_session_name({s.name for s in registry.list_sessions()})
         said.append(f"session {meta['name']}: the name was taken, it is now {name}")
     rows, cols = int(meta["rows"]), int(meta["cols"])
-    inquest = Inquest(registry, folder, meta, child, limits)
-    plan = await inquest.hold()
+    rebuild = SessionRebuild(registry, folder, meta, child, limits)
+    plan = await rebuild.make_plan()
     terminal, offset, facts = await _load_terminal(registry, folder, meta, limits, plan, said)
     kind, who = meta.get("created_by", ["server", "wsh"])
     session = Session(

@@ -1,6 +1,6 @@
 """What the engine is about to do, told to somebody who outlives us if it kills the process.
 
-The library is native code, and bytes can be found that it does not survive. So whoever owns a terminal may give it a
+The library is native code, and bytes can be found that it does not survive. So the owner of a terminal may give it a
 `Note`: before each visit to the library the terminal says what it is for, and afterwards that it is over. A process that
 starts in the place of a dead one finds the note and knows what not to do again.
 """

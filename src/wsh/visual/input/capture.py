@@ -1,7 +1,7 @@
 """Whose keys go where: passthrough or capture, who captured, which element has the focus.
 
 Capture diverts people's keys (of all viewers) to events; agents' input always passes. A capture has an owner and is a
-lease: whoever knows that the owner is gone calls `end_lease`. Events are kept for readers that come by now and then,
+lease: the door that sees the owner go calls `end_lease`. Events are kept for readers that come by now and then,
 up to a ceiling; what they missed is counted.
 """
 
@@ -84,7 +84,7 @@ class InputControl:
         if self.owner != by and not is_person:
             raise Refused(
                 "Input was captured by another and is not yours to release.",
-                hint="Whoever captured it, or a person, can release it.",
+                hint="The caller that captured it can release it, and so can a person.",
             )
         self._end()
 

@@ -1,7 +1,7 @@
 """The whole picture of a session: its program's screen, the panels around it and the overlays above, row by row.
 
 A row is bytes that draw it from its first column, to be preceded by moving there and erasing the line. A row that did not change is
-the same object as before, so whoever compares rows of two pictures compares pointers first. Made once per change and shared by all
+the same object as before, so comparing rows of two pictures means comparing pointers first. Made once per change and shared by all
 who look.
 """
 

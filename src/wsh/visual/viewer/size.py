@@ -53,7 +53,7 @@ class ViewerSizes:
 
     def fit_all(self) -> None:
         """Give the session the size that the policy says."""
-        # Whoever only looks takes the picture as it is.
+        # A viewer that only looks takes the picture as it is.
         typing = [viewer for viewer in self._present.values() if self.counts(viewer)]
         if not typing:
             return

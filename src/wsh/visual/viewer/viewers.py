@@ -93,7 +93,7 @@ class Viewers:
         viewer.active = time.monotonic()
         self.sizes.fit_all()
         self.frames.send_first(viewer)
-        # What others heard as a change is news to whoever comes later.
+        # What others heard as a change is news to a viewer that comes later.
         control, taken_by = self.stage.input, self.session.input.taken_by
         if control.owner is not None:
             outlet.tell({"type": "input_mode", "mode": control.mode, "owner": control.owner})

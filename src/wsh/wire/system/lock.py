@@ -1,6 +1,6 @@
 """A lock that is a file: held by one process, released by its death, and gone when it is given up.
 
-Whoever waited for a file that its holder removed meanwhile holds a lock that nobody else can see; so a lock counts only while
+A process that waited for a file which its holder removed meanwhile holds a lock that nobody else can see; so a lock counts only while
 its path still leads to it.
 """
 

@@ -1,7 +1,7 @@
 """Packages of others whose `__init__` imports far more than we use: their parts are imported without it.
 
 A package that is opened so is there, and its submodules can be imported one by one. Its own code runs when somebody asks it for a
-name, so whoever imports it as usual gets all of it.
+name, so a usual import gets all of it.
 """
 
 from __future__ import annotations

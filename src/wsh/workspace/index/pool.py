@@ -90,7 +90,7 @@ class _Queue:
     """Numbers from 0, handed out in batches to whichever process asks first.
 
     Hazard: the kernel guards the shared offset of a file on disk, but not that of a memfd: two readers at one instant
-    get the same bytes. A record lock does, and unlike a token in a pipe it ends with whoever dies holding it.
+    get the same bytes. A record lock does, and unlike a token in a pipe it ends with the process that dies holding it.
     """
 
     def __init__(self, count: int) -> None:

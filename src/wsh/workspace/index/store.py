@@ -73,7 +73,7 @@ def settle(connection: sqlite3.Connection) -> None:
 
 
 def finish(connection: sqlite3.Connection) -> None:
-    """Close a file that was filled. From here on it is written through a log; whoever opens it finds that settled."""
+    """Close a file that was filled. From here on it is written through a log; a reader that opens it finds that settled."""
     connection.execute("VACUUM")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.close()

@@ -117,7 +117,7 @@ class SessionTranscripts:
         elif isinstance(event, ev.Exited):
             self._flush_soon()
         elif isinstance(event, ev.Destroyed):
-            # Whoever can still call us holds the session in memory.
+            # A caller that can still reach us holds the session in memory.
             self._follows.pop(session.sid, lambda: None)()
 
     def _flush_soon(self, after_s: float = _SOON_S) -> None:

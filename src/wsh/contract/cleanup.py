@@ -11,7 +11,7 @@ log = logging.getLogger("wsh.contract")
 T = TypeVar("T")
 
 
-async def finish(work: Awaitable[T]) -> T | None:
+async def finish_cleanup(work: Awaitable[T]) -> T | None:
     """Wait for `work` whatever is cancelled meanwhile; a failure of it is logged. The caller raises its own end."""
     task = asyncio.ensure_future(work)
     while not task.done():

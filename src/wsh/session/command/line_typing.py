@@ -31,7 +31,7 @@ _MOST_PACED_LINES = 2000
 _QUOTING_SHELLS = frozenset("sh bash rbash zsh rzsh ksh mksh".split())
 
 
-class Typist:
+class LineTyping:
     """`wake` is set whenever a mark of the shell has come or the session ended."""
 
     def __init__(self, session: Session, actor: Actor, wake: asyncio.Event, deadline: float, turn: LineTurn) -> None:

@@ -47,7 +47,7 @@ class RebuildPlan:
     """Whether something was found that the next server should know."""
 
 
-class Inquest:
+class SessionRebuild:
     def __init__(
         self,
         registry: SessionRegistry,
@@ -64,7 +64,7 @@ class Inquest:
         self._limit_s = registry.settings.get_float("session.engine_timeout_s")
         self._journal = Journal(folder.path)
 
-    async def hold(self) -> RebuildPlan:
+    async def make_plan(self) -> RebuildPlan:
         sid, name = str(self._meta["sid"]), str(self._meta["name"])
         plan = RebuildPlan(Gaps((int(a), int(b)) for a, b in self._meta.get("left_out") or ()), self._ring)
         found = self._registry.notes.find(sid, self._ring)
