@@ -16,6 +16,8 @@ from tests.support.session.shells import AGENT, each_shell, text_of, with_shell
 from tests.support.waiting import until
 from wsh.process import ProcessState
 from wsh.process.keeper.tree.inspect import look_for_reader
+from wsh.session.command.turn import count_unread
+from wsh.session.event import Input, SessionEvent
 from wsh.session.session import Session
 from wsh.session.wait.wait import WaitSpec
 from wsh.wire.system.place import Places
@@ -87,6 +89,42 @@ def test_a_run_hears_the_end_of_its_command_before_it_ends(
         running = asyncio.ensure_future(session.run_command(text, AGENT, timeout_ms=30, max_wait_ms=60_000))
         await until(lambda: session.at_prompt == "no", "the command does not begin")
         await end_unheard(session, gate)
+        done = await running
+        assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, "second")
+
+    with_shell(places, shell, work)
+
+
+@each_shell
+def test_the_next_line_waits_until_the_shell_has_taken_the_one_before(places: Places, shell: str) -> None:
+    async def work(session: Session) -> None:
+        await session.run_command("true", AGENT, max_wait_ms=60_000)
+        at_prompt = await session.inspect()
+        ask, looks, armed = session.inspect, 0, False
+
+        async def inspect(*, jobs: bool = False) -> ProcessState:
+            nonlocal looks
+            looks += armed
+            is_untaken = armed and looks == 1 and bool(count_unread(session))
+            return replace(at_prompt, reading="yes") if is_untaken else await ask(jobs=jobs)
+
+        def hear(event: SessionEvent) -> None:
+            nonlocal armed
+            if isinstance(event, Input) and not armed:
+                os.kill(session.pid, signal.SIGSTOP)  # it had no time to read
+                armed = True
+
+        stop = session.listeners.add(hear)
+        session.inspect = inspect  # type: ignore[method-assign]  # the keeper's answer of that moment
+        text = "sleep 0.2; sh -c 'exit 1'\nsleep 0.2; echo second; sh -c 'exit 3'"
+        running = asyncio.ensure_future(session.run_command(text, AGENT, max_wait_ms=60_000))
+        try:
+            await until(lambda: looks > 0, "nobody looks")
+            await asyncio.sleep(0.1)
+        finally:
+            stop()
+            session.inspect = ask  # type: ignore[method-assign]
+            os.kill(session.pid, signal.SIGCONT)
         done = await running
         assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, "second")
 

@@ -151,8 +151,10 @@ class LineTyping:
                 return
             quiet = time.monotonic() - max(session.last_activity, sent)
             if quiet >= step and not session.output.backlog():
+                # In this order: a shell that has taken the line and then reads is through with it.
+                unread = count_unread(session)
                 seen = await self.inspect()
-                reads = seen is None or (seen.reading == "yes" and not count_unread(session))
+                reads = seen is None or (seen.reading == "yes" and not unread)
                 reads = reads or (seen is not None and seen.reading == "unknown" and quiet > 10 * _PAUSE_S)
                 if reads and await has_heard_all(session):
                     return
