@@ -89,8 +89,6 @@ def _reads() -> list[Row]:
                 value = _median_ms(lambda _, styled=styled: terminal.screen(styled), before, 300)  # type: ignore[misc]
                 kind = "styled" if styled else "plain"
                 rows.append(at_most("terminal", f"{kind} 80×24 screen, {title}", value, 0.5, "ms"))
-        value = _median_ms(lambda _: terminal.rows_since(terminal.version), line, 300)
-        rows.append(at_most("terminal", f"which rows changed, {full}", value, 0.5, "ms"))
         value = _median_ms(lambda _: terminal.scrollback(limit=100, styled=True), line, 50)
         rows.append(at_most("terminal", f"100 styled lines, {full}", value, 5, "ms"))
     return rows

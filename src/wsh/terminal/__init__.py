@@ -23,7 +23,6 @@ from wsh.terminal.input.paste_encoder import encode_paste
 from wsh.terminal.screen import (
     Line,
     Match,
-    RowChanges,
     ScreenMode,
     ScrollbackPage,
     Span,
@@ -39,7 +38,6 @@ __all__ = [
     "ClipboardWrite",
     "Line",
     "Match",
-    "RowChanges",
     "ScreenMode",
     "ScrollbackPage",
     "SharedBuffer",

@@ -81,14 +81,6 @@ class ScrollbackPage:
 
 
 @dataclass(frozen=True, slots=True)
-class RowChanges:
-    """The rows that changed since a version. Ask again with `version`; any number of readers may."""
-
-    version: int
-    rows: list[int]
-
-
-@dataclass(frozen=True, slots=True)
 class TerminalModes:
     """The modes that the program set, as far as input and painting depend on them."""
 

@@ -26,7 +26,6 @@ from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
 from wsh.terminal.screen import (
     Line,
     Match,
-    RowChanges,
     ScrollbackPage,
     StyledLine,
     TerminalCursor,
@@ -62,7 +61,6 @@ class Terminal:
         "_numbers",
         "_plain",
         "_risks",
-        "_row_versions",
         "_rows",
         "_sink",
         "_sink_handle",
@@ -99,7 +97,6 @@ class Terminal:
         self._sink = EngineCallbacks(limits, rows, cols)
         self._sink_handle = self._sink.attach(handle)
         self._rows: list[bytes] = []
-        self._row_versions: list[int] = []
         self._spans: dict[bytes, StyledLine] = {}
         self._plain: list[str] | None = None
         self._version = 0
@@ -235,7 +232,7 @@ class Terminal:
             "terminal_resize",
         )
         self._stale, self._plain = True, None
-        self._rows, self._row_versions = [], []
+        self._rows = []
         self._forget_beneath()
         self._numbers.resized(rows, reflow)
 
@@ -336,18 +333,9 @@ class Terminal:
             return
         self._stale = False
         rows = read_active_rows(self.handle, self.rows, self.cols)
-        before, versions = self._rows, self._row_versions
-        if len(before) != len(rows):
+        if rows != self._rows:
             self._version += 1
-            self._row_versions = [self._version] * len(rows)
-        elif before != rows:
-            self._version += 1
-            for index, row in enumerate(rows):
-                if row != before[index]:
-                    versions[index] = self._version
-        else:
-            return
-        self._rows = rows
+            self._rows = rows
 
     def _styled(self, rows: list[bytes]) -> list[Line]:
         known = self._spans
@@ -374,13 +362,6 @@ class Terminal:
         """Grows when a visible row has changed since the last look."""
         self._refresh()
         return self._version
-
-    def rows_since(self, version: int) -> RowChanges:
-        """The rows that changed after `version`; 0 (or less) gives all. Each reader keeps its own version."""
-        self._refresh()
-        if version == self._version:
-            return RowChanges(version, [])
-        return RowChanges(self._version, [index for index, at in enumerate(self._row_versions) if at > version])
 
     def vt_rows(self, first: int = 0, last: int | None = None) -> list[bytes]:
         """Visible rows as VT bytes, each complete in itself: style set before the text and reset after it."""
