@@ -96,13 +96,16 @@ class Campaign:
     async def run(self, faults: int) -> None:
         work = [asyncio.ensure_future(self.call_always(worker)) for worker in range(4)]
         work.append(asyncio.ensure_future(self.answer_always()))
-        for fault in range(faults):
-            await self.break_something()
-            if fault % 5 == 4:  # a while in which all is well, so that calls are under way
-                done = len(self.answered)
-                await until(partial(self.has_answered, done), "calls to be answered", seen=self.tell)
-        self.over = True
-        await asyncio.gather(*work)
+        try:
+            for fault in range(faults):
+                await self.break_something()
+                if fault % 5 == 4:  # a while in which all is well, so that calls are under way
+                    done = len(self.answered)
+                    await until(partial(self.has_answered, done), f"calls after {fault} faults", seen=self.tell)
+        finally:
+            self.over = True
+            ended = await asyncio.gather(*work, return_exceptions=True)
+        assert [one for one in ended if one is not None] == []
 
     def tell(self) -> str:
         return f"ann: {self.ann.node.problem}, bob: {self.bob.node.problem}, {self.ann.state('bob')}"
