@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,5 +77,15 @@ def render() -> Iterator[str]:
         yield ""
 
 
+def main() -> int:
+    text = "\n".join(render())
+    if "--check" not in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text:
+        print("docs/rooms.md is stale: run python scripts/generate_rooms.py", file=sys.stderr)
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    PAGE.write_text("\n".join(render()), encoding="utf-8")
+    sys.exit(main())

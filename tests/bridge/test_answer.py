@@ -114,7 +114,7 @@ async def test_a_no_from_the_page_carries_its_reason() -> None:
 async def test_without_the_desktops_own_permission_no_answer_counts() -> None:
     desktop = ScriptedDesktop(script=ignore)
     async with page(desktop, ListenerOptions(port=0)) as (client, _, _):
-        assert not client.takes_answers
+        assert not client.knows("answer")
         asked = await show(client, ask("echo", "hi"))
         refused = await refusal(client, asked.answer())
         assert refused.code == "answers_off" and "approvals.server" in refused.message

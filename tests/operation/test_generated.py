@@ -7,15 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from wsh.client.client import RemoteSession
 from wsh.operation.catalog import list_operations
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_nothing_that_is_generated_is_stale() -> None:
-    script = ROOT / "scripts" / "generate_reference.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, cwd=ROOT)
+@pytest.mark.parametrize("script", ["generate_reference.py", "generate_rooms.py"])
+def test_nothing_that_is_generated_is_stale(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / script, "--check"], capture_output=True, text=True, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -63,7 +63,7 @@ async def test_what_is_approved_stays_in_the_sandbox_unless_that_was_asked(tmp_p
 async def test_an_older_window_is_not_asked_to_let_anything_out(
     tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client.BridgeClient, "knows_sandbox", property(lambda self: False))
+    monkeypatch.setattr(client.BridgeClient, "knows", lambda self, capability: capability != "sandbox")
     project = make_project(tmp_path)
     async with desk(tmp_path, places) as table:
         turn_on(places, table)

@@ -147,11 +147,3 @@ def test_modes_can_be_told() -> None:
         assert not modes.cursor_visible
         assert modes.cursor_shape == "bar"
         assert modes.kitty_keyboard == 5
-
-
-def test_a_prompt_that_is_marked_is_known() -> None:
-    with Terminal() as terminal:
-        terminal.feed(b"\x1b]133;A\x07$ ")
-        assert terminal.cursor_at_prompt
-        terminal.feed(b"\x1b]133;B\x07ls\r\n\x1b]133;C\x07")
-        assert not terminal.cursor_at_prompt

@@ -193,11 +193,11 @@ def _import_mcp() -> None:
     from wsh.mcp.sdk import prepare
 
     prepare()
-    import wsh.mcp.transport.endpoint  # noqa: F401
+    import wsh.mcp.transport.endpoint  # noqa: F401  # imported early, since that takes long
 
 
 def _import_rooms() -> None:
-    import wsh.app.deferred_rooms  # noqa: F401
+    import wsh.app.deferred_rooms  # noqa: F401  # imported early, since that takes long
 
 
 def _bound_memory() -> None:

@@ -107,7 +107,7 @@ class ServerFleet:
             log.warning("an answer was not told to the fleet: %s", problem)
         try:
             yield
-        except BaseException:
+        except BaseException:  # a cancellation too: the claim is given back
             if claimed is not None:
                 with suppress(ConnectionLost):
                     await connection.put("approvals", key, None)

@@ -78,8 +78,8 @@ class HeadlessRunner:
             return
         assert self.sandboxes is not None, "a policy with sandboxes, and nothing to make them"
         id = f"run-{secrets.token_hex(8)}"
-        plan = await hold(
-            self.sandboxes,
+        make_plan = functools.partial(
+            self.sandboxes.plan,
             policy.agents,
             policy,
             id=id,
@@ -91,6 +91,7 @@ class HeadlessRunner:
             cwd_fd=launch.cwd_fd,
             identity=launch.identity,
         )
+        plan = await hold(self.sandboxes, make_plan)
         try:
             yield plan
         except BaseException:

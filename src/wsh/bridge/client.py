@@ -25,6 +25,7 @@ from wsh.bridge.fault import (
     Unreachable,
 )
 from wsh.bridge.frame import (
+    CAPABILITIES,
     CHUNK_BYTES,
     MAX_FRAME_BYTES,
     VERSIONS,
@@ -51,20 +52,6 @@ from wsh.bridge.stream import FrameStream
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = [
-    "run",
-    "open",
-    "send",
-    "read",
-    "terminate",
-    "policy",
-    "withdraw",
-    "card",
-    "line",
-    "badges",
-    "sandbox",
-    "hidden",
-]
 Reply: TypeAlias = OutputFrame | Exit | Answered
 
 
@@ -148,30 +135,9 @@ class BridgeClient:
     def is_open(self) -> bool:
         return self.fault is None
 
-    @property
-    def takes_answers(self) -> bool:
-        """Whether this desktop lets a page answer."""
-        return "answer" in self.ready.capabilities
-
-    @property
-    def knows_badges(self) -> bool:
-        """Whether this desktop knows notes, badges and where an answer was given."""
-        return "badges" in self.ready.capabilities
-
-    @property
-    def knows_sandbox(self) -> bool:
-        """Whether this desktop holds what agents run, and asks its person before one command leaves that."""
-        return "sandbox" in self.ready.capabilities
-
-    @property
-    def knows_hidden(self) -> bool:
-        """Whether this desktop can ask its person about a hidden prompt."""
-        return "hidden" in self.ready.capabilities
-
-    @property
-    def tells_lines(self) -> bool:
-        """Whether this desktop says what came of a line that was typed."""
-        return "line" in self.ready.capabilities
+    def knows(self, capability: str) -> bool:
+        """Whether this desktop said so of itself: `answer` if it lets a page answer, else one of CAPABILITIES."""
+        return capability in self.ready.capabilities
 
     @property
     def peer(self) -> tuple[str, int]:

@@ -17,9 +17,10 @@ from wsh.approval.approver import TypedLineOutcome
 from wsh.approval.card import Card as ShownCard
 from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
 from wsh.approval.request import ApprovalRequest
-from wsh.bridge.decision import make_decision
+from wsh.bridge.decision import make_decision, make_line
 from wsh.bridge.fault import Dropped, FrameTooLarge, Malformed
 from wsh.bridge.frame import (
+    CAPABILITIES,
     CHUNK_BYTES,
     VERSIONS,
     Answered,
@@ -30,7 +31,6 @@ from wsh.bridge.frame import (
     Frame,
     Heartbeat,
     HelloFrame,
-    LineFrame,
     OutputFrame,
     PageAnswer,
     Read,
@@ -48,20 +48,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wsh.bridge")
 
-CAPABILITIES = [
-    "run",
-    "open",
-    "send",
-    "read",
-    "terminate",
-    "policy",
-    "withdraw",
-    "card",
-    "line",
-    "badges",
-    "sandbox",
-    "hidden",
-]
 TRAIL = "trail:"
 """Said by a server with the name of its audit log, so that a decision is recorded once where both have the same."""
 ANSWER = "answer"
@@ -216,17 +202,7 @@ class ConnectedServer:
         terminal = self.listener.terminals.find(request.terminal_id, self.runtime_session_id)
         if not self.wants_lines or terminal is None:
             return
-        frame = LineFrame(
-            request=request.id,
-            terminal_id=request.terminal_id,
-            trace_id=request.trace_id,
-            finished_by=line.finished_by,
-            exit_code=line.exit_code,
-            output=line.output,
-            omitted_bytes=line.omitted_bytes,
-            duration_ms=line.duration_ms,
-            offset=terminal.buffer.end,
-        )
+        frame = make_line(request, line, terminal.buffer.end)
         try:
             self.send(frame)
         except FrameTooLarge:  # escaped, a text may be larger than it came; how it ended matters more

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from wsh.approval.approver import TypedLineOutcome
 from wsh.approval.evidence import Evidence
 from wsh.approval.queue import Settled
 from wsh.approval.request import ApprovalRequest
-from wsh.bridge.frame import Decision, ShownEvidence
+from wsh.bridge.frame import Decision, LineFrame, ShownEvidence
 
 
 def make_decision(request: ApprovalRequest, settled: Settled) -> Decision:
@@ -24,6 +25,21 @@ def make_decision(request: ApprovalRequest, settled: Settled) -> Decision:
         rows=settled.rows,
         cols=settled.cols,
         where=settled.where,
+    )
+
+
+def make_line(request: ApprovalRequest, line: TypedLineOutcome, offset: int) -> LineFrame:
+    """What came of a typed line; `offset` is where the terminal's output stands then."""
+    return LineFrame(
+        request=request.id,
+        terminal_id=request.terminal_id,
+        trace_id=request.trace_id,
+        finished_by=line.finished_by,
+        exit_code=line.exit_code,
+        output=line.output,
+        omitted_bytes=line.omitted_bytes,
+        duration_ms=line.duration_ms,
+        offset=offset,
     )
 
 

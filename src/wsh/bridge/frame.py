@@ -19,6 +19,8 @@ from wsh.wire.json.object import JsonObject
 
 VERSIONS: tuple[int, ...] = (1,)
 """Protocol versions that this build speaks."""
+CAPABILITIES = "run open send read terminate policy withdraw card line badges sandbox hidden".split()
+"""What both ends of this build know."""
 
 DEFAULT_PORT = 45459
 MAX_FRAME_BYTES = 4 * 1024 * 1024

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wsh.client.install import InstallError, find_command, replace_file
+from wsh.client.install import FileChange, InstallError, find_command
 
 _FILES = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json"}
 _AFTERWARDS = {
@@ -23,15 +23,8 @@ _RULES_S = 30
 
 
 @dataclass(frozen=True)
-class HookChange:
-    path: Path
-    shown: str
-    text: str
-    unchanged: bool
+class HookChange(FileChange):
     afterwards: str
-
-    def write(self) -> None:
-        replace_file(self.path, self.text)
 
 
 def plan_hooks(client: str, scope: str, wait_s: int) -> HookChange:

@@ -108,8 +108,7 @@ def find_client(name: str) -> Client:
 
 
 @dataclass(frozen=True)
-class Change:
-    client: Client
+class FileChange:
     path: Path
     shown: str
     """The entry as it will stand in the file."""
@@ -119,6 +118,11 @@ class Change:
 
     def write(self) -> None:
         replace_file(self.path, self.text)
+
+
+@dataclass(frozen=True)
+class Change(FileChange):
+    client: Client
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -179,7 +183,7 @@ def _plan_json(client: Client, path: Path, before: str, entry: dict[str, object]
         raise InstallError(f"{path} does not look like a configuration of {client.title}. Add this by hand:\n{shown}")
     unchanged = servers.get("wsh") == entry
     document[client.key] = servers | {"wsh": entry}
-    return Change(client, path, shown, json.dumps(document, indent=2, ensure_ascii=False) + "\n", unchanged)
+    return Change(path, shown, json.dumps(document, indent=2, ensure_ascii=False) + "\n", unchanged, client)
 
 
 def _plan_toml(client: Client, path: Path, before: str, entry: dict[str, object]) -> Change:
@@ -191,7 +195,7 @@ def _plan_toml(client: Client, path: Path, before: str, entry: dict[str, object]
     except (tomllib.TOMLDecodeError, AttributeError) as problem:
         raise InstallError(f"{path} is not TOML ({problem}). Add this by hand:\n{shown}") from None
     if there == entry:
-        return Change(client, path, shown, before, True)
+        return Change(path, shown, before, True, client)
     head = re.compile(rf"^\[\s*{client.key}\s*\.\s*\"?wsh\"?\s*\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|$))*", re.MULTILINE)
     if there is None:
         gap = "" if not before.strip() else "\n" if before.endswith("\n") else "\n\n"
@@ -202,4 +206,4 @@ def _plan_toml(client: Client, path: Path, before: str, entry: dict[str, object]
             raise InstallError(f"{path} has an entry for wsh in a form that is not ours. Change it by hand:\n{shown}")
     if tomllib.loads(text).get(client.key, {}).get("wsh") != entry:
         raise InstallError(f"{path} has more under {client.key}.wsh. Change it by hand:\n{shown}")
-    return Change(client, path, shown, text, False)
+    return Change(path, shown, text, False, client)

@@ -77,7 +77,7 @@ def restore(before: list[object], fd: int = 0, held: Held | None = None) -> None
     except (OSError, termios.error):
         pass
     try:
-        termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]
+        termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]  # as tcgetattr gave it
     except (OSError, termios.error):
         pass
 

@@ -18,7 +18,7 @@ from typing import Literal
 from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import Trail
 from wsh.contract.output.kept_output import KeptOutput, KeptOutputs, OutputStream, read_lines
-from wsh.contract.runner import CommandRunner, OnOutput, StartedCommand
+from wsh.contract.runner import CommandRunner, OnOutput, StartedCommand, abandon
 from wsh.policy import Effect, PolicyRequest, Reason, Risk, RiskReason, Verdict
 from wsh.policy.audit import describe_decision, describe_result
 from wsh.policy.exec_gate import ExecGate, GateRefusal, check_program, resolve_cwd, split_command
@@ -211,7 +211,7 @@ class ExecuteCommand:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            await finish_cleanup(_abandon(starting))
+            await finish_cleanup(abandon(starting))
             raise
         except ProgramNotFound:
             raise _not_startable(argv[0], cwd) from None
@@ -328,12 +328,3 @@ def _reason(refusal: GateRefusal) -> Reason:
         return Reason(refusal.reason)
     except ValueError:
         return Reason.CWD_OUTSIDE_ROOTS
-
-
-async def _abandon(starting: asyncio.Future[StartedCommand]) -> None:
-    """The caller is gone while its program was being started."""
-    try:
-        started = await starting
-    except Exception:
-        return
-    await started.aclose()

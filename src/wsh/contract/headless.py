@@ -22,7 +22,7 @@ from wsh.contract.reply.result import make_result, wait_for_news
 from wsh.contract.request.correlation import Correlated, make_id
 from wsh.contract.request.model import ContractRequest, Execution
 from wsh.contract.request.policy_request import find_cwd, make_policy_request, no_cwd, result_entry, speak
-from wsh.contract.runner import CommandRunner, StartedCommand
+from wsh.contract.runner import CommandRunner, StartedCommand, abandon
 from wsh.policy import Action, Effect, Verdict
 from wsh.wire.caller import Caller
 from wsh.wire.error import CwdNotFound, InvalidEnvironment, ProgramNotFound, Refused
@@ -87,7 +87,7 @@ class HeadlessRoute:
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            await finish_cleanup(_abandon(starting))
+            await finish_cleanup(abandon(starting))
             self.registry.remove(identity)
             raise
         except Exception:
@@ -179,12 +179,3 @@ class HeadlessRoute:
             if identity.mode == "headless" and identity.running and identity.handle is not None:
                 await identity.handle.kill()
         await asyncio.gather(*self._watchers, return_exceptions=True)
-
-
-async def _abandon(starting: asyncio.Future[StartedCommand]) -> None:
-    """The caller is gone while its command was being started."""
-    try:
-        started = await starting
-    except Exception:
-        return
-    await started.aclose()

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from wsh.contract.output.log import OutputLog
 from wsh.contract.reply.fault import ContractFault
+from wsh.contract.request.correlation import make_id
 from wsh.contract.request.model import ContractRequest, Mode, RequestTarget
 from wsh.wire.caller import Caller
 from wsh.wire.json.object import JsonObject
@@ -92,6 +93,27 @@ def describe_leaving(request: ContractRequest, leaves: str) -> list[object]:
     """What makes two requests to leave a sandbox the same."""
     assert request.execution is not None
     return [request.execution.command, request.execution.args or [], request.runtime.cwd, leaves]
+
+
+def make_question_identity(
+    caller: Caller, trace_id: str, command: str | None = None, cwd: str | None = None
+) -> Identity:
+    """For what a person is asked, of which nothing runs."""
+    return Identity(
+        session_id=make_id("sess"),
+        terminal_id=make_id("term"),
+        mode="interactive",
+        owner=caller.id,
+        workspace_id=None,
+        caller_surface=None,
+        command=command,
+        argv=(),
+        cwd=cwd,
+        trace_id=trace_id,
+        started=time.time(),
+        log=OutputLog(1),
+        running=False,
+    )
 
 
 class IdentityRegistry:

@@ -40,6 +40,7 @@ from wsh.contract.request.policy_request import find_cwd, make_policy_request, r
 from wsh.policy import Action, Effect, Risk, Verdict
 from wsh.wire.caller import Caller
 from wsh.wire.json.object import JsonObject
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger("wsh.contract")
 
@@ -93,7 +94,7 @@ class InteractiveRoute:
         self.is_connected: Callable[[str], bool] = lambda owner: True
         """Whether the connection that owns a request is there."""
         self._asked: set[AskedRequest] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     @property
     def holds_server(self) -> bool:
@@ -104,9 +105,7 @@ class InteractiveRoute:
         """A connection ended: what it asked for, and did not ask to keep, can no longer be approved."""
         for asked in list(self._asked):
             if asked.belongs_to(connection):
-                task = asyncio.ensure_future(asked.withdraw("caller_gone"))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._tasks.start(asked.withdraw("caller_gone"))
 
     async def start(self, asked: AskedRequest) -> None:
         """Let it live: from now on it can be answered, and its caller's going away ends it."""
@@ -125,8 +124,10 @@ class InteractiveRoute:
                 await asked.begin(sid)
                 return
 
-    def forget(self, asked: AskedRequest) -> None:
+    def end_question(self, asked: AskedRequest) -> None:
+        """A question of which nothing runs has been settled."""
         self._asked.discard(asked)
+        self.record_approval(asked)
 
     async def aclose(self) -> None:
         """Withdraw pending requests and close the queue and the desktops. Programs go on."""
@@ -134,7 +135,7 @@ class InteractiveRoute:
             await self.server.close()
         for asked in list(self._asked):
             asked.task.cancel()
-        await asyncio.gather(*(asked.task for asked in self._asked), *self._tasks, return_exceptions=True)
+        await asyncio.gather(*(asked.task for asked in self._asked), self._tasks.wait(), return_exceptions=True)
         await self.pool.aclose()
 
     # execute
@@ -270,7 +271,7 @@ class InteractiveRoute:
         asks = self._ask(request, caller, ids, kind, identity, cwd, verdict, life_ms)
         if leaves is not None:
             asks = asks.model_copy(update={"leaves": leaves, "effect": "ask"})
-        if kind == "send" and adapter.tells_lines:
+        if kind == "send" and adapter.knows("line"):
             asks = asks.model_copy(update={"wait_ms": timeout_ms})
         ear = OutputObserver(identity, lambda ended: self.record_exit(ended, caller, ids)) if into is None else None
         keep = request.runtime.keep_pending or False
@@ -612,9 +613,7 @@ class InteractiveRoute:
         self.gate.record(result_entry(identity, caller, ids, round((time.monotonic() - identity.began) * 1000)))
         attached: Attached = identity.handle
         if attached.asked.folder is not None:
-            task = asyncio.ensure_future(attached.asked.folder.note_exit(attached.asked.request.id))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(attached.asked.folder.note_exit(attached.asked.request.id))
 
 
 def name_place(asked: AskedRequest) -> Place:

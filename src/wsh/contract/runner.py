@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
@@ -50,3 +51,12 @@ class CommandRunner(Protocol):
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: OnOutput
     ) -> StartedCommand:
         """Start `argv` without a shell, with `env` over the minimal environment, stdin closed."""
+
+
+async def abandon(starting: asyncio.Future[StartedCommand]) -> None:
+    """The caller is gone while its program was being started."""
+    try:
+        started = await starting
+    except Exception:  # whatever kept it from starting, there is nobody to tell
+        return
+    await started.aclose()

@@ -18,20 +18,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from wsh.approval.always import Proposal, RuleChoice, propose, would_allow
-from wsh.approval.answer import AnswerRefused, Pending
+from wsh.approval.always import Proposal, RuleChoice
+from wsh.approval.answer import Pending
 from wsh.approval.approver import Order, OutputSink
 from wsh.approval.card import Card, describe_asker, make_card
 from wsh.approval.escape import escape_argument
 from wsh.approval.evidence import Evidence
-from wsh.approval.judgement import Judgement, judge, make_question
+from wsh.approval.judgement import Judgement, judge
+from wsh.approval.proposal import check_rule, propose_for
 from wsh.approval.request import ApprovalRequest, Outcome, Place
 from wsh.approved import ApprovedSessions
 from wsh.bridge.frame import PolicyFrame
 from wsh.desktop.message import HistoryRow
 from wsh.policy.audit import Audit, name_trail
 from wsh.policy.file.store import PolicyStore
-from wsh.policy.rule.rule import RuleError, parse_pattern
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -105,20 +105,13 @@ class WindowApprover:
 
     def propose_rule(self, pending: Pending) -> Proposal | None:
         past = [row.argv for row in self.history.values() if row.argv]
-        proposal = propose(pending.evidence.argv, past)
-        if proposal is None:
-            return None
-        question = make_question(pending.request, pending.evidence, str(Path.home()))
-        return proposal if would_allow(question, self._policy.current(), RuleChoice(proposal.rule)) else None
+        return propose_for(pending, past, self._policy.current(), str(Path.home()))
 
     def policy_file(self) -> str:
         return str(self._policy.path)
 
     def check_rule(self, pattern: str) -> None:
-        try:
-            parse_pattern(pattern)
-        except RuleError as problem:
-            raise AnswerRefused("bad_rule", f"That cannot be a rule: {problem}") from None
+        check_rule(pattern)
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
         self._write_rule(choice, f"always allowed for {pending.request.asker.caller}", by)

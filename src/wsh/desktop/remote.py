@@ -26,6 +26,7 @@ from wsh.terminal import Terminal
 from wsh.wire.error import WshError
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import Places
+from wsh.wire.system.task_set import TaskSet
 
 PREFIX = "server:"
 _AGAIN_S = 2.0
@@ -183,7 +184,7 @@ class RemoteView:
         self.running = True
         self.captured_by = ""
         """Who gets the keys that people type, if not the program."""
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending = TaskSet()
         self._task = asyncio.ensure_future(self._run())
 
     @property
@@ -261,9 +262,7 @@ class RemoteView:
                 await connection.send(message)
 
         if self._connection is not None:
-            task = asyncio.ensure_future(send(self._connection))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+            self._sending.start(send(self._connection))
 
     async def aclose(self) -> None:
         self.running = False

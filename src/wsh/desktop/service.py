@@ -313,7 +313,7 @@ class DesktopService:
             take_answer(pending, answer, self.end)
         except AnswerRefused as refused:
             if refused.code == "not_held":
-                why = "; ".join(map(str, refused.details.get("reasons", ())))  # type: ignore[call-overload]
+                why = "; ".join(map(str, refused.details.get("reasons", ())))  # type: ignore[call-overload]  # details are objects; this one is a list
                 self._tell(("hold", id, why))
             elif refused.code in ("not_editable", "bad_rule", "forbidden"):
                 self._tell(("wrong", id, refused.message))

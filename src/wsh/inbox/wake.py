@@ -305,7 +305,7 @@ def _restore(kept: dict[str, object]) -> Wake:
         kind = _KINDS.get(name, str)
         if not isinstance(value, kind) or (name == "state" and value not in (*_OPEN, "typed", "dropped")):
             raise ValueError(f"{name} cannot be {value!r}")
-    return Wake(**kept)  # type: ignore[arg-type]
+    return Wake(**kept)  # type: ignore[arg-type]  # checked above
 
 
 def check_line(line: str) -> None:

@@ -21,6 +21,6 @@ def prepare() -> None:
     usual = BaseModel.model_config
     BaseModel.model_config = ConfigDict(**usual, defer_build=True)
     try:
-        import mcp_types.methods  # noqa: F401
+        import mcp_types.methods  # noqa: F401  # its models are made here, unbuilt
     finally:
         BaseModel.model_config = usual

@@ -78,7 +78,7 @@ class Courier:
         except OSError as problem:
             log.warning("the outbox could not be written: %s", problem)
             self._outbox.deliver(id, channel, "due", "the disk refused to note it", time.time() + self._retry_s)
-        except Exception:
+        except Exception:  # one notice that cannot be sent must not hold up the channel
             log.exception("a notice could not be sent by %s", channel)
             self._outbox.deliver(id, channel, "failed", "the server failed; its log says how")
 

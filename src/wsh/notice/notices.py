@@ -22,6 +22,7 @@ from wsh.session.registry import SessionRegistry
 from wsh.wire.error import InvalidRequest, WshError
 from wsh.wire.setting import Settings
 from wsh.wire.system.place import Places
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Notices:
         self._wakes: Wakes | None = None
         self._watch: NoticeWatch | None = None
         self._courier: Courier | None = None
-        self._commits: set[asyncio.Task[None]] = set()
+        self._commits = TaskSet()
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -93,7 +94,7 @@ class Notices:
         if self._watch is not None and self._courier is not None:
             await self._watch.aclose()
             await self._courier.aclose()
-        await asyncio.gather(*self._commits, return_exceptions=True)
+        await self._commits.wait()
 
     @property
     def watch(self) -> NoticeWatch:
@@ -212,9 +213,7 @@ class Notices:
     def _found(self) -> None:
         if not self.outbox.is_changed:
             return
-        task = asyncio.ensure_future(self._keep())
-        self._commits.add(task)
-        task.add_done_callback(self._commits.discard)
+        self._commits.start(self._keep())
 
     async def _keep(self) -> None:
         """What was found is on disk before anybody is told."""
@@ -231,7 +230,7 @@ class Notices:
 def _import_push() -> None:
     try:
         import py_vapid
-        import pywebpush  # noqa: F401
+        import pywebpush  # noqa: F401  # only whether it is there
 
         assert py_vapid
     except ImportError:

@@ -183,7 +183,7 @@ _AFTER_A_DEATH: dict[Channel, tuple[DeliveryState, str]] = {"push": ("due", ""),
 def _restore(kept: dict[str, object]) -> Notice:
     """Raises ValueError, TypeError or KeyError for what we cannot have written."""
     deliveries = kept.pop("deliveries")
-    notice = Notice(**kept)  # type: ignore[arg-type]
+    notice = Notice(**kept)  # type: ignore[arg-type]  # checked below
     if notice.kind not in KINDS or not isinstance(notice.id, str) or not isinstance(deliveries, dict):
         raise ValueError(f"no notice: {notice.id!r}")
     return replace(notice, deliveries={channel: Delivery(**one) for channel, one in deliveries.items()})

@@ -112,7 +112,7 @@ class Pushes:
             self._subscriptions[id] = made
             try:
                 await asyncio.to_thread(self._write)
-            except BaseException:
+            except BaseException:  # a cancellation too: what is not on disk is not kept
                 self._subscriptions = before
                 raise
         return made

@@ -127,7 +127,7 @@ def check_rule(raw: object) -> NoticeRule:
         from wsh.inbox.wake import check_line
 
         check_line(line)
-    return NoticeRule(on, to, session or "*", float(after), into, line, front)  # type: ignore[arg-type]
+    return NoticeRule(on, to, session or "*", float(after), into, line, front)  # type: ignore[arg-type]  # checked above
 
 
 def _words(found: object, allowed: Sequence[str], name: str) -> tuple[str, ...]:

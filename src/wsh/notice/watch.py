@@ -18,6 +18,7 @@ from wsh.session.registry import SessionCreated, SessionDestroyed, SessionRegist
 from wsh.session.session import Session
 from wsh.session.state import find_word
 from wsh.wire.error import WshError
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class NoticeWatch:
         self._stops: dict[str, Callable[[], None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._recent: dict[str, list[float]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self.list_requests: Callable[[], Sequence[AskedOfPerson]] = tuple
         """Requests that wait for a person now."""
         self.requests_known = False
@@ -109,9 +110,7 @@ class NoticeWatch:
             stop()
         for timer in self._timers.values():
             timer.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.aclose()
 
     def look_at_requests(self) -> None:
         """Called when one came or ended."""
@@ -219,9 +218,7 @@ class NoticeWatch:
         silent_s = time.monotonic() - session.last_activity
         if session.running and silent_s < _PAUSE_S:
             self._schedule(session, _PAUSE_S - silent_s + 0.01)
-        task = asyncio.ensure_future(self._look(session))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._look(session))
 
     async def _look(self, session: Session) -> None:
         try:

@@ -132,7 +132,7 @@ def _declare(
     gone = f"{kind}_not_found"
     changed = (gone, invalid.code)
     return ElementOperations(
-        list=one(f"list_{kind}s", list_all, f"All {kind}s of a session.", Nothing, list[shown]),  # type: ignore[valid-type]
+        list=one(f"list_{kind}s", list_all, f"All {kind}s of a session.", Nothing, list[shown]),  # type: ignore[valid-type]  # a type made for the kind
         create=one(
             f"create_{kind}",
             create,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from wsh.operation.context import OnSession
 from wsh.operation.forward import Forwarding
+from wsh.operation.input import INPUT_ERRORS
 from wsh.operation.leaving import check_leaving, run_outside
 from wsh.operation.operation import Json, operation
 from wsh.operation.sandbox import admit, is_agent
@@ -16,17 +17,7 @@ from wsh.wire.model.command import RunAnswer, RunRequest
 
 @operation(
     manner="waits",
-    errors=(
-        "session_not_found",
-        "session_exited",
-        "session_taken",
-        "line_in_use",
-        "hidden_prompt",
-        "idle_timeout",
-        "resource_limit_reached",
-        "sandbox_refused",
-        "capability_missing",
-    ),
+    errors=(*INPUT_ERRORS, "capability_missing"),
     forwarding=Forwarding(held=True),
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:

@@ -39,6 +39,7 @@ from wsh.wire.error import (
 from wsh.wire.json.object import JsonObject
 from wsh.wire.name import check_size
 from wsh.wire.system.place import Places
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class KeeperClient:
         self._outdated: str | None = None
         self._renewing = asyncio.Lock()
         self._renewed = False
-        self._ending: set[asyncio.Future[None]] = set()
+        self._ending = TaskSet()
         self._link: KeeperLink
         self._board: Board | None = None
         self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -344,9 +345,7 @@ class KeeperClient:
                 await self._ask({"do": "kill", "child": id, "grace_ms": 0})
                 await self._ask({"do": "forget", "child": id})
 
-        task = asyncio.ensure_future(end())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._ending.start(end())
 
     def _remove(self, child: ChildHandle) -> None:
         if self.children.pop(child.id, None) is None:

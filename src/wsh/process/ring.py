@@ -77,8 +77,6 @@ class Ring:
 
     __slots__ = ("_base", "_board", "_words", "mmap", "size", "slot")
 
-    data_offset = 0
-
     def __init__(self, board: Board, slot: int, fd: int) -> None:
         """Takes over `fd`."""
         self._board = board

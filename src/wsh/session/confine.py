@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from wsh.process import ConfinementSpec, SpawnSpec
 from wsh.sandbox.hold import Sandboxes, SandboxPlan
-from wsh.sandbox.profile import Profile
-from wsh.sandbox.section import SandboxPolicy
 
 
-async def hold(
-    sandboxes: Sandboxes,
-    profile: Profile,
-    policy: SandboxPolicy,
-    *,
-    id: str,
-    path: str,
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    given: Collection[str],
-    cwd: str,
-    cwd_fd: int | None = None,
-    identity: tuple[int, int] | None = None,
-    needed: Sequence[str] = (),
-) -> SandboxPlan:
-    """`Sandboxes.plan` beside the event loop. If we are cancelled meanwhile, nothing of the plan is left."""
-    plan = functools.partial(
-        sandboxes.plan, profile, policy, id=id, path=path, argv=argv, env=env, given=given, cwd=cwd, cwd_fd=cwd_fd,
-        identity=identity, needed=needed,
-    )  # fmt: skip
+async def hold(sandboxes: Sandboxes, plan: Callable[[], SandboxPlan]) -> SandboxPlan:
+    """Call `plan`, a call of `Sandboxes.plan`, beside the event loop. If we are cancelled meanwhile, nothing of the plan is left."""
     task = asyncio.ensure_future(asyncio.to_thread(plan))
     try:
         return await asyncio.shield(task)

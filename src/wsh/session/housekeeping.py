@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from wsh.session.record.store import Snapshot
 from wsh.wire.error import WshError
 from wsh.wire.setting import Settings
+from wsh.wire.system.task_set import TaskSet
 
 if TYPE_CHECKING:
     from wsh.session.registry import SessionRegistry
@@ -41,7 +41,7 @@ class Housekeeping:
         self._changed: dict[Session, float] = {}
         """Sessions with output since their last snapshot, and since when."""
         self._busy: set[Session] = set()
-        self._writes: set[asyncio.Task[None]] = set()
+        self._writes = TaskSet()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._complained = False
@@ -61,7 +61,7 @@ class Housekeeping:
     def describe(self, session: Session) -> None:
         """Write the session's description, soon and in a thread."""
         if self._journaled:
-            self._spawn(self._describe_soon(session))
+            self._writes.start(self._describe_soon(session))
 
     async def settle(self, session: Session) -> None:
         """An ended session: its last snapshot and description go to disk now."""
@@ -78,7 +78,7 @@ class Housekeeping:
         if snapshots and self._journaled:
             for session in list(self._changed):
                 await self._save(session)
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._writes.wait()
 
     async def _run(self) -> None:
         next_retention = time.monotonic()
@@ -116,7 +116,7 @@ class Housekeeping:
         session.snapshot_offset = session.generation
         snapshot = self._take_snapshot(session)
         if snapshot is not None:
-            self._spawn(self._write_snapshot(session, snapshot))
+            self._writes.start(self._write_snapshot(session, snapshot))
 
     async def _save(self, session: Session) -> None:
         self._changed.pop(session, None)
@@ -222,8 +222,3 @@ class Housekeeping:
                 if self._journaled and session.generation != session.snapshot_offset:
                     await self._save(session)
                 await self._registry.release_ended(session)
-
-    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
-        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)

@@ -6,8 +6,9 @@ The registry owns the keeper's client and the pump. Closing it leaves every chil
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -41,6 +42,7 @@ from wsh.wire.name import check_session_name, make_session_name
 from wsh.wire.setting import Settings
 from wsh.wire.system.place import Places, ensure_private
 from wsh.wire.system.shortage import find_shortage
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class SessionRegistry:
         self._by_name: dict[str, Session] = {}
         self._by_child: dict[int, Session] = {}
         self._reserved: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._housekeeping = Housekeeping(self, settings)
         self._login_path = LoginPath()
         self._closing = False
@@ -264,8 +266,8 @@ class SessionRegistry:
             return None
         argv, env = (launch.argv, launch.env) if marks is None else (marks.argv, marks.env)
         changed = {key for key, value in env.items() if launch.env.get(key) != value}
-        return await hold(
-            self.sandboxes,
+        plan = functools.partial(
+            self.sandboxes.plan,
             spec.sandbox,
             spec.sandbox_policy,
             id=sid,
@@ -276,6 +278,7 @@ class SessionRegistry:
             cwd=launch.cwd,
             needed=[str(SCRIPTS)] if marks is not None else [],
         )
+        return await hold(self.sandboxes, plan)
 
     def _plan_marks(self, spec: SessionSpec, launch: SessionLaunch) -> Injection | None:
         wanted = self.settings.get_bool("session.shell_integration") if spec.integration is None else spec.integration
@@ -363,15 +366,9 @@ class SessionRegistry:
 
         def ended(future: asyncio.Future[ExitStatus]) -> None:
             if not future.cancelled() and future.exception() is None and not self._closing:
-                self._start(self._end(session, future.result()))
+                self._tasks.start(self._end(session, future.result()))
 
         child.exited.add_done_callback(ended)
-
-    def _start(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _end(self, session: Session, status: ExitStatus) -> None:
         """Parse what is left, tell everyone, write it down, and let the keeper forget."""
@@ -400,7 +397,7 @@ class SessionRegistry:
 
     def _on_keeper_lost(self, error: KeeperGone) -> None:
         if not self._closing and not self.keeper.displaced:
-            self._renewal = self._start(self._renew_keeper())
+            self._renewal = self._tasks.start(self._renew_keeper())
 
     async def _renew_keeper(self) -> None:
         """What ran under the keeper has lost its terminal. Say that it ended, keep what it printed, start a new keeper."""
@@ -440,9 +437,7 @@ class SessionRegistry:
         for session in self._by_name.values():
             await session.settle()
         self.pump.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.aclose()
         for session in self._by_name.values():
             session.close()
         await self.keeper.aclose()
@@ -464,8 +459,6 @@ class SessionRegistry:
             await asyncio.to_thread(session.folder.remove)
             self.lifecycle.tell(SessionDestroyed(session.name, session.sid, session.exit_code))
         self._by_name.clear()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.aclose()
         self.sandboxes.close()
         self.notes.close()

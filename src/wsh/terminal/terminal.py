@@ -303,11 +303,6 @@ class Terminal:
         return self._exact_numbers().base
 
     @property
-    def cursor_at_prompt(self) -> bool:
-        """Whether the cursor is at a prompt that OSC 133 marked. Any program can claim so: good for display only."""
-        return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_AT_PROMPT)
-
-    @property
     def at_ground(self) -> bool:
         """Whether the last byte fed ended outside of any escape sequence or character."""
         return native.get_bool(self.handle, lib.GHOSTTY_TERMINAL_DATA_VT_GROUND)
@@ -370,7 +365,7 @@ class Terminal:
 
     def styled_rows(self, first: int = 0, last: int | None = None) -> list[StyledLine]:
         """Visible rows as spans."""
-        return self.screen(True).lines[first : None if last is None else last + 1]  # type: ignore[return-value]
+        return self.screen(True).lines[first : None if last is None else last + 1]  # type: ignore[return-value]  # styled, so every line is one of spans
 
     def _used_rows(self) -> int:
         """Visible rows without the blank ones below the cursor."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -69,12 +68,3 @@ def test_a_reader_gets_each_event_once_and_is_told_what_it_missed() -> None:
         control.divert(b"x", "x", "v1")
     events, following, missed = control.read_events(following)
     assert (len(events), missed) == (KEPT_EVENTS, 5)
-
-
-async def test_a_wait_for_keys_ends_when_one_comes_or_time_is_up() -> None:
-    control, _ = make()
-    control.capture("a")
-    start = control.next_seq
-    assert not await control.wait_for_event(start, 0.02)
-    asyncio.get_running_loop().call_later(0.02, control.divert, b"q", "q", "v")
-    assert await control.wait_for_event(start, 5)

@@ -100,30 +100,10 @@ class RuntimeAdapter(ABC):
         healthy = silent_s <= 3 * client.ready.heartbeat_ms / 1000
         return HealthCheckResult(healthy, self.state, self.endpoint, silent_s)
 
-    @property
-    def takes_answers(self) -> bool:
-        """Whether the desktop lets a page answer."""
-        return self._client is not None and self._client.takes_answers
-
-    @property
-    def tells_lines(self) -> bool:
-        """Whether the desktop says what came of a line that was typed."""
-        return self._client is not None and self._client.tells_lines
-
-    @property
-    def knows_badges(self) -> bool:
-        """Whether the other end knows notes, badges and where an answer was given."""
-        return self._client is not None and self._client.knows_badges
-
-    @property
-    def knows_sandbox(self) -> bool:
-        """Whether the other end can be asked to run a command without its sandbox."""
-        return self._client is not None and self._client.knows_sandbox
-
-    @property
-    def knows_hidden(self) -> bool:
-        """Whether the other end can ask its person about a hidden prompt."""
-        return self._client is not None and self._client.knows_hidden
+    def knows(self, capability: str) -> bool:
+        """Whether the other end does: `answer` (a page may answer), `line` (it says what came of a typed line), `badges` (notes, badges
+        and where an answer was given), `sandbox` (a command may be asked to leave it), `hidden` (its person is asked about hidden prompts)."""
+        return self._client is not None and self._client.knows(capability)
 
     def describe_peer(self) -> JsonObject:
         """Which desktop it is: the adapter, and the alias, host and port it was reached by."""
@@ -139,7 +119,7 @@ class RuntimeAdapter(ABC):
         ear: TerminalObserver | None = None,
         on_card: Callable[[Card], None] | None = None,
     ) -> SendRequestResult:
-        if request.leaves is not None and not self.knows_sandbox:
+        if request.leaves is not None and not self.knows("sandbox"):
             raise ContractFault(
                 "PM_TERM_GUI_UNAVAILABLE",
                 "The desktop program is older than this server and cannot be asked to leave a sandbox.",
@@ -147,7 +127,7 @@ class RuntimeAdapter(ABC):
                 **self.describe_peer(),
             )
         frame = RequestFrame.model_construct(**dict(request))
-        if not self.knows_badges:
+        if not self.knows("badges"):
             frame = frame.model_copy(update={"note": None, "badges": None})
         try:
             return SendRequestResult(request, self._ready_client().submit(frame, ear, on_card))
@@ -196,8 +176,8 @@ class RuntimeAdapter(ABC):
             argv=list(answer.argv) if answer.argv is not None else None,
             rule=answer.rule,
             held=answer.held,
-            headless=(answer.headless or None) if self.knows_badges else None,
-            where=answer.where if self.knows_badges else None,
+            headless=(answer.headless or None) if self.knows("badges") else None,
+            where=answer.where if self.knows("badges") else None,
         )
         try:
             await self._ready_client().answer(frame, timeout_s)

@@ -156,7 +156,7 @@ class LocalAdapter(RuntimeAdapter):
 class BundledAdapter(LocalAdapter):
     """The program that comes with us."""
 
-    adapter_type: AdapterType = "bundled"  # type: ignore[misc]
+    adapter_type: AdapterType = "bundled"  # type: ignore[misc]  # as in LocalAdapter
 
 
 def _spoken(endpoint: Endpoint) -> str:

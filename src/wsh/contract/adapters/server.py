@@ -16,9 +16,9 @@ from wsh.approval.ledger import Ledger
 from wsh.approval.queue import ApprovalQueue, Rejected, Settled, TerminalState
 from wsh.approval.request import ApprovalRequest, WithdrawReason
 from wsh.bridge.client import TerminalObserver
-from wsh.bridge.decision import make_decision
+from wsh.bridge.decision import make_decision, make_line
 from wsh.bridge.fault import PeerError
-from wsh.bridge.frame import Decision, Exit, LineFrame, OutputFrame
+from wsh.bridge.frame import Decision, Exit, OutputFrame
 from wsh.contract.adapters.base import (
     AdapterType,
     ConnectInput,
@@ -128,24 +128,7 @@ class ServerAdapter(RuntimeAdapter):
     async def recover(self, asked: ConnectInput) -> ConnectResult:
         return await self.connect(asked)
 
-    @property
-    def takes_answers(self) -> bool:
-        return True
-
-    @property
-    def tells_lines(self) -> bool:
-        return True
-
-    @property
-    def knows_badges(self) -> bool:
-        return True
-
-    @property
-    def knows_sandbox(self) -> bool:
-        return True
-
-    @property
-    def knows_hidden(self) -> bool:
+    def knows(self, capability: str) -> bool:
         return True
 
     def describe_peer(self) -> JsonObject:
@@ -273,19 +256,7 @@ class ServerAdapter(RuntimeAdapter):
     def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None:
         ear, terminal = self._ears.get(request.terminal_id), self._terminals.get(request.terminal_id)
         if ear is not None and terminal is not None:
-            ear.take_line(
-                LineFrame(
-                    request=request.id,
-                    terminal_id=request.terminal_id,
-                    trace_id=request.trace_id,
-                    finished_by=line.finished_by,
-                    exit_code=line.exit_code,
-                    output=line.output,
-                    omitted_bytes=line.omitted_bytes,
-                    duration_ms=line.duration_ms,
-                    offset=terminal.offset,
-                )
-            )
+            ear.take_line(make_line(request, line, terminal.offset))
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)

@@ -11,14 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from wsh.approval.always import Proposal, RuleChoice, propose, would_allow
-from wsh.approval.answer import AnswerRefused, Pending
+from wsh.approval.always import Proposal, RuleChoice
+from wsh.approval.answer import Pending
 from wsh.approval.approver import Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.evidence import Evidence
-from wsh.approval.judgement import Judgement, judge, make_question
+from wsh.approval.judgement import Judgement, judge
+from wsh.approval.proposal import check_rule, propose_for
 from wsh.approval.request import ApprovalRequest, Outcome, Place
 from wsh.contract.gate import Trail
-from wsh.policy import Policy, RuleEffect, RuleError, parse_pattern
+from wsh.policy import Policy, RuleEffect
 from wsh.policy.file.edit import NewRule, add_rule, locked, write_policy
 
 _PAST = 200
@@ -109,20 +110,13 @@ class ServerApprover:
         pass
 
     def propose_rule(self, pending: Pending) -> Proposal | None:
-        proposal = propose(pending.evidence.argv, self._past)
-        if proposal is None:
-            return None
-        question = make_question(pending.request, pending.evidence, self._home)
-        return proposal if would_allow(question, self._policy.current(), RuleChoice(proposal.rule)) else None
+        return propose_for(pending, self._past, self._policy.current(), self._home)
 
     def policy_file(self) -> str:
         return str(self._policy.path)
 
     def check_rule(self, pattern: str) -> None:
-        try:
-            parse_pattern(pattern)
-        except RuleError as problem:
-            raise AnswerRefused("bad_rule", f"That cannot be a rule: {problem}") from None
+        check_rule(pattern)
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
         comment = f"always allowed for {pending.request.asker.caller}"

@@ -56,7 +56,7 @@ async def _hand_on(entry: PendingRequest, answer: Answer) -> None:
     request = entry.request
     if entry.state != "waiting":
         raise ApprovalSettled(request.id, entry.state)
-    if not entry.adapter.takes_answers:
+    if not entry.adapter.knows("answer"):
         raise Refused(
             "The desktop program takes no answers from the server.",
             hint="Set approvals.server = true in the config of the user at the desktop, and start interactive-terminal anew.",

@@ -5,16 +5,13 @@ The text itself is never here: the request says how long it is and which prompt 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from wsh.approval.request import ApprovalRequest, Asker
 from wsh.contract.adapters.base import RuntimeAdapter
 from wsh.contract.ask.asked import AskedRequest
-from wsh.contract.identity import Identity
+from wsh.contract.identity import make_question_identity
 from wsh.contract.interactive import InteractiveRoute
-from wsh.contract.output.log import OutputLog
 from wsh.contract.reply.fault import ContractFault
 from wsh.contract.request.correlation import Correlated, make_id
 from wsh.contract.request.model import Runtime
@@ -47,21 +44,7 @@ async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: 
     if adapter is None:
         return None
     ids = Correlated(make_id("req"), make_id("trace"))
-    identity = Identity(
-        session_id=make_id("sess"),
-        terminal_id=make_id("term"),
-        mode="interactive",
-        owner=caller.id,
-        workspace_id=None,
-        caller_surface=None,
-        command=None,
-        argv=(),
-        cwd=None,
-        trace_id=ids.trace_id,
-        started=time.time(),
-        log=OutputLog(1),
-        running=False,
-    )
+    identity = make_question_identity(caller, ids.trace_id)
     assert identity.terminal_id is not None
     request = ApprovalRequest(
         id=make_id("br"),
@@ -78,18 +61,10 @@ async def ask_hidden(route: InteractiveRoute, question: HiddenQuestion, caller: 
         deadline_ms=route.gate.approval_ms(caller, route.options.max_approval_ms),
     )
     asked = AskedRequest(
-        request, adapter, identity, None, _VERDICT, caller, ids, False, route.waiting, _make_end(route)
+        request, adapter, identity, None, _VERDICT, caller, ids, False, route.waiting, route.end_question
     )
     await route.start(asked)
     return asked
-
-
-def _make_end(route: InteractiveRoute) -> Callable[[AskedRequest], None]:
-    def settled(asked: AskedRequest) -> None:
-        route.forget(asked)
-        route.record_approval(asked)
-
-    return settled
 
 
 async def _find_adapter(route: InteractiveRoute, caller: Caller) -> RuntimeAdapter | None:
@@ -97,7 +72,7 @@ async def _find_adapter(route: InteractiveRoute, caller: Caller) -> RuntimeAdapt
         window = await route.pool.get(caller.environ, Runtime(), make_id("trace"), may_launch=False)
     except ContractFault:
         return route.server
-    return window if window.knows_hidden else route.server
+    return window if window.knows("hidden") else route.server
 
 
 def record_typing(route: InteractiveRoute, asked: AskedRequest, outcome: str) -> None:

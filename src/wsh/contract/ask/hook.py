@@ -17,9 +17,8 @@ from wsh.approval.request import ApprovalRequest, Asker
 from wsh.contract.ask.asked import AskedRequest
 from wsh.contract.cleanup import finish_cleanup
 from wsh.contract.gate import is_irrecoverable, list_risks
-from wsh.contract.identity import Identity
+from wsh.contract.identity import make_question_identity
 from wsh.contract.interactive import InteractiveRoute
-from wsh.contract.output.log import OutputLog
 from wsh.contract.request.correlation import Correlated, make_id
 from wsh.policy import Effect, Mode, PolicyRequest, Verdict
 from wsh.policy.audit import describe_decision
@@ -127,21 +126,7 @@ def _make_asked(
     route: InteractiveRoute, question: HookQuestion, caller: Caller, verdict: Verdict, wait_s: float
 ) -> AskedRequest:
     ids = Correlated(make_id("req"), make_id("trace"))
-    identity = Identity(
-        session_id=make_id("sess"),
-        terminal_id=make_id("term"),
-        mode="interactive",
-        owner=caller.id,
-        workspace_id=None,
-        caller_surface=None,
-        command=question.command,
-        argv=(),
-        cwd=question.cwd,
-        trace_id=ids.trace_id,
-        started=time.time(),
-        log=OutputLog(1),
-        running=False,
-    )
+    identity = make_question_identity(caller, ids.trace_id, question.command, question.cwd)
     assert identity.terminal_id is not None and route.server is not None
     life_ms = min(route.gate.approval_ms(caller, route.options.max_approval_ms), max(1, int(wait_s * 1000)))
     request = ApprovalRequest(
@@ -162,9 +147,6 @@ def _make_asked(
         note=question.note,
         badges=list(make_badges(verdict)),
     )
-
-    def settled(asked: AskedRequest) -> None:
-        route.forget(asked)
-        route.record_approval(asked)
-
-    return AskedRequest(request, route.server, identity, None, verdict, caller, ids, False, route.waiting, settled)
+    return AskedRequest(
+        request, route.server, identity, None, verdict, caller, ids, False, route.waiting, route.end_question
+    )

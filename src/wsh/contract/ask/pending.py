@@ -44,7 +44,7 @@ class PendingRequest:
     @property
     def is_answerable(self) -> bool:
         """Whether the desktop shows it and takes an answer from elsewhere."""
-        return self.state == "waiting" and self.card is not None and self.adapter.takes_answers
+        return self.state == "waiting" and self.card is not None and self.adapter.knows("answer")
 
     @property
     def left_s(self) -> float:

@@ -288,9 +288,9 @@ class WindowController(QObject):
     page = Property(str, _get_page, _set_page, notify=pageChanged)
     warning = Property(str, _get_warning, notify=policyChanged)
     policyPath = Property(str, _get_policy_path, notify=policyChanged)
-    policy = Property("QVariantMap", _get_policy, notify=policyChanged)  # type: ignore[arg-type]
-    prefers = Property("QVariantMap", _get_preferences, notify=preferencesChanged)  # type: ignore[arg-type]
-    shown = Property("QVariantMap", _get_shown_state, notify=shownChanged)  # type: ignore[arg-type]
+    policy = Property("QVariantMap", _get_policy, notify=policyChanged)  # type: ignore[arg-type]  # PySide takes names of types, its stubs do not
+    prefers = Property("QVariantMap", _get_preferences, notify=preferencesChanged)  # type: ignore[arg-type]  # as above
+    shown = Property("QVariantMap", _get_shown_state, notify=shownChanged)  # type: ignore[arg-type]  # as above
     captured = Property(str, _get_captured, notify=shownChanged)
     lost = Property(bool, _get_lost, notify=shownChanged)
     address = Property(str, _get_address, notify=shownChanged)
@@ -473,7 +473,7 @@ class WindowController(QObject):
 
 def load_window(window: WindowController, look: Look) -> QQmlApplicationEngine:
     """The QML scene. Raises RuntimeError if it does not load."""
-    qmlRegisterType(TerminalItem, "Wsh", 1, 0, "TerminalItem")  # type: ignore[call-overload]
+    qmlRegisterType(TerminalItem, "Wsh", 1, 0, "TerminalItem")  # type: ignore[call-overload]  # the stub has another signature
     engine = QQmlApplicationEngine()
     problems: list[str] = []
     engine.warnings.connect(lambda warnings: problems.extend(w.toString() for w in warnings))

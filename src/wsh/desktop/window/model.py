@@ -17,7 +17,7 @@ class ListModel(QAbstractListModel, Generic[Row]):
 
     def __init__(self, kind: type[Row], key: str) -> None:
         super().__init__()
-        self._fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+        self._fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # any dataclass
         self._key = key
         self.rows: list[Row] = []
 

@@ -76,7 +76,7 @@ class Tray(QObject):
             return
         wanted = self._window.preferences
         if wanted.come_forward:
-            self._window.page = "requests"  # type: ignore[assignment]
+            self._window.page = "requests"  # type: ignore[assignment]  # a Qt property, which the stubs see as a descriptor
             self.come_forward()
         elif self._scene.isVisible():
             self._scene.alert(0)

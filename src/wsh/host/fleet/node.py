@@ -25,6 +25,7 @@ from wsh.host.fleet.tell import SessionSource, SessionTeller, StreamTeller
 from wsh.host.pause import GrowingPause
 from wsh.host.receive import Receiver
 from wsh.host.registry import HostRegistry
+from wsh.wire.system.task_set import TaskSet
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class FleetNode:
         self._joined = asyncio.Event()
         self._carriers: dict[str, NatsCarrier] = {}
         self._task: asyncio.Task[None] | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = TaskSet()
 
     @property
     def connection(self) -> FleetConnection | None:
@@ -133,7 +134,7 @@ class FleetNode:
         await self._receiver.aclose()
         for name in list(self._carriers):
             self._drop(name)
-        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await self._leaving.wait()
 
     async def _run(self) -> None:
         pause = GrowingPause(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
@@ -146,7 +147,7 @@ class FleetNode:
                 self._set_problem(str(problem))
             except NodeNameTaken as taken:
                 self._set_problem(str(taken))
-            except Exception:
+            except Exception:  # a defect of ours must not end the trying; it is logged whole
                 log.exception("the fleet could not be joined")
                 self._set_problem("an internal error occurred; the log has it")
             await asyncio.sleep(pause.take())
@@ -258,9 +259,7 @@ class FleetNode:
     def _drop(self, name: str) -> None:
         if self._carriers.pop(name, None) is not None and name in self._hosts:
             self._hosts.told_sessions.pop(name, None)
-            task = asyncio.ensure_future(self._hosts.remove(name))
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            self._leaving.start(self._hosts.remove(name))
 
 
 def _find_load() -> float:

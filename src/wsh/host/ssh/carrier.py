@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from wsh.host.ssh.master import SshMaster, SshProblem, SshTarget
 from wsh.host.ssh.socket_name import make_name
 from wsh.host.websocket import SILENT_S, HandshakeLost, WebSocketStream, open_web_stream, open_websocket
 from wsh.wire.error import HostUnreachable, WshError
+from wsh.wire.system.task_set import TaskSet
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
@@ -98,7 +99,7 @@ class SshCarrier:
             link_now = self._link
             if link_now is not None and pending.sent_to is not None:
                 # A caller that is cancelled just now is not made to wait for it.
-                _let_run(link_now.send_done(call.id) if answered else link_now.send_cancel(call.id))
+                _running.start(link_now.send_done(call.id) if answered else link_now.send_cancel(call.id))
 
     async def _send(self, pending: _Pending, link: HostLink) -> None:
         pending.sent_to = pending.sent_to or self._server_id
@@ -163,7 +164,7 @@ class SshCarrier:
                 problem = f"{failure.message}. {failure.hint or ''}".strip()
             except (SshProblem, HandshakeLost, OSError, TimeoutError) as failure:
                 problem = str(failure) or "the host's server does not answer"
-            except Exception as failure:
+            except Exception as failure:  # a defect of ours must not end the trying; it is logged whole
                 log.exception("the connection to host %s failed", self._target.host)
                 problem = type(failure).__name__
             finally:
@@ -255,10 +256,4 @@ class SshCarrier:
         self._fail_pending("the host was removed")
 
 
-_running: set[asyncio.Future[None]] = set()
-
-
-def _let_run(work: Coroutine[None, None, None]) -> None:
-    task = asyncio.ensure_future(work)
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+_running = TaskSet()

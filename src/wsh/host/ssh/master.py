@@ -236,7 +236,7 @@ async def run_words(words: Sequence[str]) -> tuple[int, bytes, bytes]:
         raise SshProblem(f"{words[0]} cannot be started: {problem.strerror or problem}") from None
     try:
         out, err = await process.communicate()
-    except BaseException:
+    except BaseException:  # a cancellation too: no ssh is left behind
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await asyncio.shield(process.wait())

@@ -129,7 +129,7 @@ def _operation(route: Route) -> JsonObject:
         content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         operation["requestBody"] = {"required": True, "content": content}
     elif route.body is not None:
-        required = any(f.is_required() for f in route.body.model_fields.values())  # type: ignore[union-attr]
+        required = any(f.is_required() for f in route.body.model_fields.values())  # type: ignore[union-attr]  # there is a body here
         content = {"application/json": {"schema": _reference(route.body)}}
         operation["requestBody"] = {"required": required, "content": content}
     if route.unauthenticated:

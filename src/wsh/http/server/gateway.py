@@ -56,8 +56,6 @@ class Mount:
     prefix: str
     app: ASGIApp
     content_policy: str = CONTENT_POLICY
-    body_limit: int | None = None
-    """None: the application bounds what it reads by itself."""
 
 
 @dataclass

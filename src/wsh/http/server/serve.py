@@ -119,7 +119,7 @@ class _Http(HttpToolsProtocol):
         self._present = False
         self.peer: ConnectionPeer | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn gives nothing else
         super().connection_made(transport)
         sock = transport.get_extra_info("socket")
         self.peer = find_peer(sock, self.door)
@@ -328,7 +328,7 @@ class Listener:
         loop = asyncio.get_running_loop()
 
         def make() -> asyncio.Protocol:
-            protocol: asyncio.Protocol = self._config.http_protocol_class(  # type: ignore[call-arg]
+            protocol: asyncio.Protocol = self._config.http_protocol_class(  # type: ignore[call-arg]  # the class is chosen at run time
                 config=self._config, server_state=self._state, app_state={}, _loop=loop
             )
             return protocol
@@ -347,7 +347,7 @@ class Listener:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_s
         # uvicorn's connections have no event to wait for
-        while (self._state.tasks or self._state.connections) and loop.time() < deadline:  # noqa: ASYNC110
+        while (self._state.tasks or self._state.connections) and loop.time() < deadline:  # noqa: ASYNC110  # uvicorn tells nobody when they end
             await asyncio.sleep(0.02)
         left = list(self._state.tasks)
         for task in left:

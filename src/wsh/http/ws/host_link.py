@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from wsh.http.route.table import HttpCall, dump_json
 from wsh.http.ws.sender import WsSender, make_frame
 from wsh.operation.news import NOTICE_TOLD, follow_sessions
 from wsh.wire.error import InvalidRequest, OwnerOnly, WshError
+from wsh.wire.system.task_set import TaskSet
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LinkServer:
         self._receiver = receiver
         self._websocket = websocket
         self._outlet = WsSender(websocket)
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering = TaskSet()
         self._pieces: list[str] = []
 
     async def run(self) -> None:
@@ -69,9 +69,7 @@ class LinkServer:
                 follow()
             if deaf is not None:
                 deaf()
-            for task in list(self._answering):
-                task.cancel()
-            await asyncio.gather(*self._answering, return_exceptions=True)
+            await self._answering.aclose()
 
     async def _take(self, text: str) -> None:
         message = _parse(text)
@@ -84,9 +82,7 @@ class LinkServer:
             message = _parse("".join([*self._pieces, str(message["end"])]))
             self._pieces.clear()
         if "call" in message:
-            task = asyncio.ensure_future(self._answer(message["call"]))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            self._answering.start(self._answer(message["call"]))
         elif "done" in message or "cancel" in message:
             self._receiver.cancel(str(message.get("done", message.get("cancel"))))
 

@@ -89,7 +89,25 @@ async def read_lines(receive: Receive) -> AsyncIterator[bytes | None]:
             return
 
 
-class _In:
+class _Stream:
+    """Both directions end with the process."""
+
+    def __init__(self, link: StdioLink) -> None:
+        self._link = link
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class _In(_Stream):
     """The SDK's read stream: answers what is no message, passes on what is."""
 
     def __init__(self, link: StdioLink, lines: AsyncIterator[bytes | None]) -> None:
@@ -138,9 +156,6 @@ class _In:
     async def _answer(self, bad: rpc.BadMessage) -> None:
         await self._link.write(rpc.dump(bad.to_wire()))
 
-    async def aclose(self) -> None:
-        return None
-
     def __aiter__(self) -> Self:
         return self
 
@@ -150,20 +165,9 @@ class _In:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-
-class _Out:
+class _Out(_Stream):
     """The SDK's write stream."""
-
-    def __init__(self, link: StdioLink) -> None:
-        self._link = link
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
@@ -174,17 +178,6 @@ class _Out:
             await self._link.write(line)
         except OSError:
             raise anyio.BrokenResourceError from None
-
-    async def aclose(self) -> None:
-        return None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
 
 
 async def _parse(line: bytes) -> rpc.Message | rpc.BadMessage:

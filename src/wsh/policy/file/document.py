@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 
 import tree_sitter_toml
@@ -290,11 +289,9 @@ class _Builder:
     # examples
 
     def _check_rule_examples(self, here: Path, table: dict[str, object], rule: Rule) -> None:
-        applies: Callable[[tuple[str, ...]], bool]
-        if rule.effect is RuleEffect.ALLOW:
-            applies = lambda argv: fits(rule, argv).matched  # noqa: E731
-        else:
-            applies = lambda argv: forbids(rule, argv)  # noqa: E731
+        def applies(argv: tuple[str, ...]) -> bool:
+            return fits(rule, argv).matched if rule.effect is RuleEffect.ALLOW else forbids(rule, argv)
+
         for key, wanted in (("match", True), ("not_match", False)):
             value = table.get(key)
             if value is None:

@@ -54,7 +54,6 @@ META_BYTES = 64 * 1024
 
 # sidecar records: offset, time, kind, rows, cols, note, extra
 RECORD = "<QQHHHHQ"
-RECORD_BYTES = 32
 KIND_OUTPUT = 1
 KIND_SIZE = 2
 KIND_EXIT = 3

@@ -59,7 +59,7 @@ def _noted() -> AbstractContextManager[None]:
         return nullcontext()
     printer, start, end = whose
     end = printer.offset if end is None else end
-    return printer.note.during(Work.RENDER, start, max(0, end - start))  # type: ignore[union-attr]
+    return printer.note.during(Work.RENDER, start, max(0, end - start))  # type: ignore[union-attr]  # looked at above
 
 
 class LineRenderer:

@@ -154,15 +154,7 @@ class _Examiner:
 
         if not lives(0):
             return -1
-        low, high = 0, len(self._steps) - done
-        until = time.monotonic() + _HALVING_S
-        while high - low > 1 and time.monotonic() < until:
-            middle = (low + high) // 2
-            if lives(middle):
-                low = middle
-            else:
-                high = middle
-        return done + low
+        return done + _halve(lives, len(self._steps) - done)[0]
 
     def _leave_out(self, terminal: Terminal, index: int, look: Look | None) -> None:
         """Step `index` kills a terminal that stands before it. Leave out what does, and finish the rest of the step."""
@@ -201,15 +193,7 @@ class _Examiner:
 
             return self._survives(work)
 
-        low, high = 0, len(data)
-        until = time.monotonic() + _HALVING_S
-        while high - low > 1 and time.monotonic() < until:
-            middle = (low + high) // 2
-            if lives(middle):
-                low = middle
-            else:
-                high = middle
-        return low, high
+        return _halve(lives, len(data))
 
     def _last_ground(self, terminal: Terminal, data: bytes) -> int:
         """Where in `data`, or at its end, the last sequence or character that is not complete began."""
@@ -248,3 +232,16 @@ def without(steps: Iterable[Step], gaps: Gaps) -> Iterator[Step]:
             yield Fed(step.at, gaps.blank(step.at, step.data))
         elif not gaps.skips_resize(step.at):
             yield step
+
+
+def _halve(lives: Callable[[int], bool], size: int) -> tuple[int, int]:
+    """The largest number up to `size` that lives, and the smallest that does not: one apart, if there was time."""
+    low, high = 0, size
+    until = time.monotonic() + _HALVING_S
+    while high - low > 1 and time.monotonic() < until:
+        middle = (low + high) // 2
+        if lives(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high

@@ -42,13 +42,10 @@ class Fate:
 def attempt(work: Callable[[], object], limit_s: float) -> Fate:
     """Do `work` in a child and wait for it; `limit_s` of processor time, in whole seconds."""
     pid, fd = _start(work, limit_s)
-    said = bytearray()
     try:
-        while piece := os.read(fd, 1 << 20):
-            said += piece
+        said = _read_all(fd)
     finally:
-        os.close(fd)
-        _, status = os.waitpid(pid, 0)
+        status = _reap(pid)
     return _read_fate(status, said)
 
 

@@ -142,7 +142,7 @@ def _text(string: Native) -> bytes:
     return bytes(ffi.buffer(string.ptr, string.len)) if string.len else b""
 
 
-@ffi.callback("GhosttyTerminalWritePtyFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalWritePtyFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _write_pty(terminal: Native, userdata: Native, data: Native, length: int) -> None:
     sink: EngineCallbacks = ffi.from_handle(userdata)
     if len(sink.replies) + length <= sink.limits.reply_bytes:
@@ -151,7 +151,7 @@ def _write_pty(terminal: Native, userdata: Native, data: Native, length: int) ->
         sink.dropped += 1
 
 
-@ffi.callback("GhosttyTerminalBellFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalBellFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _bell(terminal: Native, userdata: Native) -> None:
     sink: EngineCallbacks = ffi.from_handle(userdata)
     sink.bells += 1
@@ -159,17 +159,17 @@ def _bell(terminal: Native, userdata: Native) -> None:
         sink.add(_BELL)
 
 
-@ffi.callback("GhosttyTerminalTitleChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalTitleChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _title_changed(terminal: Native, userdata: Native) -> None:
     ffi.from_handle(userdata).note(_TITLE)
 
 
-@ffi.callback("GhosttyTerminalPwdChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalPwdChangedFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _pwd_changed(terminal: Native, userdata: Native) -> None:
     ffi.from_handle(userdata).note(_CWD)
 
 
-@ffi.callback("GhosttyTerminalSizeFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalSizeFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _size(terminal: Native, userdata: Native, out: Native) -> bool:
     sink: EngineCallbacks = ffi.from_handle(userdata)
     out.rows, out.columns = sink.rows, sink.cols
@@ -177,14 +177,14 @@ def _size(terminal: Native, userdata: Native, out: Native) -> bool:
     return True
 
 
-@ffi.callback("GhosttyTerminalXtversionFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalXtversionFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _xtversion(terminal: Native, userdata: Native) -> Native:
     answer = ffi.new("GhosttyString*")
     answer.ptr, answer.len = ffi.cast("const uint8_t*", _version_buffer), len(_VERSION)
     return answer[0]
 
 
-@ffi.callback("GhosttyTerminalClipboardWriteFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalClipboardWriteFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _clipboard_write(terminal: Native, userdata: Native, write: Native) -> None:
     sink: EngineCallbacks = ffi.from_handle(userdata)
     data = b""
@@ -196,14 +196,14 @@ def _clipboard_write(terminal: Native, userdata: Native, write: Native) -> None:
     write.reply(write, _clipboard_reply)
 
 
-@ffi.callback("GhosttyTerminalDesktopNotificationFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalDesktopNotificationFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _notification(terminal: Native, userdata: Native, notification: Native) -> None:
     ffi.from_handle(userdata).add(
         TerminalNotification(clean(_text(notification.title)), clean(_text(notification.body), 4096))
     )
 
 
-@ffi.callback("GhosttyTerminalProgressReportFn", onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("GhosttyTerminalProgressReportFn", onerror=_failed)  # type: ignore[untyped-decorator]  # cffi has no types
 def _progress(terminal: Native, userdata: Native, report: Native) -> None:
     sink: EngineCallbacks = ffi.from_handle(userdata)
     event = TerminalProgress(_PROGRESS[min(report.state, 4)], None if report.progress < 0 else int(report.progress))

@@ -7,7 +7,6 @@ up to a ceiling; what they missed is counted.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +56,6 @@ class InputControl:
         """Up to where each who captured has read the events."""
         self._events: deque[InputEvent] = deque(maxlen=KEPT_EVENTS)
         self._next_seq = 1
-        self._news = asyncio.Event()
 
     @property
     def mode(self) -> CaptureMode:
@@ -105,8 +103,6 @@ class InputControl:
         event = InputEvent(self._next_seq, raw, key, self.focused, viewer)
         self._next_seq += 1
         self._events.append(event)
-        news, self._news = self._news, asyncio.Event()
-        news.set()
         self._tell(event)
         return event
 
@@ -132,17 +128,6 @@ class InputControl:
         found = [event for event in self._events if event.seq >= since][:limit]
         following = found[-1].seq + 1 if found else max(since, first)
         return found, following, max(0, first - since)
-
-    async def wait_for_event(self, since: int, timeout_s: float) -> bool:
-        """Wait until there is an event numbered `since` or more. True if one came in time."""
-        deadline = asyncio.get_running_loop().time() + timeout_s
-        while self._next_seq <= since:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._news.wait()
-            except TimeoutError:
-                return self._next_seq > since
-        return True
 
     def _end(self) -> None:
         self.owner = None

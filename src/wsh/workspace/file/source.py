@@ -12,16 +12,6 @@ import os
 import stat
 from dataclasses import dataclass
 
-REASONS = (
-    "binary",
-    "changedWhileRead",
-    "minified",
-    "notRegular",
-    "symlink",
-    "tooLarge",
-    "unreadable",
-)
-
 GONE = "gone"  # listed, and no longer there: not a reason to show but no file at all
 
 _BOMS = (

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TypeVar
 
 from wsh.wire.json.object import JsonObject
+from wsh.wire.system.task_set import TaskSet
 from wsh.workspace.child import kill_group, python_module
 from wsh.workspace.error import IndexBroken, ToolError
 from wsh.workspace.search.filter import Filter
@@ -30,7 +31,7 @@ class Scanners:
         self._slots = asyncio.Semaphore(count)
         self._idle: list[asyncio.subprocess.Process] = []
         self._reaper: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     async def aclose(self) -> None:
         if self._reaper is not None:
@@ -38,8 +39,7 @@ class Scanners:
         idle, self._idle = self._idle, []
         for process in idle:
             await kill_group(process)
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
 
     async def scan_files(
         self, path: str, match: str, query: str, fts: str | None, narrowing: Filter, seconds: float
@@ -115,9 +115,7 @@ class Scanners:
     def _retire(self) -> None:
         idle, self._idle = self._idle, []
         for process in idle:
-            task = asyncio.ensure_future(kill_group(process))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(kill_group(process))
 
 
 async def _all(work: Iterable[Coroutine[object, object, T]]) -> list[T]:

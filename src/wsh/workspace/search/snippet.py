@@ -75,18 +75,15 @@ def _parts(term: Term) -> tuple[str, ...]:
 
 
 def _begins(text: str, at: int) -> bool:
-    if at == 0 or not text[at - 1].isalnum():
-        return True
-    before, here = text[at - 1], text[at]
-    if before.isdigit() != here.isdigit():
-        return True
-    after = text[at + 1] if at + 1 < len(text) else " "
-    return here.isupper() and (not before.isupper() or after.islower())
+    return at == 0 or not text[at - 1].isalnum() or _parts_words(text, at)
 
 
 def _ends(text: str, at: int) -> bool:
-    if at >= len(text) or not text[at].isalnum():
-        return True
+    return at >= len(text) or not text[at].isalnum() or _parts_words(text, at)
+
+
+def _parts_words(text: str, at: int) -> bool:
+    """Whether a word of a name such as `readFile2` begins at this letter."""
     before, here = text[at - 1], text[at]
     if before.isdigit() != here.isdigit():
         return True

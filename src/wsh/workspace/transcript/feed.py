@@ -21,6 +21,7 @@ from wsh.session.record.playback import read_output
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
 from wsh.session.session import Session
 from wsh.wire.system.shortage import find_shortage
+from wsh.wire.system.task_set import TaskSet
 from wsh.workspace.transcript.transcript import MAX_TEXT_BYTES, Transcript, TranscriptStore
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class SessionTranscripts:
         self._follows: dict[str, Callable[[], None]] = {}  # ends listening, by session id
         self._soon: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self.warning: str | None = None
         """Why what is printed now cannot be searched, while that is so."""
 
@@ -87,8 +88,7 @@ class SessionTranscripts:
             await self._refresh_quietly()
             if self._soon is not None:
                 self._soon.cancel()
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
 
     # listening
 
@@ -126,9 +126,7 @@ class SessionTranscripts:
 
     def _flush(self) -> None:
         self._soon = None
-        task = asyncio.ensure_future(self._refresh_quietly())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
         try:

@@ -42,16 +42,9 @@ def choose_base() -> int:
 
 def read_marks(pid: int) -> tuple[int, ...] | None:
     """The values that may be a mark, RLIMIT_RTTIME first, 0 for unlimited; None if the process is gone."""
-    try:
-        fd = os.open(f"/proc/{pid}/limits", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    data = _read(f"/proc/{pid}/limits")
+    if data is None:
         return None
-    try:
-        data = os.read(fd, 4096)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
     found = []
     for line in _LINES:
         at = data.rfind(line)
@@ -69,17 +62,21 @@ def read_mark(pid: int) -> int | None:
 
 def read_stat(pid: int) -> list[bytes] | None:
     """Fields of /proc/PID/stat from `state` on: [state, ppid, pgrp, session, tty, tpgid, …]."""
+    data = _read(f"/proc/{pid}/stat")
+    return None if data is None else data[data.rfind(b")") + 2 :].split()
+
+
+def _read(path: str) -> bytes | None:
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        data = os.read(fd, 4096)
+        return os.read(fd, 4096)
     except OSError:
         return None
     finally:
         os.close(fd)
-    return data[data.rfind(b")") + 2 :].split()
 
 
 def is_alive(pid: int) -> bool:
