@@ -29,7 +29,7 @@ export function Sidebar() {
     <nav class="sidebar" aria-label="Sessions">
       <header>
         <strong>wsh</strong>
-        <button class="quiet" aria-label="Command palette" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
+        <button class="quiet" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
           {TOUCHED ? "Go to…" : keysFor("k")}
         </button>
         <button class="primary" title={`New session (${keysFor("n")})`} onClick={() => (creating.value = true)}>
