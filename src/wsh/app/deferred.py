@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("wsh.app")
 
 _RETRY_S, _LONGEST_RETRY_S = 0.5, 5.0
-_SWITCH_S = 0.0005
 """Between two tries to open rooms that could not be opened."""
+_SWITCH_S = 0.0005
+"""How long one thread may keep the interpreter's lock while rooms are imported."""
 _MALLOC = {-8: 2, -3: 256 * 1024, -1: 512 * 1024}
 """M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: see `_bound_memory`."""
 
@@ -57,8 +58,8 @@ class DeferredRooms:
     def start_imports(self) -> None:
         """Begin to import, in a thread: the loop goes on between two of its imports.
 
-        Sessions come back meanwhile, by many short visits to files in other threads. Each waits for the importing thread to let
-        go, which with the interpreter's own 5 ms adds up to half a second.
+        Meanwhile other threads read many small files to bring sessions back. Each read waits until the importing thread gives up the
+        interpreter's lock. With the usual 5 ms these waits would add up to half a second.
         """
         self._switch_s = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_S)

@@ -1,6 +1,8 @@
 """When a card expires: a request can be answered for its `deadline_ms` from its admission on, whether its card is seen or not.
 
-Beside this timer the ledger refuses a yes that comes too late (`Ledger.claim`), so the two may race and nothing runs after the end.
+Beside this timer the ledger refuses a yes that comes too late (`Ledger.claim`), so the two may race and nothing runs after the end. The side that
+asked waits as long as this and then withdraws its request (`contract.adapters`), and a request whose time ended while no server ran is expired by
+the next one (`contract.ask.restore`).
 """
 
 from __future__ import annotations

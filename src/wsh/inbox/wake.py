@@ -1,7 +1,7 @@
 """Lines that are typed into a session when a command of another one has ended: how an agent in a terminal is woken.
 
-Each is typed once or told as dropped. Its state is on disk before the first byte is written, so a server that dies in between leaves one
-of which nobody knows whether it arrived; its successor says so instead of typing it again.
+Each is typed once or told as dropped. Its state is on disk before the first byte is written. If a server dies in between, nobody can
+know whether the line arrived, so the next server says that instead of typing it again.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
+from wsh.approval.expiry import REASON
 from wsh.approval.request import Outcome
 from wsh.bridge.frame import Decision
 from wsh.contract.adapters.classify import refusal
@@ -58,7 +59,7 @@ def _restore(route: InteractiveRoute, server: ServerAdapter, kept: KeptRequest) 
     elif kept.state == "starting":
         _recall(route, server, asked, kept, _decide(kept, "approved"), is_new=True)
     elif kept.left_ms <= 0:
-        _recall(route, server, asked, kept, _decide(kept, "expired", "nobody answered in time"), is_new=True)
+        _recall(route, server, asked, kept, _decide(kept, "expired", REASON), is_new=True)
     elif not kept.keep and asked.caller.connection.startswith("mcp:"):
         _recall(route, server, asked, kept, _decide(kept, "withdrawn", _GONE), is_new=True)
     else:

@@ -3,6 +3,7 @@
 What can be made anew (output, events, pictures) is skipped while the client is behind, and made anew once it has caught up: a replay on a
 raw socket, `lagged` and `sync` for a subscription, a whole picture for a viewer. So nothing arrives late, and no program waits for its
 readers. What cannot be made anew (answers, news of the list of sessions) is kept; a client that leaves twice as much unread is disconnected.
+A session of another machine is skipped over there: here its sender is made to wait until the client can take more.
 """
 
 from __future__ import annotations

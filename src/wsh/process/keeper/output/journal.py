@@ -15,6 +15,7 @@ import time
 from struct import Struct
 
 from wsh.process.keeper import layout
+from wsh.process.keeper.output.journal_trim import Segment, drop_oldest
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
@@ -29,15 +30,6 @@ _RETRY_S = 2.0
 _OPEN_JOURNALS = 64
 _DESCRIPTORS_PER_JOURNAL = 16
 """Of the limit, so that few descriptors serve terminals first; a journal has two of them open."""
-
-
-class Segment:
-    __slots__ = ("idx_bytes", "raw_bytes", "start")
-
-    def __init__(self, start: int) -> None:
-        self.start = start
-        self.raw_bytes = 0
-        self.idx_bytes = 0
 
 
 class StreamJournal:
@@ -146,7 +138,7 @@ class StreamJournal:
         now_us = time.time_ns() // 1000
         restated = _record.pack(self.done, now_us, layout.KIND_SIZE, rows, cols, layout.RESTATED, 0)
         self._append(last, restated)
-        self._drop_oldest()
+        drop_oldest(self.folder, self.segments, self.total_bytes - self.segment_bytes)
         return last
 
     def _write_records(self, segment: Segment, before: int) -> None:
@@ -190,19 +182,6 @@ class StreamJournal:
         os.lseek(self.raw_fd, segment.raw_bytes, os.SEEK_SET)
         if segment.idx_bytes == 0:
             os.ftruncate(self.idx_fd, 0)
-
-    def _drop_oldest(self) -> None:
-        """Keep the whole below its limit, counting the segment that is about to grow as full."""
-        budget = self.total_bytes - self.segment_bytes
-        total = sum(s.raw_bytes + s.idx_bytes for s in self.segments)
-        while total > budget and len(self.segments) > 1:
-            oldest = self.segments.pop(0)
-            total -= oldest.raw_bytes + oldest.idx_bytes
-            for suffix in (b"raw", b"idx"):
-                try:
-                    os.unlink(b"%s/journal.%020d.%s" % (self.folder, oldest.start, suffix))
-                except FileNotFoundError:
-                    pass
 
 
 class Scribe:
