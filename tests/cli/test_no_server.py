@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -38,9 +39,13 @@ def test_the_index_is_read_from_disk_without_a_server(places: Places, tmp_path: 
 def test_after_a_kill_the_person_is_told_that_the_sessions_are_safe(places: Places, tmp_path: Path) -> None:
     with running_server(places) as server:
         server.request("POST", "/sessions", {"name": "kept", "command": "sleep 600"})
+        wait_until(lambda: list(places.sessions.glob("*/meta.json")), "the session's description on disk")
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait(60)
-        for words in (["list"], ["screen", "kept"], ["status"]):
+        told = run("list")
+        assert told.returncode == 0 and "kept" in told.stdout and "sleep 600" in told.stdout
+        assert "`wsh attach NAME`" in told.stderr
+        for words in (["screen", "kept"], ["status"]):
             done = run(*words)
             assert done.returncode == 6
             assert "keeper holds them" in done.stdout + done.stderr, words
@@ -48,3 +53,15 @@ def test_after_a_kill_the_person_is_told_that_the_sessions_are_safe(places: Plac
         assert run("resize", "kept", "20", "70").returncode == 0, "a command that changes brings them back"
         wait_until(lambda: "kept" in run("list").stdout, "the session in the list of the new server")
         assert run("stop").returncode == 0
+
+
+def test_sessions_that_ended_are_listed_when_their_server_has_ended_too(places: Places) -> None:
+    with running_server(places, check_left=False) as server:
+        server.request("POST", "/sessions", {"name": "over", "command": "sh -c 'exit 3'"})
+        wait_until(lambda: "exited 3" in run("list").stdout, "the end of the only session")
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(60)
+        told = run("list")
+        assert told.returncode == 0 and "exited 3" in told.stdout, told
+        assert "keeper holds them" not in run("screen", "over").stderr, "nothing goes on"
+        assert json.loads(run("list", "--json").stdout)[0]["running"] is False

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
 
 
+_TMUX = {
+    "ls": "list", "ps": "list", "list-sessions": "list", "new-session": "new", "attach-session": "attach", "a": "attach", "at": "attach",
+    "kill-session": "kill", "kill-server": "stop", "send-keys": "send", "capture-pane": "screen", "detach-client": "detach", "rename-session": "rename",
+}  # fmt: skip
+"""What other programs call our commands."""
+
+
 class WrongUse(Exception):
     """The words do not fit the command; the text says which and what would."""
 
@@ -176,7 +183,9 @@ class CliCommand:
 
     def _find(self, word: str) -> CliCommand:
         if word not in self.commands:
-            raise WrongUse(f"There is no command {word!r}.{near(word, self.commands)}", self)
+            meant = _TMUX.get(word, "")
+            tip = f" Did you mean {meant}?" if meant in self.commands else near(word, self.commands)
+            raise WrongUse(f"There is no command {word!r}.{tip}", self)
         return self.commands[word]
 
     def _read_option(self, word: str, words: Sequence[str], at: int, values: JsonObject) -> int:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import sys
+
 from wsh.cli.declare import Option, command, json_option
 from wsh.cli.output import print_json, print_table
-from wsh.cli.request import call, is_server_there
+from wsh.cli.request import call
 
 
 @command(
@@ -12,14 +14,29 @@ from wsh.cli.request import call, is_server_there
 )
 def list_(tags: tuple[str, ...], as_json: bool) -> None:
     """List sessions, the oldest first."""
-    found = call("GET", "/sessions", query={"tag": ",".join(tags) or None}, start=False) if is_server_there() else []
+    try:
+        found = call("GET", "/sessions", query={"tag": ",".join(tags) or None}, start=False)
+    except Exception as problem:
+        if getattr(problem, "code", "") != "server_gone":
+            raise
+        from wsh.cli.kept import find_held, list_kept
+
+        found = list_kept(tags)
+        if not found and not tags and find_held():
+            raise  # the keeper holds some that no folder describes yet
+        if found:
+            sys.stderr.write(
+                "No server runs. The keeper holds what is kept; `wsh attach NAME` starts a server that has it again.\n"
+            )
     if as_json:
         print_json(found)
         return
     rows = [
         (
             info["name"],
-            info["state"] if info["running"] else f"exited {info['exit_code']}",
+            info["state"]
+            if info["running"]
+            else f"exited {'' if info['exit_code'] is None else info['exit_code']}".rstrip(),
             info["pid"],
             f"{info['rows']}x{info['cols']}",
             info["command"],

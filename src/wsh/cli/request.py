@@ -188,9 +188,10 @@ def _gone(why: str) -> Exception:
 
 
 def _none_runs() -> Exception:
+    from wsh.cli.kept import find_held
     from wsh.wire.error import ServerGone
 
-    if is_keeper_there():
+    if is_keeper_there() and find_held():
         return ServerGone(
             "it has ended",
             "The sessions go on: their keeper holds them, and nothing is lost. `wsh attach` brings them back with a new server, and so does `wsh server`.",
