@@ -65,3 +65,8 @@ def test_sessions_that_ended_are_listed_when_their_server_has_ended_too(places: 
         assert told.returncode == 0 and "exited 3" in told.stdout, told
         assert "keeper holds them" not in run("screen", "over").stderr, "nothing goes on"
         assert json.loads(run("list", "--json").stdout)[0]["running"] is False
+
+
+@pytest.mark.parametrize(("word", "ours"), [("ls", "list"), ("kill-session", "kill"), ("lst", "list")])
+def test_a_command_that_other_programs_call_otherwise_is_named(word: str, ours: str) -> None:
+    assert f"Did you mean {ours}?" in run(word).stderr

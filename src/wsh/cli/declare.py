@@ -183,9 +183,7 @@ class CliCommand:
 
     def _find(self, word: str) -> CliCommand:
         if word not in self.commands:
-            meant = _TMUX.get(word, "")
-            tip = f" Did you mean {meant}?" if meant in self.commands else near(word, self.commands)
-            raise WrongUse(f"There is no command {word!r}.{tip}", self)
+            raise WrongUse(f"There is no command {word!r}.{near(word, self.commands)}", self)
         return self.commands[word]
 
     def _read_option(self, word: str, words: Sequence[str], at: int, values: JsonObject) -> int:
@@ -303,8 +301,11 @@ def _convert(text: str, kind: type, label: str, command: CliCommand) -> object:
 
 def near(word: str, known: Iterable[str]) -> str:
     """A suggestion for a word that is not known."""
+    known = list(known)
     found = min(known, key=lambda one: _distance(word, one), default="")
-    is_close = found and _distance(word, found) <= max(1, len(word) // 3)
+    if _TMUX.get(word) in known:
+        found = _TMUX[word]
+    is_close = found and (found == _TMUX.get(word) or _distance(word, found) <= max(1, len(word) // 3))
     return f" Did you mean {found}?" if is_close else ""
 
 
