@@ -18,6 +18,7 @@ from wsh.host.carrier import (
     ProgressListener,
     StreamRequest,
 )
+from wsh.host.ending import end_tasks
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.credential import NodeCredential, NodeRole
 from wsh.host.fleet.deploy import FleetDeployment, find_program, set_up, start_nats
@@ -153,8 +154,7 @@ class NodeForTest:
         connection = self.node._connection
         if connection is not None:
             await connection.client.close()
-        self.node._task.cancel()
-        await asyncio.gather(self.node._task, return_exceptions=True)
+        await end_tasks([self.node._task])  # a single cancellation may be lost
 
 
 @contextlib.asynccontextmanager
