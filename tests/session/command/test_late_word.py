@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.session.shells import AGENT, each_shell, text_of, with_shell
+from tests.support.session.shells import AGENT, each_shell, make_home, text_of, with_shell
 from tests.support.waiting import until
 from wsh.process import ProcessState
 from wsh.process.keeper.tree.inspect import look_for_reader
@@ -93,6 +93,24 @@ def test_a_run_hears_the_end_of_its_command_before_it_ends(
         assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, "second")
 
     with_shell(places, shell, work)
+
+
+@each_shell
+def test_a_prompt_that_comes_late_is_not_taken_for_the_end_of_a_line(places: Places, shell: str) -> None:
+    slow = {
+        "bashrc": "PROMPT_COMMAND='sleep 0.6'",
+        "zshrc": "precmd() { sleep 0.6 }",
+        "config__fish__config.fish": "function fish_prompt; sleep 0.6; echo '> '; end",
+    }
+    home = make_home(places.state.parent, **slow)
+
+    async def work(session: Session) -> None:
+        for number in range(3):
+            text = f"true\nsh -c 'exit 1'\nsleep 0.2; echo {number}; sh -c 'exit 3'"
+            done = await session.run_command(text, AGENT, max_wait_ms=60_000)
+            assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, str(number))
+
+    with_shell(places, shell, work, home)
 
 
 @each_shell

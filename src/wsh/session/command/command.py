@@ -170,6 +170,11 @@ class CommandLog:
         return self.prompts + self.continued
 
     @property
+    def prompts_due(self) -> int:
+        """As `prompts`, with the one that is being drawn."""
+        return self.prompts + (self.phase == "prompting")
+
+    @property
     def newest(self) -> Command | None:
         return next(reversed(self._commands.values()), None)
 

@@ -100,13 +100,23 @@ class LineTyping:
         """
         if len(lines) > _MOST_PACED_LINES:
             return await self._session.input.send(b"".join(lines), self._actor, before=begin)
-        first = 0
+        first, before = 0, (0, 0)
+
+        def note() -> None:
+            # Right before the line is written: a slow prompt may come while the line is asked for.
+            nonlocal before
+            before = (log.prompts_due, log.continued)
+
+        async def begin_first() -> bytes:
+            prefix = await begin()
+            note()
+            return prefix
+
         for number, line in enumerate(lines):
-            before = (log.prompts, log.continued)
             if number:
-                await self.type_next(line)
+                await self.type_next(line, note)
             else:
-                first = await self._session.input.send(line, self._actor, before=begin)
+                first = await self._session.input.send(line, self._actor, before=begin_first)
             await self._wait_until_next(log, before, time.monotonic())
         return first
 

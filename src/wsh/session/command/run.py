@@ -344,7 +344,7 @@ class _Run:
 
     def _note_before(self) -> None:
         if self._log is not None:
-            self._ended_before, self._prompts_before = len(self._ended), self._log.prompts
+            self._ended_before, self._prompts_before = len(self._ended), self._log.prompts_due
             self._empty_before = self._log.empty_lines
 
     # waiting
