@@ -202,8 +202,13 @@ def test_another_session_is_chosen_from_the_list(server: RunningServer, pane: Ca
     again.wait(lambda t: "this is banana" in t, "the last session")
     server.request("PATCH", "/sessions/banana", {"name": "cherry"})
     again.wait(lambda t: "cherry ·" in last_row(t), "the new name")
-    again.type("C-\\", "d")
-    again.wait(lambda t: "[detached · cherry]" in t, "the way out")
+    again.type("C-d")
+    again.wait(lambda t: "[exited 0 · cherry]" in t, "the end of the session")
+    # and when that has ended, it is the one before
+    before = pane(f"{WSH} attach")
+    before.wait(lambda t: "first ·" in last_row(t), "the session before")
+    before.type("C-\\", "d")
+    before.wait(lambda t: "[detached · first]" in t, "the way out")
 
 
 def test_without_a_name_and_without_a_last_one_it_is_the_session_used_last(

@@ -21,11 +21,13 @@ def find_last(host: str | None = None) -> str:
             "There is no session to attach to.", hint="`wsh` opens one here, `wsh new` one in the background."
         )
     try:
-        last = find_places().last_attached.read_text(encoding="utf-8")
+        attached = find_places().last_attached.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError):
-        last = ""
-    if any(session["name"] == last for session in running):
-        return last
+        attached = []
+    names = {str(session["name"]) for session in running}
+    for name in attached:
+        if name in names:
+            return name
     return str(min(running, key=lambda session: int(session["last_activity_ms"]))["name"])
 
 
@@ -68,6 +70,7 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})
         return end.exit_code or 0
     if end.exit_code is not None:
+        echo(f"[exited {end.exit_code} · {name}]", err=True)
         return end.exit_code
     echo(f"[{end.reason} · {name}]" if end.reason == "detached" else f"[{name}: {end.reason}]", err=True)
     return 0

@@ -38,6 +38,8 @@ _LOOK_S = 0.05
 """Between two looks for the server."""
 _LEAVING_S = 1.0
 """How long a server may take to say goodbye to a person who detaches."""
+_REMEMBERED = 16
+"""Sessions, for `wsh attach` without a name."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,14 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
 
 
 def _note_last(session: str) -> None:
-    """Remember the session for `wsh attach` without a name. A failure to write it is ignored."""
-    with contextlib.suppress(OSError):
-        fd = os.open(find_places().last_attached, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Remember the session, and those before it, for `wsh attach` without a name. A failure to write it is ignored."""
+    path = find_places().last_attached
+    with contextlib.suppress(OSError, ValueError):
+        before = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+        names = [session, *(name for name in before if name != session)]
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(fd, "w", encoding="utf-8") as file:
-            file.write(session)
+            file.write("\n".join(names[:_REMEMBERED]))
 
 
 def _read_record() -> ServerRecord | None:

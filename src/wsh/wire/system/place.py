@@ -69,7 +69,7 @@ class Places:
 
     @property
     def last_attached(self) -> Path:
-        """The name of the session that `wsh attach` showed last."""
+        """The names of the sessions that `wsh attach` showed, the last first."""
         return self.state / f"{self.server}.attached"
 
     @property
