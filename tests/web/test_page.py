@@ -311,3 +311,47 @@ def test_a_command_of_the_timeline_is_shown_copied_and_run_again(server: Running
         expect(page.locator(".timeline code").first).to_have_text("echo one-$((1+1))")
         page.wait_for_timeout(300)
         expect(page.locator(".toast.bad")).to_have_count(0)
+
+
+def test_the_menu_of_a_session_closes_like_any_menu(server: RunningServer, browser: Browser) -> None:
+    for name in ("one", "two"):
+        make(server, name, "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        menu = page.locator(".menu[open]")
+        for leave in ("Escape", "outside", "another session"):
+            page.locator(".menu summary").click()
+            expect(menu).to_have_count(1)
+            if leave == "Escape":
+                page.keyboard.press("Escape")
+            elif leave == "outside":
+                page.locator(".bar h1").click()
+            else:
+                page.locator(".session", has_text="two").click()
+            expect(menu).to_have_count(0)
+
+
+def test_a_finger_goes_through_the_earlier_lines(server: RunningServer, browser: Browser) -> None:
+    make(server, "long", "sh -c 'seq 1 300; exec cat'")
+    with open_page(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "300" in t, "the last line")
+        protocol = page.context.new_cdp_session(page)
+        box = page.locator(".xterm-screen").first.bounding_box()
+        assert box is not None
+        x, y = box["x"] + 40, box["y"] + 40
+
+        def touch(kind: str, *points: float) -> None:
+            protocol.send(
+                "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": at} for at in points]}
+            )
+
+        touch("touchStart", y)
+        for step in range(1, 11):
+            touch("touchMove", y + step * 20)
+        touch("touchEnd")
+        rows = page.locator(".xterm-rows").first
+        expect(rows).not_to_contain_text("300")
+        expect(rows).to_contain_text("27")

@@ -21,6 +21,8 @@ export class Frame {
   private x = 0;
   private y = 0;
   private moved = false;
+  private dragged = 0;
+  private placed = "";
   private wanted: Size | null = null;
 
   constructor(
@@ -40,7 +42,7 @@ export class Frame {
       "touchmove",
       (event) => {
         const now = event.touches[0];
-        if (last && now) this.pan(last.clientX - now.clientX, last.clientY - now.clientY, event);
+        if (last && now) this.drag(last.clientX - now.clientX, last.clientY - now.clientY, event);
         last = now ?? null;
       },
       { passive: false },
@@ -94,6 +96,8 @@ export class Frame {
     this.picture.style.width = `${Math.max(needed, this.room.clientWidth - PAD_PX)}px`;
     this.picture.style.height = `${Math.max(this.screen?.offsetHeight ?? 0, this.room.clientHeight - PAD_PX)}px`;
     this.room.classList.toggle("smaller", cols < fits.cols || rows < fits.rows);
+    if (this.placed !== `${rows}x${cols}`) this.moved = false; // another size: what was moved to may not be there
+    this.placed = `${rows}x${cols}`;
     this.follow();
   }
 
@@ -114,6 +118,18 @@ export class Frame {
     this.x = reach(cursorX, cell.width, cursorX * cell.width < width / 2 ? 0 : this.x, width);
     this.y = reach(cursorY, cell.height, this.y, height);
     this.show();
+  }
+
+  /** A finger moves the part that is shown; up and down, where all rows are shown, it goes through the earlier lines. */
+  private drag(dx: number, dy: number, event: Event): void {
+    if (dy && !this.over.y && this.terminal.buffer.active.type === "normal") {
+      this.dragged += dy / (this.cell()?.height ?? 16);
+      const lines = Math.trunc(this.dragged);
+      this.dragged -= lines;
+      if (lines) this.terminal.scrollLines(lines);
+      event.preventDefault();
+    }
+    this.pan(dx, dy, event);
   }
 
   private pan(dx: number, dy: number, event: Event): void {

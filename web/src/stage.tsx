@@ -34,12 +34,25 @@ import { zoom } from "./theme";
 
 function Menu(props: { entry: Entry }) {
   const { name, tags } = props.entry.info;
-  const edit = async (event: Event): Promise<void> => {
-    const details = (event.currentTarget as HTMLElement).closest("details");
-    details?.removeAttribute("open");
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = (): void => menu.current?.removeAttribute("open");
+  // It stands for this session alone and closes like any menu.
+  useLayoutEffect(close, [name]);
+  useLayoutEffect(() => {
+    const outside = (event: Event): void => {
+      if (!menu.current?.contains(event.target as Node)) close();
+    };
+    addEventListener("pointerdown", outside, true);
+    return () => removeEventListener("pointerdown", outside, true);
+  }, []);
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || !menu.current?.open) return;
+    event.stopPropagation();
+    close();
+    focusTerminal(name);
   };
   return (
-    <details class="menu" onClick={(event) => event.target instanceof HTMLButtonElement && void edit(event as unknown as Event)}>
+    <details ref={menu} class="menu" onKeyDown={onKey} onClick={(event) => event.target instanceof HTMLButtonElement && close()}>
       <summary title="More">⋯</summary>
       <div>
         <button

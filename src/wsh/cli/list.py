@@ -4,7 +4,7 @@ import sys
 
 from wsh.cli.declare import Option, command, json_option
 from wsh.cli.output import print_json, print_table
-from wsh.cli.request import call
+from wsh.cli.request import call, is_any_kept, is_server_there
 
 
 @command(
@@ -15,7 +15,10 @@ from wsh.cli.request import call
 def list_(tags: tuple[str, ...], as_json: bool) -> None:
     """List sessions, the oldest first."""
     try:
-        found = call("GET", "/sessions", query={"tag": ",".join(tags) or None}, start=False)
+        if not is_server_there() and not is_any_kept():
+            found = []
+        else:
+            found = call("GET", "/sessions", query={"tag": ",".join(tags) or None}, start=False)
     except Exception as problem:
         if getattr(problem, "code", "") != "server_gone":
             raise

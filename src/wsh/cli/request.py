@@ -12,7 +12,7 @@ from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket
 
 from wsh.wire.json.text import read_json, write_json
-from wsh.wire.system.runtime_path import server_socket
+from wsh.wire.system.runtime_path import server_name, server_socket, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ def session_path(name: str, rest: str = "") -> str:
 def is_server_there() -> bool:
     """False where certainly no server runs and no keeper has sessions: reading commands then say that there is nothing."""
     return os.path.exists(server_socket(os.environ)) or is_keeper_there()
+
+
+def is_any_kept() -> bool:
+    """Whether a session has left a folder, of a program that runs or has ended."""
+    return os.path.isdir(os.path.join(state_folder(os.environ), "sessions", server_name(os.environ)))
 
 
 def is_keeper_there() -> bool:
