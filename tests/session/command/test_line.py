@@ -158,8 +158,9 @@ def test_a_heredoc_that_is_open_is_a_line_in_use(places: Places, shell: str) -> 
 def test_type_ahead_counts(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.input.send(b"sleep 0.7\r", PERSON)
-        await until(lambda: session.commands is not None and session.commands.phase == "running", "sleep did not begin")
+        # What it prints shows that it has the terminal: until then fish does not echo what is typed, and it is not told.
+        await session.input.send(b"sh -c 'echo be\"\"gun; sleep 0.7'\r", PERSON)
+        await session.wait(WaitSpec(text="begun", generation=0, max_wait_ms=60_000))
         await session.input.send(b"echo typed-ahead", PERSON)
         problem = await refused(session)  # while it runs
         assert problem.facts["text"] == "echo typed-ahead"
