@@ -141,7 +141,7 @@ def test_a_renamed_session_is_found_by_its_new_name(places: Places, tmp_path: Pa
 def test_hidden_input_never_reaches_the_index(places: Places, tmp_path: Path) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
-        await session.input.send(b"read -s -p 'Pass: ' secret; echo got ${#secret}\n", AGENT)
+        await session.input.send(b"read -s -p 'Pa''ss: ' secret; echo got ${#secret}\n", AGENT)
         await session.wait(WaitSpec(text="Pass:", generation=0, max_wait_ms=10_000))
         await session.input.send(b"tr0ub4dor\n", AGENT)
         await session.wait(WaitSpec(text="got 9", generation=0, max_wait_ms=10_000))
