@@ -70,7 +70,7 @@ def measure(folder: Path, nodes: int, sessions: int, program: str | None) -> Non
             assert made.status == 201, made
         wait_until(lambda: len(first.get("/sessions")) == sessions, "all sessions", timeout_s=_LONG_S)
         found: dict[str, object] = {"nodes": nodes, "sessions": sessions, "list_s": _measure_list(first, sessions)}
-        _tell(f"listed in {found['list_s']} s; nobody looks for half a minute")
+        _tell(f"listed in {found['list_s']} s; half a minute without viewers")
         found |= _measure_idle([server.process.pid for server in servers[1:]], nats.pid)
         found |= _measure_death(servers)
         print(json.dumps(found, indent=1), flush=True)

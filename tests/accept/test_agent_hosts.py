@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tests.support.accept.model import StubModel, running_model
+from tests.support.policy.home import home_with_policy
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from wsh.wire.system.place import Places, find_places
+from wsh.wire.system.place import Places
 
 PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0")
 WSH = Path(sys.executable).parent / "wsh"
@@ -40,15 +41,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    folder = tmp_path_factory.mktemp("hosts")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-            (folder / name).mkdir(mode=0o700)
-            patch.setenv(variable, str(folder / name))
-        patch.setenv("HOME", str(folder))
-        found = find_places()
-        found.config.mkdir(mode=0o700, parents=True)
-        found.policy_file.write_text(POLICY)
+    with home_with_policy(tmp_path_factory.mktemp("hosts"), POLICY) as found:
         yield found
 
 

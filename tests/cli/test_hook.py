@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.policy.home import home_with_policy
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places, find_places
@@ -31,15 +32,7 @@ command = "curl *"
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    folder = tmp_path_factory.mktemp("hook")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
-            (folder / name).mkdir(mode=0o700)
-            patch.setenv(variable, str(folder / name))
-        patch.setenv("HOME", str(folder))
-        found = find_places()
-        found.config.mkdir(mode=0o700, parents=True)
-        found.policy_file.write_text(POLICY)
+    with home_with_policy(tmp_path_factory.mktemp("hook"), POLICY) as found:
         yield found
 
 

@@ -74,7 +74,7 @@ class RequestFolder:
         self._kept: dict[str, KeptRequest] = {}
 
     def load(self) -> list[KeptRequest]:
-        """Blocking. All that an earlier server left, oldest first; a file that cannot be read is told in the log and left out."""
+        """Blocking. All that an earlier server left, oldest first. What is not a request is removed; what the disk refuses is left for the next server."""
         found = [kept for path in _list_files(self._path) if (kept := _read(path)) is not None]
         found.sort(key=lambda kept: kept.since)
         self._kept = {kept.request.id: kept for kept in found}
@@ -125,9 +125,14 @@ def _list_files(path: Path) -> Iterator[Path]:
 
 def _read(path: Path) -> KeptRequest | None:
     try:
-        kept = KeptRequest.model_validate_json(path.read_bytes())
+        data = path.read_bytes()
+    except OSError as problem:
+        log.warning("a request that an earlier server left cannot be read now: %s: %s", path.name, problem)
+        return None
+    try:
+        kept = KeptRequest.model_validate_json(data)
         kept.make_caller()
-    except (OSError, ValidationError, TypeError, ValueError) as problem:
+    except (ValidationError, TypeError, ValueError) as problem:
         log.warning("a request that an earlier server left cannot be read: %s: %s", path.name, type(problem).__name__)
         with contextlib.suppress(OSError):
             path.unlink()
