@@ -1,6 +1,6 @@
 """How cost grows with work: each curve with the exponent that fits it, plotted in docs/growth.
 
-Small sizes as it stands; WSH_GROWTH=full takes those of the issue (10,000 sessions need `kernel.pty.max` and descriptors raised, and half an
+Small sizes as it stands; WSH_GROWTH=full takes large ones (10,000 sessions need `kernel.pty.max` and descriptors raised, and half an
 hour). An exponent of 1 is proportional to the work; anything above 1.15, which is more than n log n over these sizes, is a miss.
 """
 
@@ -16,11 +16,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
 import uvloop
-from tests.support.serving import running_server, start_server
+from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
 
+from bench.bench_http import run_flood
 from bench.corpus import write_corpus
+from bench.growth_history import Curve, measure_history
 from bench.plot import Point, draw, fit_exponent
 from bench.private import private_places
 from bench.row import Row, median
@@ -57,6 +60,8 @@ RESTORED = (1, 10, 100, 1000) if FULL else (1, 8, 32)
 WAITS = (1, 10, 100, 1000, 5000) if FULL else (1, 10, 100, 1000)
 LENGTHS = (64, 1024, 8192, 65_000)
 TREES = (1, 2, 4, 7) if FULL else ()
+JOURNALS = (1, 4, 16, 64) if FULL else (1, 4, 16)
+SUBSCRIPTIONS = (1, 4, 16, 64)
 
 
 def run() -> list[Row]:
@@ -64,7 +69,7 @@ def run() -> list[Row]:
     rows: list[Row] = []
     shown_on_page: list[str] = []
     for title, x_name, y_name, points in (
-        *_sessions(), *_viewers(), *_waits(), *_policy(), *_restores(), *_index(),
+        *_sessions(), *_viewers(), *_waits(), *_policy(), *_restores(), *_journals(), *_subscriptions(), *_index(), *measure_history(),
     ):  # fmt: skip
         name = title.replace(",", "").replace(" ", "-")
         (FOLDER / f"{name}.svg").write_text(draw(title, x_name, y_name, points), encoding="utf-8")
@@ -77,9 +82,6 @@ def run() -> list[Row]:
         )  # fmt: skip
     PAGE.write_text(_PAGE_HEAD + "\n".join(shown_on_page).rstrip("\n") + "\n", encoding="utf-8")
     return rows
-
-
-Curve = tuple[str, str, str, list[Point]]
 
 
 def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Result:
@@ -224,10 +226,34 @@ def _restores() -> list[Curve]:
     return [("restore after kill -9", "sessions of 100 KB each", "s", points)]
 
 
-def _restore(places: Places, count: int) -> float:
+def _journals() -> list[Curve]:
+    points: list[Point] = []
+    for megabytes in JOURNALS:
+        with private_places() as places:
+            points.append((megabytes, _restore(places, 1, lines=megabytes * 145_000)))
+    return [("restore of one session", "MB of journal", "s", points)]
+
+
+def _subscriptions() -> list[Curve]:
+    """What a flood costs the server by the number of those who follow it."""
+    points: list[Point] = []
+    with private_places() as places, running_server(places) as server:
+        for count in SUBSCRIPTIONS:
+            began = _processor_ms(server)
+            run_flood(server, f"flood{count}", count)
+            points.append((count, _processor_ms(server) - began))
+    return [("a flood of 60 MB with subscriptions", "subscriptions", "ms of processor", points)]
+
+
+def _processor_ms(server: RunningServer) -> float:
+    used = psutil.Process(server.process.pid).cpu_times()
+    return (used.user + used.system) * 1000
+
+
+def _restore(places: Places, count: int, lines: int = 20_000) -> float:
     first = start_server(places)
     for number in range(count):
-        asked = {"name": f"s{number}", "command": "seq 20000; echo fil''led; exec cat", "rows": 24, "cols": 80}
+        asked = {"name": f"s{number}", "command": f"seq {lines}; echo fil''led; exec cat", "rows": 24, "cols": 80}
         assert first.request("POST", "/sessions", asked).status == 201
     for number in range(count):
         path = f"/sessions/s{number}/screen?format=plain"
@@ -245,6 +271,7 @@ def _index() -> list[Curve]:
     if not TREES:
         return []  # minutes
     builds: list[Point] = []
+    updates: list[Point] = []
     searches: list[Point] = []
     with tempfile.TemporaryDirectory() as temporary:
         base = Path(temporary)
@@ -257,27 +284,37 @@ def _index() -> list[Curve]:
             megabytes = size * times / 1e6
             places = Places(base / f"r{times}", base / f"s{times}", base / f"c{times}")
 
-            async def measure(places: Places = places, tree: Path = tree) -> tuple[float, float]:
+            changed = next(tree.rglob("*.py"))
+
+            async def measure(
+                places: Places = places, tree: Path = tree, changed: Path = changed
+            ) -> tuple[float, float, float]:
                 service = WorkspaceService(places, load(None, {}))
                 context = ToolContext(str(tree))
                 try:
                     began = time.perf_counter()
                     await call_tool(service, "index_build", {"full": True}, context)
                     built = time.perf_counter() - began
+                    await asyncio.to_thread(changed.write_text, "changed = True\n")
+                    began = time.perf_counter()
+                    await call_tool(service, "index_build", {}, context)
+                    updated = time.perf_counter() - began
                     took = []
                     for query in ("parse arguments", "connection pool", "event loop", "read file", "warn once"):
                         began = time.perf_counter()
                         await call_tool(service, "search", {"query": query}, context)
                         took.append((time.perf_counter() - began) * 1000)
-                    return built, median(took)
+                    return built, updated, median(took)
                 finally:
                     await service.aclose()
 
-            built, took = asyncio.run(measure())
+            built, updated, took = asyncio.run(measure())
             builds.append((megabytes, built))
+            updates.append((megabytes, updated))
             searches.append((megabytes, took))
             shutil.rmtree(tree)
     return [
         ("build of the index", "MB of text", "s", builds),
+        ("update of the index after one change", "MB of text", "s", updates),
         ("search for words", "MB of text", "ms", searches),
     ]

@@ -142,22 +142,27 @@ def _subscribers(places: Places) -> list[Row]:
     watched: list[float] = []
     with running_server(places) as server:
         number = 0
-        line = "\\033[31mred \\033[1;32mgreen and bold \\033[0mplain text that fills the line to its end\\n"
-        command = f'sh -c "read go; yes \\"$(printf \'{line}\')\\" | head -c {FLOOD_BYTES}; exit 0"'
         for _ in range(ROUNDS):
             for times, count in ((alone, 0), (watched, SUBSCRIBERS)):
                 number += 1
-                name = f"flood{number}"
-                assert server.request("POST", "/sessions", {"name": name, "command": command}).status == 201
-                readers = _Subscribers(server, name, count)
-                try:
-                    times.append(_run_flood(server, name))
-                finally:
-                    readers.close()
-                assert not count or readers.received > 3_000 * count, readers.received
-                server.request("DELETE", f"/sessions/{name}")
+                times.append(run_flood(server, f"flood{number}", count))
     title = f"a flood of coloured text with {SUBSCRIBERS} ws/json subscribers, against none"
     return [at_most_ratio("http", title, median(watched), median(alone), "s", "none", 1.10)]
+
+
+def run_flood(server: RunningServer, name: str, subscribers: int) -> float:
+    """Seconds that a flood takes in a session of its own."""
+    line = "\\033[31mred \\033[1;32mgreen and bold \\033[0mplain text that fills the line to its end\\n"
+    command = f'sh -c "read go; yes \\"$(printf \'{line}\')\\" | head -c {FLOOD_BYTES}; exit 0"'
+    assert server.request("POST", "/sessions", {"name": name, "command": command}).status == 201
+    readers = _Subscribers(server, name, subscribers)
+    try:
+        took = _run_flood(server, name)
+    finally:
+        readers.close()
+    assert not subscribers or readers.received > 3_000 * subscribers, readers.received
+    server.request("DELETE", f"/sessions/{name}")
+    return took
 
 
 def _starts(places: Places) -> list[Row]:

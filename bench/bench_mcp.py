@@ -100,18 +100,23 @@ def _reads(places: Places) -> list[Row]:
 
 def _first_answers(places: Places) -> list[Row]:
     with running_server(places):
-        warm = [_first_answer() for _ in range(STARTS)]
-    cold = []
+        warm = [_first_answers_of_one()[0] for _ in range(STARTS)]
+    cold, tools = [], []
     for _ in range(STARTS):
-        cold.append(_first_answer())
+        first, listed = _first_answers_of_one()
+        cold.append(first)
+        tools.append(listed)
         subprocess.run([*WSH, "stop"], check=True, capture_output=True)
+    start = median([_interpreter_start() for _ in range(STARTS)])
+    title = "wsh mcp: the list of tools, a server must be started"
     return [
         at_most("mcp", "wsh mcp: first answer, a server runs", median(warm), 0.5, "s"),
+        Row("mcp", title, median(tools), "s", median(tools) / start, "none", True, "the interpreter's start", start),
         at_most_ratio(
             "mcp",
             "wsh mcp: first answer, a server must be started",
             median(cold),
-            median([_interpreter_start() for _ in range(STARTS)]),
+            start,
             "s",
             "the interpreter's start",
             25,
@@ -185,9 +190,11 @@ def _short_calls(places: Places) -> list[Row]:
 WSH = [sys.executable, "-m", "wsh.cli.main"]
 
 
-def _first_answer() -> float:
-    """Seconds from starting `wsh mcp` to the answer to `initialize`, which was written at once."""
+def _first_answers_of_one() -> tuple[float, float]:
+    """Seconds from starting `wsh mcp` to the answer to `initialize`, which was written at once, and to the list of tools."""
     request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}) + "\n"
+    initialized = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
+    wanted = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}) + "\n"
     began = time.perf_counter()
     with subprocess.Popen([*WSH, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -196,6 +203,11 @@ def _first_answer() -> float:
         answer = json.loads(process.stdout.readline())
         taken = time.perf_counter() - began
         assert answer["result"]["serverInfo"]["name"] == "wsh", answer
+        process.stdin.write((initialized + wanted).encode())
+        process.stdin.flush()
+        while json.loads(process.stdout.readline()).get("id") != 2:
+            pass
+        listed = time.perf_counter() - began
         process.stdin.close()
         process.wait(15)
-    return taken
+    return taken, listed
