@@ -50,8 +50,10 @@ check: setup-dev
 	$(BIN)/python scripts/check_prose.py
 
 # Most tests wait for real programs, so four at a time keep two cores busy; a file's tests stay together.
+# What all of them import is compiled once, before four do it at the same time.
 # TESTARGS are more words for pytest.
 test: debian check page
+	@$(BIN)/python -m compileall -q src tests/support
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not accept' --durations 20 --durations-min 1 $(TESTARGS)
 
 # What needs roots, environments or programs of its own.

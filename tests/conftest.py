@@ -12,6 +12,8 @@ import pytest
 from tests.support.session.shells import make_home
 from tests.support.suite import (  # noqa: F401 - hooks
     pytest_addoption,
+    pytest_collection,
+    pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_itemcollected,
     pytest_sessionfinish,

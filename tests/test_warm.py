@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.warm import WarmPopen
+from tests.support.warm import WarmPopen, run_warm
 from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
@@ -63,6 +63,17 @@ def test_a_warm_start_is_as_an_executed_one(places: Places, tmp_path: Path) -> N
     warm, executed = describe(WarmPopen, tmp_path), describe(subprocess.Popen, tmp_path)
     assert warm == executed
     assert warm["parent"] == os.getpid()
+
+
+def test_a_late_change_of_the_interpreter_is_made_in_both(places: Places, tmp_path: Path) -> None:
+    custom = "import os, sys\nLATE = True\nsys.stderr.write(os.environ['WSH_ODD'])\n"
+    (tmp_path / "sitecustomize.py").write_text(custom)
+    words = [*WSH[:1], "-P", *WSH[1:], "--version"]
+    for options in ({"PYTHONPATH": str(tmp_path), "WSH_ODD": "odd"}, {}):
+        env = {**os.environ, **options}
+        warm, executed = run_warm(words, env=env), subprocess.run(words, env=env, capture_output=True)
+        assert warm.stderr == executed.stderr == options.get("WSH_ODD", "").encode()
+        assert warm.stdout == executed.stdout
 
 
 @pytest.mark.parametrize("words", [["no-such-command"], ["--version"], ["hook", "--no-such-option"]])

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class Work:
         """None where the server or the fleet is away in this moment."""
         try:
             reply = server.request(method, path, body)
-        except OSError:
+        except (OSError, HTTPException):  # also cut off in the middle of an answer
             return None
         return None if reply.status in (502, 503, 504) else reply
 

@@ -23,6 +23,8 @@ from wsh.wire.system.place import Places
 _SET = """
 import os, time
 
+LATE = True
+
 def _shift():
     with open(os.environ["WSH_TEST_CLOCK"]) as file:
         return int(file.read())

@@ -100,6 +100,30 @@ def test_what_scrolled_off_is_in_the_terminals_own_scrollback(server: RunningSer
     seen.wait(lambda _: numbers() == [str(n) for n in range(1, 301)], "every line, in order")
 
 
+def test_looking_puts_no_copies_of_the_screen_into_the_terminals_scrollback(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    make(server, "calm")
+    seen = pane(f"{WSH} attach calm")
+    seen.wait(lambda t: "$" in t, "the prompt")
+    seen.type("echo fi''rst; echo sec''ond", "Enter")
+    seen.wait(lambda t: "\nsecond\n$" in t, "some lines")
+
+    def history() -> int:
+        return int(seen._run("display-message", "-p", "#{history_size}"))
+
+    before = history()
+    for rows, cols in ((22, 70), (20, 60), (24, 80)):
+        seen.resize(rows, cols)
+        seen.wait(lambda t, rows=rows: len(t.splitlines()) == rows and "calm" in t.splitlines()[-1], "the new size")  # type: ignore[misc]
+    for _ in range(2):
+        seen.type("vim -u NONE -N", "Enter")
+        seen.wait(lambda t: "~" in t, "vim")
+        seen.type(":q", "Enter")
+        seen.wait(lambda t: "~" not in t and "second" in t, "the shell again")
+    assert history() == before
+
+
 def test_the_view_survives_the_death_of_the_server(mortal: RunningServer, pane: Callable[..., Pane]) -> None:
     make(mortal, "survivor")
     seen = pane(f"{WSH} attach survivor")
@@ -121,7 +145,7 @@ def test_the_view_survives_the_death_of_the_server(mortal: RunningServer, pane: 
     # What was typed while it was away may have pushed it up.
     wait_until(lambda: "\nbefore" in seen.text(history=True), "the first echo again", seen=lambda: seen.text(True))
     subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
-    seen.wait(lambda t: "status" in t, "the end")
+    seen.wait(lambda t: "[survivor: the server was stopped" in t and "status 0" in t, "the end and its reason")
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP])
@@ -134,13 +158,46 @@ def test_the_terminal_is_given_back_when_the_viewer_is_told_to_end(
     seen.wait(lambda t: "~" in t, "vim")
     os.kill(int(note.read_text()), sig)
     text = seen.wait(lambda t: "status" in t, "the end")
+    assert "[detached · held]" in text
     assert "icanon" in text and "\necho\n" in text and "~\n" not in text
     assert server.get("/sessions/held")["running"]
 
 
-def test_attaching_to_nothing_says_so(server: RunningServer, pane: Callable[..., Pane]) -> None:
-    seen = pane(f"{WSH} attach nobody")
-    seen.wait(lambda t: "There is no session named 'nobody'" in t and "status 3" in t, "the error")
+def test_attaching_to_nothing_says_so_and_leaves_the_terminal_alone(server: RunningServer) -> None:
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(sys.executable, [*WSH.split(), "attach", "nobody"])
+    shown = read_until(fd, lambda seen: b"There is no session named 'nobody'" in seen and seen.endswith(b"\n"), b"")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+    os.close(fd)
+    assert b"\x1b" not in shown and shown.lstrip() == shown, "nothing but the error"
+
+
+def test_title_and_keyboard_of_the_terminal_are_given_back(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "titled", "printf '\\033]2;theirs\\033\\\\\\033[6 qready'; exec cat")
+    seen = pane(rf"printf '\033]2;mine\033\\'; {WSH} attach titled")
+
+    def title() -> str:
+        return seen._run("display-message", "-p", "#{pane_title}").strip()
+
+    seen.wait(lambda t: "ready" in t and title() == "theirs", "the session and its title")
+    seen.type("C-\\", "d")
+    seen.wait(lambda t: "status 0" in t, "the way out")
+    assert title() == "mine"
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(sys.executable, [*WSH.split(), "attach", "titled"])
+    try:
+        shown = read_until(fd, lambda seen: b"ready" in seen and b"\x1b[6 q" in seen, b"")
+        assert shown.index(b"\x1b[22;0t") < shown.index(b"theirs") and b"\x1b[>0u" in shown
+        os.write(fd, b"\x1c\x1c")
+        shown = read_until(fd, lambda seen: b"[detached" in seen, b"")
+        assert (
+            b"\x1b[<u" in shown and b"\x1b[23;0t" in shown and shown.rindex(b"\x1b[0 q") > shown.rindex(b"\x1b[?1049l")
+        )
+    finally:
+        os.close(fd)
+        os.waitpid(pid, 0)
 
 
 def test_without_a_terminal_there_is_nothing_to_attach_to(server: RunningServer) -> None:

@@ -42,11 +42,13 @@ def test_the_prefix_shows_a_hint_and_captures_nothing(server: RunningServer, pan
     wait_while(lambda: mode_of(server, "hint") == "passthrough", "keys that pass", 0.6)
     seen.type("Escape")
     seen.wait(lambda t: "hint ·" in last_row(t), "the status line again")
-    # A key that means nothing behind the prefix is not lost.
+    # A key that means nothing behind the prefix is said to, and is nobody's; what follows is the program's again.
     seen.type("C-\\")
     seen.wait(lambda t: last_row(t) == HINT, "the hint")
+    seen.type("z")
+    seen.wait(lambda t: last_row(t) == "no such key: z · Ctrl+\\ ? for help", "why nothing happens")
     seen.type("echo un''harmed", "Enter")
-    seen.wait(lambda t: "\nunharmed" in t and "hint ·" in last_row(t), "all that was typed")
+    seen.wait(lambda t: "\n$ echo un''harmed\nunharmed" in f"\n{t}" and "hint ·" in last_row(t), "what was typed then")
     seen.type("C-\\")
     seen.wait(lambda t: last_row(t) == HINT, "the hint")
     seen.type("d")
@@ -140,15 +142,23 @@ def test_a_small_attach_beside_a_large_session_shows_the_prompt_and_resizes_noth
 def test_whoever_only_looks_is_told_so(server: RunningServer, pane: Callable[..., Pane]) -> None:
     make(server, "looked", rows=10, cols=40)
     seen = pane(f"{WSH} attach --read-only looked")
-    seen.wait(lambda t: t.startswith("$"), "the prompt")
-    seen.type("C-\\", "t")
-    seen.wait(lambda t: "you only look here" in last_row(t), "why not")
+    seen.wait(
+        lambda t: t.startswith("$") and "looked · read only ·" in last_row(t), "the prompt and that one only looks"
+    )
     seen.type("x")
+    seen.wait(lambda t: last_row(t) == "read only: attach without --read-only to type", "why the key does nothing")
+    seen.type("C-\\", "Escape")
     seen.wait(lambda t: "looked ·" in last_row(t), "the status line again")
+    seen.type("C-\\", "t")
+    seen.wait(lambda t: last_row(t) == "read only: attach without --read-only to type", "why not")
+    seen.type("C-\\", "Escape")
+    seen.wait(lambda t: "looked ·" in last_row(t), "the status line again")
+    assert seen.text().splitlines()[0].rstrip("│ ") == "$"
     info = server.get("/sessions/looked")
     assert (info["rows"], info["cols"]) == (10, 40)
     seen.type("C-\\", "d")
-    seen.wait(lambda t: "status 0" in t, "the way out")
+    text = seen.wait(lambda t: "status 0" in t, "the way out")
+    assert text.splitlines()[1] == "[detached · looked]", "the shell goes on below the text, not below the border"
 
 
 def test_keys_are_configurable(server: RunningServer, pane: Callable[..., Pane]) -> None:

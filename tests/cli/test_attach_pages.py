@@ -52,8 +52,9 @@ def test_help_explains_every_key_and_any_key_goes_back(server: RunningServer, pa
     seen = attach(server, pane, "helped", rows=40)
     seen.type("C-\\", "?")
     text = seen.wait(lambda t: "any key goes back" in last_row(t), "the help")
-    for said in ("d        leave", "[        earlier lines", "Alt+W", "attach.keys"):
+    for said in ("d        leave", "[        earlier lines", "keys of vi", "y Enter", "attach.keys"):
         assert said in text
+    assert "Alt+W" not in text and "Ctrl+S" not in text, "the keys of emacs are not those that were chosen"
     seen.type("x")
     seen.wait(lambda t: t.startswith("$") and "helped ·" in last_row(t), "the session")
     assert "x" not in seen.text().splitlines()[0], "the key was for the page"
@@ -82,10 +83,46 @@ def test_earlier_lines_with_the_keys_of_vi(server: RunningServer, pane: Callable
     seen.wait(lambda t: "line 150 of many" in t, "what was searched")
     seen.type("?", "line 1", "Enter", "n", "n")
     seen.wait(lambda t: "line 147 of many" in t, "the search again")
+    seen.type("/", "^LINE 1?[45]5 ", "Enter")
+    seen.wait(lambda t: "not found" in last_row(t), "that capitals count in an expression")
+    seen.type("g", "/", r"^line 1?[45]5\s\S", "Enter")
+    seen.wait(lambda t: "line 45 of many" in t and "match 1 of 4" in last_row(t), "an expression, and its count")
+    seen.type("N")
+    seen.wait(lambda t: "match 4 of 4 · searched on from the last line" in last_row(t), "the other way round")
+    seen.type("N")
+    seen.wait(lambda t: "line 145 of many" in t and "match 3 of 4" in last_row(t), "the one before")
+    seen.type("/", "many(", "Enter")
+    seen.wait(lambda t: "not found · searched as plain text" in last_row(t), "what is no expression")
     seen.type("q")
     seen.wait(lambda t: "line 200 of many\n$" in t and "vi ·" in last_row(t), "the session")
     seen.type("echo ba''ck", "Enter")
     seen.wait(lambda t: "\nback\n" in t, "keys reach the program")
+
+
+def test_help_and_the_list_of_sessions_go_back_to_the_place_among_earlier_lines(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    seen = open_lines(server, pane, "place")
+    seen.type("g")
+
+    def is_there(text: str) -> bool:
+        return "line 10 of many" in text and last_row(text).startswith("1/")
+
+    seen.wait(is_there, "the first lines")
+    seen.type("C-\\", "?")
+    seen.wait(lambda t: "line 10 of many" not in t and "Ctrl+\\" in t, "the help")
+    seen.type("q")
+    seen.wait(is_there, "the place again")
+    seen.type("C-\\", "s")
+    seen.wait(lambda t: "go to:" in last_row(t), "the list")
+    seen.type("C-c")
+    seen.wait(is_there, "the place again")
+    seen.type("C-\\", "Z")
+    seen.wait(lambda t: "no such key: Z" in last_row(t) and "line 10 of many" in t, "what the key is not")
+    seen.type("M-x", "j")
+    seen.wait(lambda t: last_row(t).startswith("2/"), "a key with Alt that means nothing, and one that moves")
+    seen.type("q")
+    seen.wait(lambda t: "line 200 of many\n$" in t and "place ·" in last_row(t), "the session")
 
 
 def test_earlier_lines_stay_where_they_are_while_more_is_printed_and_all_of_it_is_in_the_scrollback(
@@ -113,8 +150,17 @@ def test_a_key_moves_by_emacs_where_the_setting_says_so(server: RunningServer, p
     seen.wait(lambda t: t.startswith("$"), "the prompt")
     seen.type("seq -f 'line %g of many' 100", "Enter")
     seen.wait(lambda t: "line 100 of many\n$" in t, "the last line")
+    seen.type("C-\\", "?")
+    text = seen.wait(lambda t: "up and down scroll" in last_row(t), "the help")
+    seen.type("PageDown")
+    text += seen.wait(lambda t: "keys of emacs" in t, "more of it")
+    seen.type("PageDown")
+    text += seen.wait(lambda t: "Ctrl+G" in t, "the rest of it")
+    assert "Alt+W" in text and "h j k l" not in text
+    seen.type("q")
+    seen.wait(lambda t: "emacs ·" in last_row(t), "the session")
     seen.type("C-\\", "[")
-    seen.wait(lambda t: "q back" in last_row(t), "the earlier lines")
+    seen.wait(lambda t: "Ctrl+G back" in last_row(t), "the earlier lines")
     seen.type("M-<")
     seen.wait(lambda t: "line 5 of many" in t, "the first lines")
     seen.type("C-n", "C-f", "C-f")
@@ -186,7 +232,10 @@ def test_another_session_is_chosen_from_the_list(server: RunningServer, pane: Ca
     seen.type("C-\\", "s")
     text = seen.wait(lambda t: "go to:" in last_row(t), "the list")
     assert all(name in text for name in ("* first", "apple", "banana"))
-    seen.type("bana")
+    seen.type("a")
+    text = seen.wait(lambda t: "go to: a" in last_row(t) and t.startswith("  apple"), "the name that begins so first")
+    assert text.splitlines()[1].startswith("  banana"), "and then the one that has it"
+    seen.type("C-u", "bana")
     seen.wait(lambda t: "go to: bana" in last_row(t) and "apple" not in t, "fewer sessions")
     seen.type("Enter")
     seen.wait(lambda t: "this is banana" in t and "banana ·" in last_row(t), "the other session")
@@ -293,3 +342,51 @@ def test_a_session_is_not_shown_inside_of_itself(server: RunningServer, pane: Ca
     )
     seen = pane(f"{WSH} attach mirror")
     seen.wait(lambda t: "this is beside" in t, "a session inside of another")
+
+
+def test_a_session_that_has_ended_is_read_searched_and_copied_from(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    make(server, "over", "seq -f 'line %g of many' 100; exit 3", rows=11, cols=80)
+    wait_until(lambda: not server.get("/sessions/over")["running"], "its end")
+    seen = pane(f"{WSH} attach over", 12, 80)
+    text = seen.wait(lambda t: "over has ended with status 3 · q leaves" in last_row(t), "that it has ended")
+    assert "line 100 of many" in text
+    seen.type("x")
+    seen.wait(lambda t: "over has ended, nothing can be typed" in last_row(t), "why a key does nothing")
+    seen.type("PageUp")
+    seen.wait(lambda t: "line 85 of many" in t and "q back" in last_row(t), "earlier lines")
+    seen.type("?", "line 1. ", "Enter")
+    seen.wait(lambda t: "line 19 of many" in t and "match 10 of 10" in last_row(t), "a search")
+    seen.type("q")
+    seen.wait(lambda t: "line 100 of many" in t and "over has ended with status 3" in last_row(t), "its last screen")
+    seen.type("C-\\", "t")
+    seen.wait(lambda t: "can only be read" in last_row(t), "that nobody takes it over")
+    # The list of sessions leads to another one, and back to this.
+    make(server, "alive", "echo this is alive; exec cat")
+    seen.type("s")
+    seen.wait(lambda t: "go to:" in last_row(t) and "exited 3" in t, "the list")
+    seen.type("alive", "Enter")
+    seen.wait(lambda t: "this is alive" in t and "alive ·" in last_row(t), "the other session")
+    seen.type("C-\\", "s")
+    seen.wait(lambda t: "go to:" in last_row(t), "the list")
+    seen.type("over", "Enter")
+    seen.wait(lambda t: "over has ended with status 3" in last_row(t), "the one that has ended")
+    seen.type("q")
+    seen.wait(lambda t: "[exited 3 · over]" in t and "status 3" in t, "the way out")
+
+
+def test_keys_typed_together_with_the_one_that_opens_a_page_are_the_pages(server: RunningServer) -> None:
+    make(server, "together", "seq -f 'line %g' 100; exec cat", rows=11, cols=80)
+    pid, fd = open_pty("attach", "together")
+    try:
+        read_until(fd, lambda seen: b"line 100" in seen and b"? help" in seen, b"")
+        os.write(fd, b"\x1c[g/line 4[12]$\r")
+        read_until(fd, lambda seen: b"match 1 of 2" in seen, b"")
+        os.write(fd, b"q\x1cdnothing")
+        shown = read_until(fd, lambda seen: b"[detached" in seen, b"")
+        assert b"/line 4" not in shown
+    finally:
+        os.close(fd)
+        os.waitpid(pid, 0)
+    assert not any("/line" in line for line in server.get("/sessions/together/screen?format=plain")["lines"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
+from tests.support.warm import run_warm
 from wsh.cli.declare import Argument, CliCommand, HelpWanted, Option, WrongUse, command, group
 from wsh.cli.main import NAMES, load_command
 
@@ -49,11 +51,24 @@ def test_words_become_values(words: list[str], expected: dict[str, Any]) -> None
     assert try_.parse(words) == (try_, NOTHING | expected)
 
 
+def test_a_reader_that_has_gone_away_ends_a_command_without_a_word() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        for words in (["--help"], ["--version"], ["run", "--help"]):
+            command = [sys.executable, "-P", "-m", "wsh.cli.main", *words]
+            done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60)
+            assert (done.returncode, done.stderr) == (1, b"")
+    finally:
+        os.close(writing)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "SESSION is missing"),
         (["--nam", "x", "s"], "There is no option --nam. Did you mean --name?"),
+        (["--file-name", "x", "s"], "There is no option --file-name. Did you mean --name?"),
         (["-z", "s"], "There is no option -z"),
         (["-lz", "s"], "There is no option -z"),
         (["--count", "many", "s"], "--count takes a whole number, not 'many'"),
@@ -92,9 +107,7 @@ def _leaves(found: CliCommand) -> list[CliCommand]:
 def test_every_command_has_help_for_each_of_its_words(name: str) -> None:
     for one in _leaves(load_command(name)):
         assert one.help.strip(), one.path
-        done = subprocess.run(
-            [sys.executable, "-m", "wsh.cli.main", *one.path.split()[1:], "--help"], capture_output=True, text=True
-        )
+        done = run_warm([sys.executable, "-m", "wsh.cli.main", *one.path.split()[1:], "--help"], text=True)
         assert done.returncode == 0 and done.stdout.startswith(f"Usage: {one.path}"), done
         assert [option for option in one.options if max(option.names, key=len) not in done.stdout] == []
 

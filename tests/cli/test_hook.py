@@ -16,6 +16,7 @@ import pytest
 from tests.support.policy.home import home_with_policy
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places, find_places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
@@ -58,9 +59,7 @@ def payload(command: object, event: str = "PermissionRequest", **more: object) -
 
 def hook(data: bytes, *words: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, **environ}
-    return subprocess.run(
-        [*WSH, "hook", *PATIENT, *words], input=data, capture_output=True, timeout=120, env=env, check=False
-    )
+    return run_warm([*WSH, "hook", *PATIENT, *words], input=data, timeout=120, env=env)
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> Any:
@@ -244,7 +243,7 @@ def test_install_shows_writes_merges_and_replaces(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("HOME", str(tmp_path))
 
     def install(*words: str) -> dict[str, Any]:
-        done = subprocess.run([*WSH, "hook", "install", "--json", *words], capture_output=True, text=True, check=True)
+        done = run_warm([*WSH, "hook", "install", "--json", *words], text=True, check=True)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.cli.declare import CliCommand, json_option
 from wsh.cli.main import NAMES, load_command
 from wsh.wire.system.place import Places
@@ -146,7 +147,7 @@ def _run(words: Sequence[str]) -> tuple[int, str]:
             watching.terminate()
             watching.wait(20)
         return 0, line
-    done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = run_warm([*WSH, *words], text=True, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout or done.stderr
 
 
@@ -272,7 +273,7 @@ ERRORS = [
 
 def test_an_error_is_json_on_stderr(server: RunningServer) -> None:
     for words, status, code in ERRORS:
-        done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = run_warm([*WSH, *words], text=True, stdin=subprocess.DEVNULL)
         assert (done.returncode, done.stdout) == (status, ""), words
         error = json.loads(done.stderr)["error"]
         assert error["code"] == code and error["message"]

@@ -13,12 +13,13 @@ import pytest
 
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wsh.cli.main", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return run_warm(command, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("words", ["notify", "notify list", "screen a", "fleet list"])
@@ -59,6 +60,8 @@ def test_sessions_that_ended_are_listed_when_their_server_has_ended_too(places: 
     with running_server(places, check_left=False) as server:
         server.request("POST", "/sessions", {"name": "over", "command": "sh -c 'exit 3'"})
         wait_until(lambda: "exited 3" in run("list").stdout, "the end of the only session")
+        described = places.sessions.glob
+        wait_until(lambda: any('"exit_code": 3' in file.read_text() for file in described("*/meta.json")), "it on disk")
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait(60)
         told = run("list")
@@ -70,3 +73,21 @@ def test_sessions_that_ended_are_listed_when_their_server_has_ended_too(places: 
 @pytest.mark.parametrize(("word", "ours"), [("ls", "list"), ("kill-session", "kill"), ("lst", "list")])
 def test_a_command_that_other_programs_call_otherwise_is_named(word: str, ours: str) -> None:
     assert f"Did you mean {ours}?" in run(word).stderr
+
+
+def test_inside_of_a_session_no_server_is_started_that_would_end_with_it(places: Places, tmp_path: Path) -> None:
+    go, said, status = (tmp_path / name for name in ("go", "said", "status"))
+    attach = f"{sys.executable} -m wsh.cli.main attach other 2>{said}; echo $? >{status}"
+    with running_server(places) as server:
+        command = f"until [ -e {go} ]; do sleep 0.05; done; {attach}; exec sleep 600"
+        assert server.request("POST", "/sessions", {"name": "inner", "command": command}).status == 201
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(60)
+        go.touch()
+        wait_until(
+            lambda: status.exists() and status.read_text() == "6\n", "the end of wsh attach", seen=said.read_text
+        )
+        assert "inside of a session would end with that" in said.read_text()
+        assert "from a terminal outside of wsh" in said.read_text()
+        assert run("resize", "inner", "20", "70").returncode == 0, "from outside it is brought back"
+        assert run("stop").returncode == 0

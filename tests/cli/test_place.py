@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import find_processes
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=60)
+    done = run_warm([*WSH, *words], text=True)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm import run_warm
 from wsh.policy import Effect, Mode, PolicyRequest, decide
 from wsh.policy.audit import Audit
 from wsh.policy.file.store import PolicyStore
@@ -25,7 +26,7 @@ WSH = [sys.executable, "-m", "wsh.cli.main", "policy"]
 
 
 def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*WSH, *words], input=stdin, capture_output=True, text=True, timeout=60)
+    return run_warm([*WSH, *words], input=stdin, text=True)
 
 
 def type_into(words: list[str], typed: str, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
@@ -96,7 +97,7 @@ def test_explain_answers_each_json_line_with_a_verdict(tmp_path: Path, places: P
 
 
 def test_explain_survives_bytes_that_are_not_text(places: Places) -> None:
-    done = subprocess.run([*WSH, "explain", "-"], input=b'{"command": "\xff\xfe"}\n\n', capture_output=True, timeout=60)
+    done = run_warm([*WSH, "explain", "-"], input=b'{"command": "\xff\xfe"}\n\n')
     assert done.returncode == 0 and json.loads(done.stdout)["reason"] == "parse_error"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm import run_warm
 from tests.support.workspace.tools import FILES, write_tree
 from wsh.wire.system.place import Places
 
@@ -21,7 +22,7 @@ class Shell:
         self.folder = folder
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*WSH, *words], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        return run_warm([*WSH, *words], cwd=self.folder, text=True)
 
 
 @pytest.fixture

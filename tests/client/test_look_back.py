@@ -53,6 +53,7 @@ LINES = [f"line {n} of some words" for n in range(3000)]
         (b"g", (0, 0)),
         (b"gG", (2999, 0)),
         (b"gjj", (2, 0)),
+        (b"g\x1bxj", (1, 0)),
         (b"g5j", (5, 0)),
         (b"g12j2k", (10, 0)),
         (b"gw", (0, 5)),
@@ -136,3 +137,21 @@ def test_emacs_keys_win_where_the_setting_says_so() -> None:
     assert place(page) == (1, 19)
     press(page, b"\x02\x01")
     assert place(page) == (1, 0)
+
+
+def test_a_counted_move_scrolls_no_further_than_it_must() -> None:
+    page = page_of(LINES)
+    press(page, b"g8j")
+    assert page.show(11, 80)[0]["line"] == 0 and place(page) == (8, 0)
+    press(page, b"3k")
+    assert page.show(11, 80)[0]["line"] == 0 and place(page) == (5, 0)
+    press(page, b"\x04")
+    assert page.show(11, 80)[0]["line"] == 5, "half a page is turned"
+
+
+def test_whole_lines_are_copied_also_where_the_screen_broke_them() -> None:
+    page = page_of(["first", "a" * 10, "b" * 10, "cc", "last"], cols=10)
+    done = press(page, b"gjjVy")
+    assert done is not None and done.copied == "a" * 10 + "b" * 10 + "cc\n"
+    done = press(page_of(["first", "a" * 10, "cc", "last"], cols=10), b"gVjy")
+    assert done is not None and done.copied == "first\n" + "a" * 10 + "cc\n"

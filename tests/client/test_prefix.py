@@ -30,10 +30,11 @@ def test_twice_detaches_however_it_is_sent() -> None:
     assert split(prefix, b"\x1c", 0.0) == ["open"] and split(prefix, b"\x1c", 100.0) == ["detach"]
 
 
-def test_a_key_that_means_nothing_goes_to_the_program() -> None:
-    assert split(Prefix(Bindings()), b"\x1cxyz") == ["open", "cancel", b"x", b"yz"]
-    assert split(Prefix(Bindings()), b"\x1c\x1bx") == ["open", "cancel", b"\x1bx"]
-    assert split(Prefix(Bindings()), b"\x1c\x1b[A") == ["open", "cancel", b"\x1b[A"], "an arrow where nothing moves"
+def test_a_key_that_means_nothing_is_told_and_is_not_typed() -> None:
+    assert split(Prefix(Bindings()), b"\x1cxyz") == ["open", "unknown", b"yz"]
+    prefix = Prefix(Bindings())
+    assert split(prefix, b"\x1c\x1bx") == ["open", "unknown"] and prefix.unknown == "alt+x"
+    assert split(Prefix(Bindings()), b"\x1c\x1b[A") == ["open", "unknown"], "an arrow where nothing moves"
     assert split(Prefix(Bindings()), b"\x1c\x1b") == ["open", "cancel"]
 
 

@@ -16,7 +16,7 @@ from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.contract.world import HEADLESS, INTERACTIVE, World, opened, with_keeper
 from tests.support.operation.rooms import make_rooms
 from wsh.bridge.endpoint import write_endpoint
-from wsh.contract.request.alias import STAGES, Stage
+from wsh.contract.request.stage import STAGES, Stage
 from wsh.http.route.contract_status import STATUS, show_contract
 from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import McpClient

@@ -24,131 +24,113 @@ NAMES = FleetNames("test")
 VIEW = StreamRequest("view", "train", {"rows": "24"}, OWNER)
 
 
-def test_calls_streams_and_sessions_reach_another_node(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            async with open_nodes(server.invite("ann"), server.invite("b.ob", tags=("gpu",))) as (ann, bob):
-                bob.add_session("train")
-                carrier = await ann.see("b.ob")
-                assert carrier.state.target == "fleet, gpu" and carrier.state.version
-                answer = await carrier.call(make_call("echo", "1", text="hello"))
-                assert answer.unwrap() == {"node": "b.ob", "params": {"text": "hello"}}
-                assert bob.calls[0].caller.host == "ann", "the node that signed, whatever the call says"
-                large = "x" * 2_000_000
-                answer = await carrier.call(make_call("echo", "2", text=large))
-                assert answer.unwrap() == {"node": "b.ob", "params": {"text": large}}
-                stream = await carrier.open_stream(VIEW)
-                for message in ("text", b"\x00\xff", "", "é" * 300_000):
-                    await stream.send(message)
-                    assert await stream.receive() == message
-                assert bob.streams[0].request.query == {"rows": "24"}
-                await stream.send("close")
-                assert await stream.receive() is None and stream.closed == (1000, "asked to")
-                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
-                bob.sessions.clear()
-                bob.node.sessions.mark("train")
-                await until(lambda: carrier.list_sessions() == [])
-
-    asyncio.run(scenario())
+async def test_calls_streams_and_sessions_reach_another_node(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann"), server.invite("b.ob", tags=("gpu",))) as (ann, bob):
+            bob.add_session("train")
+            carrier = await ann.see("b.ob")
+            assert carrier.state.target == "fleet, gpu" and carrier.state.version
+            answer = await carrier.call(make_call("echo", "1", text="hello"))
+            assert answer.unwrap() == {"node": "b.ob", "params": {"text": "hello"}}
+            assert bob.calls[0].caller.host == "ann", "the node that signed, whatever the call says"
+            large = "x" * 2_000_000
+            answer = await carrier.call(make_call("echo", "2", text=large))
+            assert answer.unwrap() == {"node": "b.ob", "params": {"text": large}}
+            stream = await carrier.open_stream(VIEW)
+            for message in ("text", b"\x00\xff", "", "é" * 300_000):
+                await stream.send(message)
+                assert await stream.receive() == message
+            assert bob.streams[0].request.query == {"rows": "24"}
+            await stream.send("close")
+            assert await stream.receive() is None and stream.closed == (1000, "asked to")
+            await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
+            bob.sessions.clear()
+            bob.node.sessions.mark("train")
+            await until(lambda: carrier.list_sessions() == [])
 
 
-def test_a_slow_viewer_stops_its_own_sender_and_nobody_elses(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
-                carrier = await ann.see("bob")
-                slow, quick = await carrier.open_stream(VIEW), await carrier.open_stream(VIEW)
-                await slow.send("flood")
-                await until(lambda: bob.streams[0].sent * 10_000 >= 256 * 1024)
-                for number in range(50):
-                    await quick.send(str(number))
-                    assert await quick.receive() == str(number)
-                sent = bob.streams[0].sent
-                assert sent * 10_000 <= 256 * 1024 + 30_000, "no more than its credit"
-                for _ in range(200):
-                    assert await slow.receive() == b"x" * 10_000
-                assert bob.streams[0].sent > sent
-                await slow.aclose()
-                await quick.aclose()
-
-    asyncio.run(scenario())
+async def test_a_slow_viewer_stops_its_own_sender_and_nobody_elses(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            carrier = await ann.see("bob")
+            slow, quick = await carrier.open_stream(VIEW), await carrier.open_stream(VIEW)
+            await slow.send("flood")
+            await until(lambda: bob.streams[0].sent * 10_000 >= 256 * 1024)
+            for number in range(50):
+                await quick.send(str(number))
+                assert await quick.receive() == str(number)
+            sent = bob.streams[0].sent
+            assert sent * 10_000 <= 256 * 1024 + 30_000, "no more than its credit"
+            for _ in range(200):
+                assert await slow.receive() == b"x" * 10_000
+            assert bob.streams[0].sent > sent
+            await slow.aclose()
+            await quick.aclose()
 
 
-def test_a_call_under_way_is_made_once_when_nats_is_killed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
-                carrier = await ann.see("bob")
-                stream = await carrier.open_stream(VIEW)
-                calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
-                await until(lambda: bob.calls)
-                server.kill()
-                with pytest.raises(HostUnreachable):
-                    await stream.receive()
-                await until(lambda: ann.node.problem is not None and bob.node.problem is not None)
-                assert (state := ann.state("bob")) is not None and not state.online
-                bob.add_session("made-alone")
-                bob.release.set()
-                await server.start()
-                assert (await calling).unwrap() == {"node": "bob", "params": {}}
-                assert len(bob.calls) == 1
+async def test_a_call_under_way_is_made_once_when_nats_is_killed(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            carrier = await ann.see("bob")
+            stream = await carrier.open_stream(VIEW)
+            calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
+            await until(lambda: bob.calls)
+            server.kill()
+            with pytest.raises(HostUnreachable):
+                await stream.receive()
+            await until(lambda: ann.node.problem is not None and bob.node.problem is not None)
+            assert (state := ann.state("bob")) is not None and not state.online
+            bob.add_session("made-alone")
+            bob.release.set()
+            await server.start()
+            assert (await calling).unwrap() == {"node": "bob", "params": {}}
+            assert len(bob.calls) == 1
+            await ann.see("bob")
+            await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["made-alone"])
+
+
+async def test_a_dead_node_is_seen_and_its_sessions_stay_in_the_list(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        credential = server.invite("bob")
+        async with open_nodes(server.invite("ann"), credential) as (ann, bob):
+            bob.add_session("train")
+            carrier = await ann.see("bob")
+            await until(lambda: carrier.list_sessions() != [])
+            calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
+            await until(lambda: bob.calls)
+            await bob.die()
+            await ann.see("bob", online=False)
+            assert [one["name"] for one in carrier.list_sessions()] == ["train"]
+            with pytest.raises(HostUnreachable) as refused:
+                await carrier.call(make_call("echo", "2"))
+            assert refused.value.facts["last_seen"] is not None
+            async with open_nodes(credential) as (again,):
+                again.add_session("train")
                 await ann.see("bob")
-                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["made-alone"])
-
-    asyncio.run(scenario())
-
-
-def test_a_dead_node_is_seen_and_its_sessions_stay_in_the_list(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            credential = server.invite("bob")
-            async with open_nodes(server.invite("ann"), credential) as (ann, bob):
-                bob.add_session("train")
-                carrier = await ann.see("bob")
-                await until(lambda: carrier.list_sessions() != [])
-                calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
-                await until(lambda: bob.calls)
-                await bob.die()
-                await ann.see("bob", online=False)
-                assert [one["name"] for one in carrier.list_sessions()] == ["train"]
-                with pytest.raises(HostUnreachable) as refused:
-                    await carrier.call(make_call("echo", "2"))
-                assert refused.value.facts["last_seen"] is not None
-                async with open_nodes(credential) as (again,):
-                    again.add_session("train")
-                    await ann.see("bob")
-                    assert (await carrier.call(make_call("echo", "3"))).unwrap()
-                    with pytest.raises(HostUnreachable, match="started anew"):
-                        await calling
-
-    asyncio.run(scenario())
+                assert (await carrier.call(make_call("echo", "3"))).unwrap()
+                with pytest.raises(HostUnreachable, match="started anew"):
+                    await calling
 
 
-def test_a_second_node_of_a_name_is_refused_and_says_why(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            credential = server.invite("bob")
-            async with open_nodes(credential) as (first,):
-                second = NodeForTest(credential)
-                try:
-                    await until(lambda: "another node joined" in (second.node.problem or ""))
-                    assert first.node.problem is None
-                finally:
-                    await second.node.aclose()
-
-    asyncio.run(scenario())
+async def test_a_second_node_of_a_name_is_refused_and_says_why(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        credential = server.invite("bob")
+        async with open_nodes(credential) as (first,):
+            second = NodeForTest(credential)
+            try:
+                await until(lambda: "another node joined" in (second.node.problem or ""))
+                assert first.node.problem is None
+            finally:
+                await second.node.aclose()
 
 
-def test_a_node_that_leaves_is_forgotten(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
-                bob.add_session("train")
-                await ann.see("bob")
-                await bob.node.aclose(forget=True)
-                await until(lambda: "bob" not in ann.hosts)
-
-    asyncio.run(scenario())
+async def test_a_node_that_leaves_is_forgotten(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            bob.add_session("train")
+            await ann.see("bob")
+            await bob.node.aclose(forget=True)
+            await until(lambda: "bob" not in ann.hosts)
 
 
 @contextlib.asynccontextmanager
@@ -176,109 +158,100 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_path: Path, program: str | None) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path, program) as server:
-            stolen = server.invite("mallory", "agent")
-            async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
-                carrier = await ann.see("bob")
-                refused: list[str] = []
-                async with connect_by_hand(stolen, refused) as thief:
-                    heard: list[object] = []
-                    for subject in (NAMES.call("bob"), f"{NAMES.inbox('ann')}.>", "wsh.>", ">", "_INBOX.>"):
+async def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_path: Path, program: str | None) -> None:
+    async with open_nats(tmp_path, program) as server:
+        stolen = server.invite("mallory", "agent")
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            carrier = await ann.see("bob")
+            refused: list[str] = []
+            async with connect_by_hand(stolen, refused) as thief:
+                heard: list[object] = []
+                for subject in (NAMES.call("bob"), f"{NAMES.inbox('ann')}.>", "wsh.>", ">", "_INBOX.>"):
 
-                        async def hear(message: object) -> None:
-                            heard.append(message)
+                    async def hear(message: object) -> None:
+                        heard.append(message)
 
-                        await thief.subscribe(subject, cb=hear)
-                    forged = [
-                        f"{NAMES.inbox('ann')}.x.1",
-                        NAMES.event("bob"),
-                        NAMES.audit("bob"),
-                        *(f"$KV.{NAMES.bucket(b)}.bob" for b in ("nodes", "members")),
-                        *(f"$KV.{NAMES.bucket(b)}.bob.x" for b in ("sessions", "approvals")),
-                        f"$JS.API.STREAM.DELETE.{NAMES.audit_stream}",
-                        f"$JS.API.STREAM.PURGE.{NAMES.audit_stream}",
-                        f"$JS.API.STREAM.UPDATE.{NAMES.audit_stream}",
-                        f"$JS.API.STREAM.MSG.DELETE.{NAMES.audit_stream}",
-                        f"$JS.API.STREAM.MSG.GET.{NAMES.audit_stream}",
-                        f"$JS.API.CONSUMER.CREATE.{NAMES.audit_stream}.x",
-                    ]
-                    for subject in forged:
-                        await thief.publish(subject, b"{}")
-                    # What it may send to bob is not signed by a node that may call as it claims.
-                    await thief.publish(NAMES.call("bob"), b"x" * 100, f"{NAMES.inbox('mallory')}.x.1")
-                    await thief.flush()
-                    answer = await carrier.call(make_call("echo", "1", text="secret"))
-                    assert answer.unwrap() == {"node": "bob", "params": {"text": "secret"}}
-                    await until(lambda: len(refused) >= 5 + len(forged), seen=lambda: refused)
-                    assert all("permissions violation" in problem for problem in refused)
-                    assert heard == []
-                    assert len(bob.calls) == 1
-                # Its key is taken back: from then on it is nobody.
-                server.deployment.nodes.pop("mallory")
-                server.deployment.write()
-                server.deployment.reload()
+                    await thief.subscribe(subject, cb=hear)
+                forged = [
+                    f"{NAMES.inbox('ann')}.x.1",
+                    NAMES.event("bob"),
+                    NAMES.audit("bob"),
+                    *(f"$KV.{NAMES.bucket(b)}.bob" for b in ("nodes", "members")),
+                    *(f"$KV.{NAMES.bucket(b)}.bob.x" for b in ("sessions", "approvals")),
+                    f"$JS.API.STREAM.DELETE.{NAMES.audit_stream}",
+                    f"$JS.API.STREAM.PURGE.{NAMES.audit_stream}",
+                    f"$JS.API.STREAM.UPDATE.{NAMES.audit_stream}",
+                    f"$JS.API.STREAM.MSG.DELETE.{NAMES.audit_stream}",
+                    f"$JS.API.STREAM.MSG.GET.{NAMES.audit_stream}",
+                    f"$JS.API.CONSUMER.CREATE.{NAMES.audit_stream}.x",
+                ]
+                for subject in forged:
+                    await thief.publish(subject, b"{}")
+                # What it may send to bob is not signed by a node that may call as it claims.
+                await thief.publish(NAMES.call("bob"), b"x" * 100, f"{NAMES.inbox('mallory')}.x.1")
+                await thief.flush()
+                answer = await carrier.call(make_call("echo", "1", text="secret"))
+                assert answer.unwrap() == {"node": "bob", "params": {"text": "secret"}}
+                await until(lambda: len(refused) >= 5 + len(forged), seen=lambda: refused)
+                assert all("permissions violation" in problem for problem in refused)
+                assert heard == []
+                assert len(bob.calls) == 1
+            # Its key is taken back: from then on it is nobody.
+            server.deployment.nodes.pop("mallory")
+            server.deployment.write()
+            server.deployment.reload()
 
-                async def is_out() -> bool:
-                    try:
-                        async with connect_by_hand(stolen, refused):
-                            return False
-                    except (nats.errors.Error, OSError):
-                        return True
+            async def is_out() -> bool:
+                try:
+                    async with connect_by_hand(stolen, refused):
+                        return False
+                except (nats.errors.Error, OSError):
+                    return True
 
-                await until(is_out)
-
-    asyncio.run(scenario())
+            await until(is_out)
 
 
 @BOTH
-def test_a_node_that_serves_can_be_called_and_cannot_call_or_list(tmp_path: Path, program: str | None) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path, program) as server:
-            async with open_nodes(server.invite("ann"), server.invite("box", "serve")) as (ann, box):
-                box.add_session("train")
-                carrier = await ann.see("box")
-                assert (await carrier.call(make_call("echo", "1"))).unwrap()
-                await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
-                assert len(box.hosts) == 0
-                refused: list[str] = []
-                await box.node.aclose()
-                async with connect_by_hand(box.credential, refused) as client:
-                    await client.publish(NAMES.call("ann"), b"x")
-                    await client.publish(f"$JS.API.CONSUMER.CREATE.KV_{NAMES.bucket('sessions')}.x.>", b"{}")
-                    await client.flush()
-                    await until(lambda: len(refused) == 2)
-
-    asyncio.run(scenario())
+async def test_a_node_that_serves_can_be_called_and_cannot_call_or_list(tmp_path: Path, program: str | None) -> None:
+    async with open_nats(tmp_path, program) as server:
+        async with open_nodes(server.invite("ann"), server.invite("box", "serve")) as (ann, box):
+            box.add_session("train")
+            carrier = await ann.see("box")
+            assert (await carrier.call(make_call("echo", "1"))).unwrap()
+            await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
+            assert len(box.hosts) == 0
+            refused: list[str] = []
+            await box.node.aclose()
+            async with connect_by_hand(box.credential, refused) as client:
+                await client.publish(NAMES.call("ann"), b"x")
+                await client.publish(f"$JS.API.CONSUMER.CREATE.KV_{NAMES.bucket('sessions')}.x.>", b"{}")
+                await client.flush()
+                await until(lambda: len(refused) == 2)
 
 
-def test_events_and_audit_reach_their_streams_once_and_cannot_be_taken_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_nats(tmp_path) as server:
-            async with open_nodes(server.invite("ann")) as (ann,):
-                for number in range(20):
-                    ann.node.events.add(f"e{number}", {"number": number})
-                    ann.node.audit.add(f"a{number}", {"number": number})
-                    if number == 10:
-                        server.kill()
-                        await until(lambda: ann.node.problem is not None)
-                await server.start()
-                await until(lambda: not ann.node.events._waiting and not ann.node.audit._waiting)
-                async with connect_as_admin(server.deployment) as admin:
-                    js = admin.jetstream()
-                    for stream in (NAMES.event_stream, NAMES.audit_stream):
-                        info = await js.stream_info(stream)
-                        assert info.state.messages == 20
-                    assert info.config.deny_delete and info.config.deny_purge
-                    with pytest.raises(nats.errors.Error):
-                        await js.purge_stream(NAMES.audit_stream)
-
-    asyncio.run(scenario())
+async def test_events_and_audit_reach_their_streams_once_and_cannot_be_taken_back(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann")) as (ann,):
+            for number in range(20):
+                ann.node.events.add(f"e{number}", {"number": number})
+                ann.node.audit.add(f"a{number}", {"number": number})
+                if number == 10:
+                    server.kill()
+                    await until(lambda: ann.node.problem is not None)
+            await server.start()
+            await until(lambda: not ann.node.events._waiting and not ann.node.audit._waiting)
+            async with connect_as_admin(server.deployment) as admin:
+                js = admin.jetstream()
+                for stream in (NAMES.event_stream, NAMES.audit_stream):
+                    info = await js.stream_info(stream)
+                    assert info.state.messages == 20
+                assert info.config.deny_delete and info.config.deny_purge
+                with pytest.raises(nats.errors.Error):
+                    await js.purge_stream(NAMES.audit_stream)
 
 
 @BOTH
-def test_limits_of_the_streams_change_with_the_next_start(tmp_path: Path, program: str | None) -> None:
+async def test_limits_of_the_streams_change_with_the_next_start(tmp_path: Path, program: str | None) -> None:
     async def read(server: NatsForTest) -> tuple[float | None, int | None, float | None]:
         async with connect_as_admin(server.deployment) as admin:
             js = admin.jetstream()
@@ -287,26 +260,20 @@ def test_limits_of_the_streams_change_with_the_next_start(tmp_path: Path, progra
             lease = (await js.stream_info(f"KV_{NAMES.bucket('nodes')}")).config
             return events.max_age, audit.max_bytes, lease.max_age
 
-    async def scenario() -> None:
-        async with open_nats(tmp_path, program) as server:
-            assert await read(server) == (7 * 86_400, 1024**3, 2.0)
-            server.deployment.limits = StreamLimits(lease_s=4.0, events_keep_s=3600.0, audit_bytes=2 * 1024**3)
-            assert await start_nats(server.deployment, server.program) is None
-            assert await read(server) == (3600.0, 2 * 1024**3, 4.0)
-
-    asyncio.run(scenario())
+    async with open_nats(tmp_path, program) as server:
+        assert await read(server) == (7 * 86_400, 1024**3, 2.0)
+        server.deployment.limits = StreamLimits(lease_s=4.0, events_keep_s=3600.0, audit_bytes=2 * 1024**3)
+        assert await start_nats(server.deployment, server.program) is None
+        assert await read(server) == (3600.0, 2 * 1024**3, 4.0)
 
 
 @BOTH
-def test_how_a_call_goes_is_told_to_the_node_that_made_it(tmp_path: Path, program: str | None) -> None:
-    async def scenario() -> None:
-        async with (
-            open_nats(tmp_path, program) as server,
-            open_nodes(server.invite("ann"), server.invite("bob")) as (ann, _),
-        ):
-            told: list[object] = []
-            carrier = await ann.see("bob")
-            await carrier.call(make_call("echo", "1"), told.append)
-            assert told == [{"message": "begun", "stream": "info", "phase": "progress"}]
-
-    asyncio.run(scenario())
+async def test_how_a_call_goes_is_told_to_the_node_that_made_it(tmp_path: Path, program: str | None) -> None:
+    async with (
+        open_nats(tmp_path, program) as server,
+        open_nodes(server.invite("ann"), server.invite("bob")) as (ann, _),
+    ):
+        told: list[object] = []
+        carrier = await ann.see("bob")
+        await carrier.call(make_call("echo", "1"), told.append)
+        assert told == [{"message": "begun", "stream": "info", "phase": "progress"}]

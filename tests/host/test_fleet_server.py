@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import find_places
 
 
@@ -34,15 +34,9 @@ class Machine:
         return self.server
 
     def wsh(self, *words: str, status: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "wsh.cli.main", *words],
-            env=self.environ,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-        )
+        done = run_warm([sys.executable, "-m", "wsh.cli.main", *words], env=self.environ, cwd=self.folder, text=True)
         assert done.returncode == status, (words, done.stdout, done.stderr)
-        return done.stdout + done.stderr
+        return str(done.stdout + done.stderr)
 
     def ask(self, *words: str) -> Any:
         return json.loads(self.wsh(*words, "--json"))

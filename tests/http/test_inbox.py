@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 from tests.http.test_server_approval import ask, shown
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places, find_places
 
 ASK = "sh -c 'printf \"go on? [y/N] \"; read answer'"
@@ -62,7 +63,7 @@ def kinds(server: RunningServer, query: str = "") -> list[tuple[str, str | None]
 
 def wsh(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wsh.cli.main", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return run_warm(command, text=True, timeout=120)
 
 
 def test_what_waits_comes_first_and_an_idle_shell_not_at_all(server: RunningServer) -> None:

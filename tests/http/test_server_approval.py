@@ -17,6 +17,7 @@ import pytest
 from tests.support.mcp.host import StdioHost
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places, find_places
 
 TOOL = "memory_terminal_interactive"
@@ -45,14 +46,12 @@ def server(places: Places) -> Iterator[RunningServer]:
 
 
 def wsh(*words: str, input: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_warm(
         [sys.executable, "-m", "wsh.cli.main", *words],
         input=input,
-        capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, **environ},
-        check=False,
     )
 
 

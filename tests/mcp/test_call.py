@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, StdioHost, envelope, failure, structured
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from wsh.mcp.server import to_result
 from wsh.wire.system.place import Places
 from wsh.wire.tool import ToolOutcome
@@ -86,6 +86,7 @@ def test_any_call_takes_a_deadline_in_its_meta(any_host: Host, door: RunningDoor
 @pytest.mark.parametrize("as_sent", [7, "7", 7.0])
 def test_a_cancelled_call_is_answered_once_with_cancelled(stdio: StdioHost, door: RunningDoor, as_sent: Any) -> None:
     stdio.start_request("tools/call", {"name": "slow", "arguments": {"ms": 30_000, "key": "c"}}, id=7)
+    wait_until(lambda: door.log.started == ["c"])
     stdio.notify("$/cancelRequest", {"id": as_sent})
     payload = failure(stdio.wait_answer(7))
     assert payload["code"] == "CANCELLED"
@@ -96,6 +97,7 @@ def test_a_cancelled_call_is_answered_once_with_cancelled(stdio: StdioHost, door
 
 def test_a_call_cancelled_the_mcp_way_is_stopped_and_not_answered(stdio: StdioHost, door: RunningDoor) -> None:
     stdio.start_request("tools/call", {"name": "slow", "arguments": {"ms": 30_000, "key": "m"}}, id="m")
+    wait_until(lambda: door.log.started == ["m"], "the call's beginning: one that is cancelled before never runs")
     stdio.notify("notifications/cancelled", {"requestId": "m"})
     wait_until(lambda: door.log.stopped == ["m"])
     structured(stdio.call("echo", {"text": "alive"}))
@@ -107,9 +109,11 @@ def test_a_modern_call_on_stdio_can_be_cancelled_both_ways(door: RunningDoor) ->
     with StdioHost() as host:
         call = {"name": "slow", "arguments": {"ms": 30_000, "key": "x"}}
         host.start_request("tools/call", envelope(call), id=1)
+        wait_until(lambda: len(door.log.started) == 1)
         host.notify("$/cancelRequest", {"id": "1"})
         assert failure(host.wait_answer(1))["code"] == "CANCELLED"
         host.start_request("tools/call", envelope(call), id=2)
+        wait_until(lambda: len(door.log.started) == 2)
         host.notify("notifications/cancelled", {"requestId": 2})
         wait_until(lambda: len(door.log.stopped) == 2)
         host.request("tools/call", envelope({"name": "echo", "arguments": {"text": "alive"}}))
@@ -126,7 +130,7 @@ def test_a_legacy_http_call_can_be_cancelled_by_another_post(http: HttpHost, doo
         other.session, other.version = http.session, http.version
         other.notify("$/cancelRequest", {"id": "h"})
         other.session = None
-    caller.join(10)
+    caller.join(HANG_S)
     assert failure(answers[0])["code"] == "CANCELLED"
 
 
@@ -138,7 +142,7 @@ def test_a_modern_http_call_can_be_cancelled_by_its_token(door: RunningDoor) -> 
         caller.start()
         wait_until(lambda: door.log.started == ["h"])
         other.notify("$/cancelRequest", {"id": "3"})
-        caller.join(10)
+        caller.join(HANG_S)
     assert failure(answers[0])["code"] == "CANCELLED"
 
 
@@ -175,6 +179,8 @@ def test_a_full_queue_refuses_at_once_and_reads_still_go_through(places: Places)
         host.notify("$/cancelRequest", {"id": "q5"})
         assert failure(host.wait_answer("q5"))["code"] == "CANCELLED"
         structured(host.call("slow", {"ms": 1}))
+        for number in range(64):
+            host.notify("notifications/cancelled", {"requestId": f"q{number}"})
 
 
 def test_an_id_that_is_in_use_is_refused_and_the_first_call_lives_on(stdio: StdioHost) -> None:

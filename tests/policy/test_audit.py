@@ -191,3 +191,16 @@ def test_an_append_is_quick(tmp_path: Path) -> None:
     for _ in range(200):
         audit.append({"kind": "decision"})
     assert os.times().user - before < 1
+
+
+def test_the_newest_entries_are_found_in_older_files_too(tmp_path: Path) -> None:
+    audit = Audit(tmp_path / "audit.jsonl", max_bytes=200_000, keep=3)
+    sizes = [10, 70_000, 1, 65_400, 140_000, 30, 64_900, 0]
+    for number, size in enumerate(sizes):
+        audit.append({"number": number, "text": "x" * size})
+    with audit.path.open("ab") as file:
+        file.write(b'\nno entry\n{"hash": "torn')
+    numbers = [entry["number"] for entry in audit.read()]
+    assert numbers == list(range(len(sizes)))
+    assert [entry["number"] for entry in audit.read(3)] == numbers[-3:]
+    assert next(audit.read_backwards())["number"] == numbers[-1]

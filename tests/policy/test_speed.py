@@ -39,7 +39,7 @@ def assert_grows_with_length(make: Callable[[int], str], what: object = "") -> N
     long = cpu_ms(make(MAX_COMMAND_BYTES), 1)
     if long < NOTHING_MS:
         return
-    short = cpu_ms(make(MAX_COMMAND_BYTES // 8), 3)
+    short = cpu_ms(make(MAX_COMMAND_BYTES // 8), 1)
     # One look at the long text is enough where it passes; a moment on a busy processor is looked at again.
     if long < short * 24 or cpu_ms(make(MAX_COMMAND_BYTES), 9) < cpu_ms(make(MAX_COMMAND_BYTES // 8), 9) * 24:
         return

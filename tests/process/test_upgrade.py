@@ -36,7 +36,7 @@ def start_old_keeper(places: Places, folder: Path) -> None:
     ensure_private(places.runtime)
     ensure_private(places.state)
     main = folder / "old" / "src" / "wsh" / "process" / "keeper" / "main.py"
-    words = [str(places.keeper_socket), str(places.keeper_secret), str(places.state / "default.keeper.log"), "30"]
+    words = [str(places.keeper_socket), str(places.keeper_secret), str(places.state / "default.keeper.log"), "120"]
     env = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "1"}
     subprocess.run([sys.executable, "-I", "-S", str(main), *words], check=True, env=env, cwd="/")
 

@@ -340,13 +340,17 @@ def test_a_sessions_environment_has_no_token_of_the_server(places: Places, monke
 
 
 def test_a_session_can_be_killed_at_the_very_moment_its_program_ends(places: Places) -> None:
+    async def one(registry: SessionRegistry, n: int) -> None:
+        session = await registry.open_session(SessionSpec(command="true"))
+        await session.wait(WaitSpec(exit=True))
+        # Meanwhile the housekeeping lets go of ended sessions, too.
+        await asyncio.sleep(n * 0.02 % 0.7)
+        await asyncio.gather(registry.destroy(session), registry.destroy(session))
+        assert session not in registry.list_sessions()
+
     async def work(registry: SessionRegistry) -> None:
-        for n in range(40):
-            session = await registry.open_session(SessionSpec(command="true"))
-            await session.wait(WaitSpec(exit=True))
-            # Meanwhile the housekeeping lets go of ended sessions, too.
-            await asyncio.sleep(n * 0.02 % 0.7)
-            await asyncio.gather(registry.destroy(session), registry.destroy(session))
-            assert registry.list_sessions() == []
+        for first in range(0, 40, 10):
+            await asyncio.gather(*(one(registry, n) for n in range(first, first + 10)))
+        assert registry.list_sessions() == []
 
     run_with_registry(places, work)

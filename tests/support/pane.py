@@ -26,7 +26,7 @@ class Pane:
         self._run("set-option", "-g", "history-limit", "5000")
 
     def _run(self, *words: str) -> str:
-        done = subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True, timeout=20)
+        done = subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True, timeout=HANG_S)
         return done.stdout
 
     def type(self, *keys: str) -> None:

@@ -6,6 +6,7 @@ such a run fail, for a machine that should have everything.
 
 from __future__ import annotations
 
+import gc
 import random
 import shutil
 from collections import Counter
@@ -21,7 +22,9 @@ LEAST = 25
 _CHOSEN = "_hypothesis_internal_use_settings"
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
-SLOW = frozenset(("app", "cli", "desktop", "http", "mcp", "recovery", "sandbox", "session", "web"))
+SLOW = frozenset(
+    ("app", "cli", "desktop", "host", "http", "mcp", "policy", "recovery", "sandbox", "session", "web", "workspace")
+)
 """Folders with long files come first: at the end, while some workers have nothing left to do, there are only short ones."""
 
 PACKAGES = {
@@ -59,6 +62,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the long campaigns at full length")
     parser.addoption("--order-seed", type=int, help="shuffle the files and the tests in each of them")
     parser.addoption("--whole", action="store_true", help="fail if any test was left out")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Thousands of tests and their modules come and stay: nobody need look again and again which of them are garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -17,18 +17,37 @@ T = TypeVar("T")
 HANG_S = 60.0
 """Nothing that works takes this long, even on a machine that is busy with other things."""
 
-_PAUSE_S = 0.005
+_SHORTEST_S, _LONGEST_S = 0.005, 0.05
+
+
+class _Looks:
+    """Looks at a condition, one after the other: soon at first, and never for more than a quarter of the time."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._began = self._looked = time.monotonic()
+        self._timeout_s = timeout_s
+
+    def is_late(self) -> bool:
+        return time.monotonic() > self._began + self._timeout_s
+
+    def pause_s(self) -> float:
+        """Until the next look, of which the last began with the last pause."""
+        now = time.monotonic()
+        cost = now - self._looked
+        pause = max(_SHORTEST_S, min(max((now - self._began) / 10, 3 * cost), _LONGEST_S))
+        self._looked = now + pause
+        return pause
 
 
 def wait_until(
     condition: Callable[[], T], what: str = "", *, seen: Callable[[], object] | None = None, timeout_s: float = HANG_S
 ) -> T:
     """Return what `condition` gave as soon as it is true. `seen` tells what to show when that does not happen."""
-    deadline = time.monotonic() + timeout_s
+    looks = _Looks(timeout_s)
     while not (found := condition()):
-        if time.monotonic() > deadline:
+        if looks.is_late():
             raise AssertionError(_complain(condition, found, what, seen, timeout_s))
-        time.sleep(_PAUSE_S)
+        time.sleep(looks.pause_s())
     return found
 
 
@@ -40,15 +59,15 @@ async def until(
     timeout_s: float = HANG_S,
 ) -> None:
     """As `wait_until`, while the loop goes on. The condition may be a coroutine function."""
-    deadline = time.monotonic() + timeout_s
+    looks = _Looks(timeout_s)
     while True:
         answer = condition()
         found = await answer if inspect.isawaitable(answer) else answer
         if found:
             return
-        if time.monotonic() > deadline:
+        if looks.is_late():
             raise AssertionError(_complain(condition, found, what, seen, timeout_s))
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(looks.pause_s())
 
 
 def wait_while(condition: Callable[[], object], what: str, for_s: float) -> None:
@@ -56,7 +75,7 @@ def wait_while(condition: Callable[[], object], what: str, for_s: float) -> None
     end = time.monotonic() + for_s
     while time.monotonic() < end:
         assert condition(), f"{what} did not last {for_s:g} s"
-        time.sleep(_PAUSE_S)
+        time.sleep(_SHORTEST_S)
 
 
 async def stays(condition: Callable[[], object], what: str, for_s: float) -> None:
@@ -64,18 +83,18 @@ async def stays(condition: Callable[[], object], what: str, for_s: float) -> Non
     end = time.monotonic() + for_s
     while time.monotonic() < end:
         assert condition(), f"{what} did not last {for_s:g} s"
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(_SHORTEST_S)
 
 
 def wait_for_text(
     read: Callable[[], str], condition: Callable[[str], object], what: str = "", *, timeout_s: float = HANG_S
 ) -> str:
     """Read again and again until the text meets the condition, and return that text."""
-    deadline = time.monotonic() + timeout_s
+    looks = _Looks(timeout_s)
     while not condition(text := read()):
-        if time.monotonic() > deadline:
+        if looks.is_late():
             raise AssertionError(f"waited {timeout_s:g} s for {what or 'a text'}; there is:\n{text}")
-        time.sleep(_PAUSE_S)
+        time.sleep(looks.pause_s())
     return text
 
 

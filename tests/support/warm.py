@@ -1,10 +1,12 @@
 """Quick starts of `wsh`: a process that has imported a server's modules forks for each start.
 
     WarmPopen([sys.executable, "-m", "wsh.cli.main", "server"], stdin=..., env=...)
+    run_warm([sys.executable, "-m", "wsh.cli.main", "policy", "check"], text=True)
 
 Importing takes a server a second of processor time. Everything else is as in a process that was executed: its parent is
 the caller, and words, environment, working folder, descriptors, session and status are its own, also as `/proc` shows
-them. Anything that the interpreter itself would read at its start makes a start an ordinary one.
+them. Anything else that the interpreter itself would read at its start makes a start an ordinary one, but for one folder
+with a `sitecustomize.py` on PYTHONPATH that says `LATE = True`: it is executed after the fork, when all modules are there.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import array
 import atexit
 import ctypes
 import gc
+import importlib
 import inspect
 import io
 import json
@@ -23,12 +26,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
-_MODULE = ["-m", "wsh.cli.main"]
+_STARTS = ([sys.executable, "-m", "wsh.cli.main"], [sys.executable, "-P", "-m", "wsh.cli.main"])
+_CUSTOM = "sitecustomize"
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
 _CLONE_PARENT, _CLONE_CHILD_SETTID = 0x8000, 0x1000000
 _THREAD_BYTES = 2048
@@ -63,7 +67,12 @@ def _is_plain(told: Mapping[str, Any]) -> bool:
     args, env = told["args"], told["env"]
     if not isinstance(args, list) or not all(isinstance(word, str) for word in args):
         return False
-    if args[:3] != [sys.executable, *_MODULE] or told["preexec_fn"] or told["pass_fds"] or told["shell"]:
+    if (
+        not any(args[: len(start)] == start for start in _STARTS)
+        or told["preexec_fn"]
+        or told["pass_fds"]
+        or told["shell"]
+    ):
         return False
     if any(told[name] not in (None, -1) for name in ("executable", "uid", "gid", "gids", "umask", "process_group")):
         return False
@@ -71,7 +80,15 @@ def _is_plain(told: Mapping[str, Any]) -> bool:
     if not all(isinstance(word, str) for pair in environ.items() for word in pair):
         return False
     fits = _size_of(args) < _WORD_ROOM and _size_of(word for pair in environ.items() for word in pair) < _ENVIRON_ROOM
-    return fits and _read_at_start(environ) == _read_at_start(os.environ)
+    customized = environ.get("PYTHONPATH") == os.environ.get("PYTHONPATH") or _find_custom(environ) is not None
+    return fits and customized and _read_at_start(environ) == _read_at_start(os.environ)
+
+
+def _find_custom(environ: Mapping[str, str]) -> Path | None:
+    """The one folder on PYTHONPATH, if it is there for a `sitecustomize.py` that may be executed late."""
+    folder = Path(environ.get("PYTHONPATH", os.devnull))
+    file = folder / f"{_CUSTOM}.py"
+    return folder if file.is_file() and "\nLATE = True\n" in file.read_text() else None
 
 
 def _size_of(words: Iterable[str]) -> int:
@@ -79,7 +96,25 @@ def _size_of(words: Iterable[str]) -> int:
 
 
 def _read_at_start(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(_READ_AT_START)}
+    names = (name for name in environ if name.startswith(_READ_AT_START) and name != "PYTHONPATH")
+    return {name: environ[name] for name in names}
+
+
+def run_warm(
+    words: list[str], *, input: Any = None, timeout: float = 60, check: bool = False, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """As `subprocess.run` with `capture_output`."""
+    given = {"stdin": None if input is None else subprocess.PIPE, **options}
+    with WarmPopen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **given) as process:
+        try:
+            output, errors = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(words, process.returncode, output, errors)
+    if check:
+        done.check_returncode()
+    return done
 
 
 class _Warm:
@@ -88,12 +123,14 @@ class _Warm:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.variables = _read_at_start(os.environ)
+        path = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * _ENVIRON_ROOM)
         words = [sys.executable, "-m", __name__, str(theirs.fileno()), "x" * _WORD_ROOM]
         # Not the folders of the test that comes first: whoever looks for its processes would find this one.
-        environ = {**self.variables, "PATH": os.environ.get("PATH", ""), "WSH_ROOM": "x" * _ENVIRON_ROOM}
+        environ = {**self.variables, **path, "PATH": os.environ.get("PATH", ""), "WSH_ROOM": "x" * _ENVIRON_ROOM}
         self._socket = ours
+        self._turn = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(words, env=environ, pass_fds=(theirs.fileno(),), cwd=_ROOT)
         self.works = bool(ours.recv(64))
@@ -104,8 +141,9 @@ class _Warm:
     ) -> int:
         order = json.dumps([words, dict(environ), cwd, new_session]).encode("utf-8", "surrogatepass")
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
-        self._socket.sendmsg([order], rights)
-        answer = self._socket.recv(64)
+        with self._turn:
+            self._socket.sendmsg([order], rights)
+            answer = self._socket.recv(64)
         if not answer:
             raise RuntimeError("the process that forks for quick starts has ended")
         return int(answer)
@@ -206,8 +244,14 @@ def _become(words: list[str], environ: Mapping[str, str], cwd: str, new_session:
     import wsh.cli.main
 
     sys.orig_argv[:] = words
-    sys.argv[:] = [wsh.cli.main.__file__, *words[3:]]
-    sys.path[0] = cwd
+    options = words.index("wsh.cli.main")
+    sys.argv[:] = [wsh.cli.main.__file__, *words[options + 1 :]]
+    sys.path[:1] = [] if "-P" in words[:options] else [cwd]
+    custom = _find_custom(environ)
+    if custom is not None and str(custom) not in sys.path:
+        sys.path.insert(0, str(custom))
+        sys.modules.pop(_CUSTOM, None)
+        importlib.import_module(_CUSTOM)
 
 
 def _show(words: list[str], environ: Mapping[str, str]) -> None:
@@ -238,6 +282,22 @@ def warm_up() -> None:
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
 
 
+def end_quickly(main: Callable[[], object]) -> None:
+    """Run it and end as the interpreter would, without taking apart all that was imported, which costs as much as the fork."""
+    try:
+        main()
+        status: object = 0
+    except SystemExit as end:
+        status = end.code or 0
+    if not isinstance(status, int):
+        sys.exit(str(status))
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 0xFF)
+
+
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         warm_up()
@@ -247,4 +307,4 @@ if __name__ == "__main__":
     if forked:
         from wsh.cli.main import main
 
-        main()
+        end_quickly(main)

@@ -63,7 +63,7 @@ def test_the_alternate_screen_stands_below_the_scrollback_and_the_normal_one_goe
         assert inside.lines == [*map(str, range(97)), "alt"]
         assert terminal.screen().first_line_index == 97
         assert terminal.scrollback(since_line=96, styled=True).lines == [[{"text": "96"}], [{"text": "alt"}]]
-        assert terminal.vt_lines_between(96, 98) == [b"96", b"alt"]
+        assert terminal.vt_lines_between(96, 98)[0] == [b"96", b"alt"]
         assert [match.line for match in terminal.search("9", limit=2, newest_first=True)] == [96, 95]
         assert [match.line for match in terminal.search("alt")] == [97]
         terminal.feed(b"\n" * 50 + b"\x1b[?1049l")
@@ -138,7 +138,7 @@ def test_lines_can_be_had_by_their_numbers() -> None:
         assert terminal.lines_between(48, 60) == ["48", "49", ""]
         assert terminal.lines_between(10, 11, styled=True) == [[{"text": "10"}]]
         assert terminal.lines_between(60, 70) == []
-        assert terminal.vt_lines_between(10, 11) == [b"10"]
+        assert terminal.vt_lines_between(10, 11)[0] == [b"10"]
         assert terminal.screen().first_line_index == 47
 
 
@@ -190,3 +190,15 @@ def test_scrollback_inside_of_a_sequence_too_long_to_copy_is_the_screen() -> Non
         terminal.feed(numbered(0, 50) + b"\x1b[?1049h\x1b[Halt\x1b]52;c;" + b"A" * 5000)
         page = terminal.scrollback()
         assert (page.lines, page.total) == (["alt"], 1)
+
+
+def test_a_new_size_keeps_the_scrollback_though_its_limits_change_with_it() -> None:
+    terminal = Terminal(24, 80)
+    terminal.feed(b"".join(b"%d\r\n" % number for number in range(1, 20_001)))
+    for rows, cols in ((49, 104), (37, 48), (24, 80), (13, 106), (49, 104), (5, 300), (49, 20)):
+        terminal.resize(rows, cols)
+        lines, _ = terminal.vt_lines_between(terminal.first_line, terminal.total_lines - 1)
+        assert lines[-5000:] == [b"%d" % number for number in range(15_001, 20_001)], (rows, cols)
+        terminal.feed(b"\r\x1b[K")
+        assert terminal.mended == 0
+    terminal.close()

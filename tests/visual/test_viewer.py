@@ -122,7 +122,12 @@ def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
         viewers.keys.press(viewer, b"\x1c")
         viewers.keys.press(viewer, b"\x14")
         assert session.input.taken_by == viewer.id and viewers.stage.input.mode == "passthrough"
-        await until(lambda: "Ctrl+\\ Ctrl+T hands back" in seen.lines[23], seen.lines[23])
+        other, beside = look(viewers, 24, 90, status=True)
+        await until(lambda: "by you, Ctrl+\\ Ctrl+T hands back" in seen.lines[23], seen.lines[23])
+        await until(
+            lambda: "by another terminal, Ctrl+\\ Ctrl+T takes over" in beside.lines[23], "who has it, to the other one"
+        )
+        viewers.detach(other)
         with pytest.raises(SessionTaken):
             await session.input.send(b"x", Actor("agent", "a"))
         viewers.keys.press(viewer, b"echo by $((40 + 2))\r")
@@ -132,6 +137,25 @@ def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
         viewers.keys.press(viewer, b"\x1c\x14")
         viewers.detach(viewer)
         assert session.input.taken_by is None, "whoever leaves hands back"
+
+    run_with_registry(places, work)
+
+
+def test_the_status_line_says_for_a_while_who_typed(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="shared")
+        viewers = viewers_of(session)
+        viewer, seen = look(viewers, 24, 90, status=True)
+        monkeypatch.setattr("wsh.visual.viewer.status._TYPED_S", 3600.0)
+        await session.input.send(b"echo fr''om", Actor("agent", "ada"))
+        await until(lambda: "typed by agent ada" in seen.lines[23], "who typed")
+        viewers.keys.press(viewer, b" me\r")
+        await until(lambda: "from me" in seen.lines and "typed by" not in seen.lines[23], "the person typed since")
+        viewers.detach(viewer)
+        monkeypatch.setattr("wsh.visual.viewer.status._TYPED_S", 0.3)
+        _, seen = look(viewers, 24, 90, status=True)
+        await session.input.send(b"x", Actor("agent", "ada"))
+        await until(lambda: "x" in seen.lines[2] and "typed by" not in seen.lines[23], "it is told no longer")
 
     run_with_registry(places, work)
 
@@ -235,5 +259,45 @@ def test_everybody_sees_that_a_run_waits_for_the_line(places: Places) -> None:
         session.input.announce_wait(None, "")
         for seen in (person, page):
             await until(lambda seen=seen: not any("claude" in line for line in seen.lines), "still shown")  # type: ignore[misc]
+
+    run_with_registry(places, work)
+
+
+def test_somebody_who_comes_takes_no_change_away_from_others(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="shared")
+        viewers = viewers_of(session, "fixed")
+        _, first = look(viewers, 24, 80)
+        session.terminal.feed(b"printed between two frames\r\n")
+        _, second = look(viewers, 24, 80)
+        viewers.frames.make()
+        assert first.lines == second.lines and "printed between two frames" in first.lines[0]
+
+    run_with_registry(places, work)
+
+
+def kept(terminal: Terminal) -> list[str]:
+    return [str(line) for line in terminal.scrollback(limit=20_000).lines]
+
+
+def test_a_viewer_is_given_more_earlier_lines_when_it_asks_and_is_told_of_a_gap(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="back")
+        viewers = viewers_of(session, "fixed")
+        session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(500)))
+        emulator = Emulator(24, 80)
+        viewer = viewers.attach(emulator, 24, 80, scrollback_lines=100)
+        assert {"type": "scrollback", "asked": 100, "lines": 100, "more": True} in emulator.told
+        viewers.frames.renew(viewer, 1000)
+        viewers.frames.make()
+        above = session.terminal.screen_line - session.terminal.first_line
+        assert emulator.told[-1] == {"type": "scrollback", "asked": 1000, "lines": above, "more": False}
+        assert kept(emulator.terminal) == kept(session.terminal)
+        session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(5000)))
+        viewers.frames.make()
+        assert emulator.told[-1] == {"type": "gap"}
+        viewers.frames.renew(viewer, 10_000)
+        viewers.frames.make()
+        assert kept(emulator.terminal) == kept(session.terminal), "the gap is closed"
 
     run_with_registry(places, work)

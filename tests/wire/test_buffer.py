@@ -5,7 +5,10 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.waiting import HANG_S
 from wsh.wire.buffer import OutputBuffer
+
+SIZES = [0, 1, 10, 4095, 4096, 5000, 65_536, 70_000]
 
 
 def test_a_reader_goes_on_where_it_stopped() -> None:
@@ -50,17 +53,14 @@ def test_reading_in_steps_gives_every_byte_once_or_counts_it_as_dropped(
     assert seen == cursor
 
 
-def test_whoever_waits_for_more_is_woken() -> None:
-    async def scenario() -> bytes:
-        buffer = OutputBuffer(10)
-        waiting = asyncio.create_task(buffer.changed())
-        await asyncio.sleep(0)
-        buffer.append(b"x")
-        async with asyncio.timeout(5):
-            await waiting
-        return buffer.read().data
-
-    assert asyncio.run(scenario()) == b"x"
+async def test_whoever_waits_for_more_is_woken() -> None:
+    buffer = OutputBuffer(10)
+    waiting = asyncio.create_task(buffer.changed())
+    await asyncio.sleep(0)
+    buffer.append(b"x")
+    async with asyncio.timeout(HANG_S):
+        await waiting
+    assert buffer.read().data == b"x"
 
 
 def test_a_buffer_without_room_counts_what_passes() -> None:
@@ -78,3 +78,34 @@ def test_both_ends_can_be_taken_back() -> None:
     buffer.truncate(1)
     buffer.forget(99)
     assert (buffer.start, buffer.end, buffer.read().data) == (12, 12, b"")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["append", "append", "forget", "truncate", "skip"]), st.sampled_from(SIZES)),
+        max_size=25,
+    ),
+    st.sampled_from([1, 5000, 20_000, 300_000]),
+)
+def test_pieces_of_any_size_are_one_stretch(steps: list[tuple[str, int]], most: int) -> None:
+    buffer, kept, start = OutputBuffer(most), b"", 0
+    for number, (step, size) in enumerate(steps):
+        match step:
+            case "append":
+                data = (b"%06d" % number * (size // 6 + 1))[:size]
+                buffer.append(memoryview(data) if number % 3 else data)
+                kept += data
+                start, kept = start + max(0, len(kept) - most), kept[-most:]
+            case "forget":
+                buffer.forget(start + size)
+                start, kept = start + min(size, len(kept)), kept[size:]
+            case "truncate":
+                buffer.truncate(start + size)
+                kept = kept[:size]
+            case "skip" if size:
+                buffer.skip(size)
+                start, kept = start + len(kept) + size, b""
+        assert (buffer.start, buffer.end, buffer.kept_bytes) == (start, start + len(kept), len(kept))
+        assert buffer.read().data == kept
+        middle = start + len(kept) // 2
+        assert buffer.read(middle, 5000).data == kept[len(kept) // 2 :][:5000]

@@ -1,20 +1,19 @@
 """The start of a server: sockets first, so that a client which comes while we import waits in the backlog; then an early gateway; then the rooms.
 
-Only the standard library and `wire` are imported at the top. The rest is imported in steps, and each module of them imports plainly: `door` answers
-`/health` and holds everything else until the rooms are open, `compose` opens the rooms, `deferred` those that take longest, beside the first requests.
+Only `wire` and a little of the standard library are imported at the top: not even asyncio, which takes as long as all the rest until we listen. The rest
+is imported in steps, and each module of them imports plainly: `door` answers `/health` and holds everything else until the rooms are open, `compose` opens
+the rooms, `deferred` those that take longest, beside the first requests.
 """
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import os
-import signal
-import ssl
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wsh.app.migration import bring_up_to_date
 from wsh.http.server.listen import Doors, ServerRuns, load_tls, notify_systemd, open_doors
@@ -24,6 +23,9 @@ from wsh.wire.system.owner import hide_memory
 from wsh.wire.system.package import open_package
 from wsh.wire.system.place import Places, ensure_private
 from wsh.wire.version import VERSION
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("wsh.app")
 
@@ -65,6 +67,8 @@ def run_server(places: Places, settings: Settings, options: ServerOptions) -> in
         _record(doors, options, persistent=not options.ephemeral)
         # Until everything is imported there is no garbage worth looking for.
         gc.disable()
+        import asyncio
+
         import uvloop
 
         with leave_traces(places), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -108,7 +112,11 @@ def _record(doors: Doors, options: ServerOptions, *, persistent: bool) -> None:
 
 
 async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> None:
+    import asyncio
+    import signal
+
     open_package("uvicorn")
+    _skip_plugins()
     from wsh.app.door import EarlyDoor
 
     door = EarlyDoor(doors, settings, ephemeral=options.ephemeral, token=options.token)
@@ -134,8 +142,23 @@ async def _serve(doors: Doors, settings: Settings, options: ServerOptions) -> No
         await composition.aclose(keep_sessions=lifetime.keep_sessions, forsaken=lifetime.forsaken)
 
 
+def _skip_plugins() -> None:
+    """Let pydantic look for no plugins: it would read the descriptions of all installed packages. The variable is not left to sessions."""
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    before = os.environ.get(name)
+    os.environ[name] = "__all__"
+    try:
+        from pydantic import TypeAdapter
+
+        TypeAdapter(int)  # it looks now, and not again
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
 def _check_stage() -> None:
-    from wsh.contract.request.alias import find_bad_stage
+    from wsh.contract.request.stage import find_bad_stage
 
     problem = find_bad_stage(os.environ)
     if problem is not None:

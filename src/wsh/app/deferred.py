@@ -167,9 +167,8 @@ class DeferredRooms:
         try:
             await asyncio.to_thread(_import_rooms)
         finally:
-            # What is there now stays: a collection would look at all of it for 50 ms, again and again.
+            # What is there now stays: a collection would look at all of it for 50 ms, again and again. Imports leave hardly any garbage.
             sys.setswitchinterval(self._switch_s)
-            gc.collect()
             gc.freeze()
             gc.enable()
         from wsh.app.deferred_rooms import open_rooms

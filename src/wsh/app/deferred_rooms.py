@@ -15,7 +15,7 @@ from wsh.contract.ask.restore import restore_requests
 from wsh.contract.assemble import make_contract
 from wsh.contract.dispatch import Contract
 from wsh.contract.execute_command import ExecuteCommand
-from wsh.contract.request.alias import find_bad_stage
+from wsh.contract.request.stage import find_bad_stage
 from wsh.policy.audit import Audit
 from wsh.policy.file.store import PolicyStore
 from wsh.session.command.output import render_printed

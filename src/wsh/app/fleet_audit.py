@@ -10,6 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ class AuditCopy:
         known = await asyncio.to_thread(self._read_note)
         if known is None:
             # The first time in a fleet: what was decided before is not the fleet's affair.
-            newest = await asyncio.to_thread(self._audit.read_tail, 1)
+            newest = await asyncio.to_thread(self._audit.read, 1)
             known = int(newest[-1]["seq"]) if newest else 0
         self._told = self._confirmed = known
         while True:
@@ -66,11 +67,8 @@ class AuditCopy:
             await asyncio.to_thread(write_private, self._note, json.dumps({"sequence": self._noted}).encode())
 
     def _read_new(self) -> list[JsonObject]:
-        """What came since; of a long absence, all files are read."""
-        tail = self._audit.read_tail(10_000)
-        if tail and int(tail[0]["seq"]) > self._told + 1:
-            tail = self._audit.read()
-        return [entry for entry in tail if int(entry["seq"]) > self._told]
+        """What came since, oldest first."""
+        return list(takewhile(lambda entry: int(entry["seq"]) > self._told, self._audit.read_backwards()))[::-1]
 
     def _read_note(self) -> int | None:
         try:

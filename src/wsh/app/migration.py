@@ -7,7 +7,6 @@ own and are rebuilt where they do not fit; this is for what cannot be rebuilt.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,4 +93,6 @@ def _keep_copy(places: Places, migration: Migration) -> None:
     for path in migration.touches(places):
         if path.exists() and not (copies / path.name).exists():
             ensure_private(copies)
+            import shutil
+
             shutil.copy2(path, copies / path.name)

@@ -51,7 +51,7 @@ def _list(as_json: bool) -> None:
 
 def _fetch() -> dict[str, Any]:
     if not is_server_there():
-        return {"requests": [], "answered_in": [], "server": False}
+        return {"requests": [], "answered_in": [], "server": False, "now": time.time()}
     found: dict[str, Any] = call("GET", "/approvals", start=False)
     return found
 

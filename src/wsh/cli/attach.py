@@ -31,8 +31,19 @@ def find_last(host: str | None = None) -> str:
     return str(min(running, key=lambda session: int(session["last_activity_ms"]))["name"])
 
 
-def show(name: str, *, read_only: bool = False, status: bool = True, scrollback: int = 0, as_json: bool = False) -> int:
-    """Show a session in this terminal until detached; returns the exit status for this process."""
+def show(
+    name: str,
+    *,
+    read_only: bool = False,
+    status: bool = True,
+    scrollback: int = 0,
+    as_json: bool = False,
+    shows_ended: bool = False,
+) -> int:
+    """Show a session in this terminal until detached; returns the exit status for this process.
+
+    `shows_ended`: one that has ended is shown to be read; else its end is told at once.
+    """
     import os
 
     from wsh.client import tty
@@ -61,9 +72,9 @@ def show(name: str, *, read_only: bool = False, status: bool = True, scrollback:
     copy_keys: CopyKeys = "emacs" if settings.get_str("attach.copy_keys") == "emacs" else "vi"
     with tty.raw_mode() as held:
         held.status = status
-        end = view(
-            name, ViewOptions(read_only, status, scrollback, bindings, copy_keys, settings.get_bool("attach.mouse"))
-        )
+        wheel = settings.get_bool("attach.mouse")
+        options = ViewOptions(read_only, status, scrollback, bindings, copy_keys, wheel, shows_ended)
+        end = view(name, options, held)
         held.used_rows = end.row
     name = end.session
     if as_json:
@@ -88,8 +99,15 @@ def attach(read_only: bool, scrollback: int, no_status: bool, as_json: bool, ses
     """Show SESSION in this terminal and type into it; without a name the one that you attached to last.
 
     HOST/ is the session that was used last on another machine. Ctrl+\\ is a prefix and shows what may follow: ? explains all, d detaches. Pressed twice it detaches, too, and it takes captured keys
-    back. With --json the last line says how it ended.
+    back. A session that has ended is shown as it was, to be read, searched and copied from; q leaves it. With --json the last line says how it ended.
     """
     if session is None or session.endswith("/"):
         session = find_last(session and session[:-1])
-    return show(session, read_only=read_only, status=not no_status, scrollback=scrollback, as_json=as_json)
+    return show(
+        session,
+        read_only=read_only,
+        status=not no_status,
+        scrollback=scrollback,
+        as_json=as_json,
+        shows_ended=True,
+    )

@@ -32,6 +32,10 @@ class WrongUse(Exception):
         self.command = command
 
 
+_SAME = {"timeout": "wait", "deadline": "wait", "lines": "limit", "readonly": "only"}
+"""Words that other programs use in the names of options, and ours."""
+
+
 class Failure(Exception):
     """The command could not do its work; the text is all that a person needs."""
 
@@ -115,6 +119,8 @@ class Argument:
         if self.choices and text not in self.choices:
             allowed = ", ".join(self.choices)
             raise WrongUse(f"{self.metavar} is one of {allowed}, not {text!r}.{near(text, self.choices)}", command)
+        if self.complete == "session" and not text:
+            raise WrongUse(f"{'SESSION' if self.many else self.metavar} is empty.", command)
         return _convert(text, self.kind, self.metavar, command)
 
 
@@ -215,7 +221,10 @@ class CliCommand:
             if name in option.names:
                 return option
         known = [name for option in self.options for name in option.names]
-        raise WrongUse(f"There is no option {name}.{near(name, known)}", self)
+        asked = {_SAME.get(word, word) for word in name.strip("-").split("-")}
+        related = [one for one in known if asked & set(one.strip("-").split("-"))]
+        hint = near(name, known) or (f" Did you mean {related[0]}?" if related else "")
+        raise WrongUse(f"There is no option {name}.{hint}", self)
 
     def _set(self, option: Option, text: str | None, values: JsonObject) -> None:
         value = option.read(text, self) if text is not None else True if option.constant is None else option.constant

@@ -41,7 +41,7 @@ def list_(tags: tuple[str, ...], as_json: bool) -> None:
             if info["running"]
             else f"exited {'' if info['exit_code'] is None else info['exit_code']}".rstrip(),
             info["pid"],
-            f"{info['rows']}x{info['cols']}",
+            f"{info['cols']}×{info['rows']}",
             info["command"],
             (info.get("sandbox") or {}).get("profile", ""),
             " ".join(info["tags"]),

@@ -90,6 +90,8 @@ def main() -> None:
     try:
         status = _run(sys.argv[1:])
     except Exception as problem:
+        if isinstance(problem, BrokenPipeError) and _is_reader_gone():
+            _leave(1)
         from wsh.cli.output import report
 
         status = report(problem)
@@ -102,6 +104,19 @@ def main() -> None:
     _leave(status)
 
 
+def _is_reader_gone() -> bool:
+    """Whether nobody reads what we print any more, such as `head`. Then a program ends without a word."""
+    import select
+
+    poll = select.poll()
+    poll.register(1, 0)
+    if not poll.poll(0):
+        return False
+    # What is still in the buffer would fail again when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return True
+
+
 def _leave(status: int) -> None:
     """End this process: at once where nothing is loaded that has something to do at an end, which saves a short command a tenth."""
     if "threading" in sys.modules or "atexit" in sys.modules:
@@ -109,7 +124,9 @@ def _leave(status: int) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, BrokenPipeError) and _is_reader_gone():
+            os._exit(status or 1)
         sys.exit(status)
     os._exit(status)
 

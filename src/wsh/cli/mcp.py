@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wsh.cli.declare import Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json
-from wsh.wire.tool import TOOLSETS
+from wsh.wire.json.handshake import TOOLSETS
 
 toolsets_option = Option(
     "--toolsets",
@@ -23,10 +23,14 @@ def mcp(toolsets: str | None) -> int:
     Starts an ephemeral server when none runs. The working directory and the variables ALLOWED_*, PM_* and WSH_* of this
     process govern the connection.
     """
-    from wsh.client.stdio_proxy import run_stdio_proxy
+    from wsh.client.launch import begin_server
     from wsh.wire.system.place import find_places
 
-    return run_stdio_proxy(find_places(), _split_toolsets(toolsets))
+    names, places = _split_toolsets(toolsets), find_places()
+    begun = begin_server(places)  # it starts while we import what follows
+    from wsh.client.stdio_proxy import run_stdio_proxy
+
+    return run_stdio_proxy(places, names, begun)
 
 
 @mcp.command(

@@ -64,22 +64,49 @@ def report_error(error: WshError) -> int:
         echo(write_json({"error": error.to_wire()}), err=True)
     else:
         code = error.to_wire().get("details", {}).get("tool_code")  # of the tools that have codes of their own
-        echo(f"wsh: {error.message}{f' ({code})' if code else ''}", err=True)
+        echo(f"wsh: {_spell(error.message)}{f' ({code})' if code else ''}", err=True)
         hint = _hint(error)
         if hint:
             echo(f"     {hint}", err=True)
     return exit_status(error)
 
 
+_SPELLED = (
+    ("The request is not valid: ", ""),
+    (": Input should be greater than or equal to", " must be at least"),
+    (": Input should be less than or equal to", " must be at most"),
+)
+
+
+def _spell(message: str) -> str:
+    """What the server says of a wrong field, in words of the command line, whose options have the fields' names."""
+    if not message.startswith(_SPELLED[0][0]):
+        return message
+    for theirs, ours in _SPELLED:
+        message = message.replace(theirs, ours)
+    return message.replace("_", "-")
+
+
 _HINTS = {
     "session_not_found": "`wsh list` shows the sessions; `wsh new --name NAME` makes one.",
-    "line_in_use": "Wait until it is completed, use another session, or give --clear-line; a person's text is put back afterwards.",
 }
 """What to do next, in words of the command line where the server's hint has those of other doors."""
 
 
 def _hint(error: WshError) -> str | None:
     facts = error.to_wire().get("details", {})
+    if error.code == "line_in_use" and "asks" in facts:
+        name = facts.get("session")
+        return (
+            f"`wsh send {name} --enter TEXT` answers it, `wsh keys {name} ctrl+c` ends it, `wsh wait --prompt {name}` waits for its end; "
+            "`wsh run --answer` types the line there all the same."
+        )
+    if error.code == "line_in_use":
+        if sys.argv[1:2] == ["run"]:
+            return "Wait until it is completed, use another session, or give --clear-line; a person's text is put back afterwards."
+        return f"Wait until it is completed, or use another session; `wsh keys {facts.get('session')} ctrl+c` drops it."
+    if error.hint is not None and "/openapi.json" in error.hint:
+        return f"`wsh {sys.argv[1]} --help` says what it takes."
     if error.code == "session_not_found":
         return (_near_session(str(facts.get("session", ""))) + " " + _HINTS[error.code]).strip()
     if error.code == "idle_timeout" and "command_id" in facts:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
@@ -493,8 +494,8 @@ def audit(verify: bool, limit: int, trace: str | None, as_json: bool) -> None:
                 echo(f"broken: {problem}", err=True)
             echo(f"{report.entries} entries, the chain is {'intact' if report.intact else 'BROKEN'}.")
         sys.exit(0 if report.intact else 1)
-    entries = [entry for entry in trail.read() if trace is None or entry.get("trace_id") == trace][-limit:]
-    for entry in entries:
+    found = (entry for entry in trail.read_backwards() if trace is None or entry.get("trace_id") == trace)
+    for entry in reversed(list(islice(found, limit))):
         if as_json:
             echo(json.dumps(entry))
         else:

@@ -39,6 +39,7 @@ _SOON_MS = 1000
     Option(
         "--clear-line", kind=bool, help="Clear what somebody has typed first; a person's text is put back afterwards."
     ),
+    Option("--answer", kind=bool, help="Type it also where a program asks for something, as its answer."),
     Option("--sandbox", metavar="off", help="Ask a person to run it without the session's sandbox; with --reason."),
     Option("--reason", metavar="TEXT", help="With --sandbox: why; the person reads it."),
     json_option,
@@ -50,6 +51,7 @@ def run(
     max_wait_ms: int | None,
     max_output_bytes: int,
     clear_line: bool,
+    answer: bool,
     sandbox: str | None,
     reason: str | None,
     as_json: bool,
@@ -58,9 +60,10 @@ def run(
 ) -> int:
     """Type COMMAND into SESSION, wait for its end, print its output; on a terminal, line by line as it comes.
 
-    The exit status is the command's own where the shell tells it, and 7 where nobody tells. It types only onto an empty
-    line: where somebody has typed something without Enter, nothing is typed, and the error says what stands there. While
-    another program runs in SESSION and reads nothing, it waits for that, and says so.
+    The exit status is the command's own where the shell tells it, and 7 where nobody tells, or where the command has not ended because
+    it asks for something: a password, a yes, the rest of an unfinished command. An editor or a REPL that was started is a success, 0.
+    It types only onto an empty line: where somebody has typed something without Enter, or where a command asks for something, nothing is
+    typed, and the error says what stands there. While another program runs in SESSION and reads nothing, it waits for that, and says so.
     """
     text = " ".join(words)
     request = {
@@ -70,6 +73,7 @@ def run(
         "max_output_bytes": max_output_bytes,
         "format": "plain",
         "clear_line": clear_line,
+        "answer": answer,
     }
     if sandbox is not None or reason is not None:
         return _run_outside(session, request | {"sandbox": sandbox, "reason": reason}, max_wait_ms is None, as_json)
@@ -87,6 +91,7 @@ def run(
         stop_telling()
         if stream is not None:
             stream.stop()
+    question = _find_question(session, text, done) if done["finished_by"] == "prompt" else ""
     if as_json:
         print_json(done)
     else:
@@ -100,10 +105,33 @@ def run(
                 f"`wsh wait --prompt {session}` waits on.",
                 err=True,
             )
+        if question:
+            how = f"Answer with `wsh send {session}` or `wsh attach {session}`; `wsh wait --command {session}` waits for its end."
+            if done.get("unfinished"):
+                how = f"`wsh send {session}` types the rest, `wsh keys {session} ctrl+c` drops it."
+            echo(f"wsh: {question} in {session}, so the command has not ended. {how}", err=True)
     if done["exit_code"] is None:
-        # A program that waits for input was started well.
-        return NOT_KNOWN if done["finished_by"] == "quiet" else 0
+        # A program that waits for input was started well, unless it only asks something.
+        return NOT_KNOWN if question or done["finished_by"] == "quiet" else 0
     return int(done["exit_code"])
+
+
+def _find_question(session: str, text: str, done: dict[str, Any]) -> str:
+    """What the command asks for, if that is why the run ended; empty for a REPL, an editor, or a line that was typed into either."""
+    if done.get("unfinished"):
+        return "the shell asks for the rest of the command, such as a closing quote,"
+    try:
+        state = call("GET", session_path(session, "/state"), start=False, doing="")
+        name = (state.get("foreground") or {}).get("name") or "the command"
+        if state["state"] == "hidden":
+            return f"`{name}` asks for something hidden, such as a password,"
+        if state["state"] == "asks" and done.get("command_id") is not None:
+            command = call("GET", session_path(session, f"/commands/{done['command_id']}"), start=False, doing="")
+            if command["command"].strip() in text:
+                return f"`{name}` waits for input"
+    except Exception:  # the run itself was answered
+        pass
+    return ""
 
 
 def _run_outside(session: str, request: dict[str, object], without_deadline: bool, as_json: bool) -> int:
@@ -136,8 +164,11 @@ def _run(session: str, request: dict[str, object], doing: str, without_deadline:
         try:
             return call("POST", session_path(session, "/run"), json_body=request, doing=doing)
         except Exception as problem:
-            from wsh.wire.error import WaitTimeout
+            from wsh.wire.error import InvalidRequest, WaitTimeout
 
+            if isinstance(problem, InvalidRequest) and "answer: this field is not known" in problem.message:
+                request = {name: value for name, value in request.items() if name != "answer"}
+                continue  # a server of an earlier version
             # One request has a limit of its own (server.max_wait_ms).
             if not isinstance(problem, WaitTimeout) or not without_deadline:
                 raise

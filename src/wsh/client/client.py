@@ -161,13 +161,14 @@ class RemoteSession:
         max_output_bytes: int | None = None,
         format: Format = "plain",
         clear_line: bool = False,
+        answer: bool = True,
         sandbox: Literal["off"] | None = None,
         reason: str | None = None,
     ) -> RunReply:
         """Type a command and wait until it ended. A deadline raises WaitTimeout; the command goes on.
 
-        Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given. With `sandbox` and a
-        `reason` a person is asked to let it run without the session's sandbox, in a session of its own.
+        Raises LineInUse where somebody has typed something without Enter, unless `clear_line` is given. Without `answer` it is
+        raised also where a command of the shell asks for something. With `sandbox` and a `reason` a person is asked to let it run without the session's sandbox, in a session of its own.
         """
         request: dict[str, object] = {
             "input": command,
@@ -176,6 +177,7 @@ class RemoteSession:
             "max_wait_ms": max_wait_ms,
             "format": format,
             "clear_line": clear_line,
+            "answer": answer,
         }
         if max_output_bytes is not None:
             request["max_output_bytes"] = max_output_bytes

@@ -6,16 +6,19 @@ server is detached from us; what it has to say goes to its log.
 Where none runs, an ephemeral one is started. A persistent server that has gone is probably being restarted by its supervisor, so
 its clients wait for it a while (`client.restart_wait_s`). If it does not come back they start one as it was started, which stands in for
 it: `wsh server` takes over from a stand-in, as from an ephemeral one.
+
+asyncio is imported where it is used: `wsh mcp` begins to start a server before it imports what it needs itself.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import time
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as Socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +31,8 @@ from wsh.wire.system.place import Places, ensure_private, find_places, read_boot
 START_TIMEOUT_S = 15.0
 ALREADY_RUNS = 3
 """Exit status of a server that found another one of its name."""
+_LOOK_S = 0.005
+"""Between two looks at whether a server that starts listens."""
 # Per-connection variables; not inherited by a shared server.
 _PERSONAL = ("ALLOWED_", "PM_", "WSH_ALIAS_STAGE")
 
@@ -61,6 +66,63 @@ def read_record(places: Places) -> ServerRecord | None:
         return None
 
 
+class BegunServer:
+    """A server that this process is starting, and the lock that keeps others from starting one. Wait for it, or nobody else can."""
+
+    def __init__(self, places: Places, left: ServerRecord | None, path: Path, lock: int, deadline: float) -> None:
+        self._places = places
+        self._path = path
+        self._lock = lock
+        self._deadline = deadline
+        try:
+            self._process = _spawn(places, left)
+        except BaseException:
+            drop_lock(path, lock)
+            raise
+
+    async def wait_until_listening(self) -> None:
+        """Return when it takes connections, and let go of the lock. Raises ServerGone. To be called once."""
+        import asyncio
+
+        try:
+            while not _answers(self._places.socket):
+                self._check()
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            drop_lock(self._path, self._lock)
+
+    def _check(self) -> None:
+        log = self._places.server_log
+        status, late = self._process.poll(), time.monotonic() >= self._deadline
+        if status == ALREADY_RUNS:  # another was quicker: its socket comes
+            if late:
+                raise ServerGone(f"another one runs and does not answer; {log} says why")
+        elif status is not None:
+            raise ServerGone(f"it ended with status {status} while starting; {log} says why")
+        elif late:
+            self._process.terminate()
+            raise ServerGone(f"it did not get ready in time; {log} says why")
+
+
+def begin_server(places: Places) -> BegunServer | None:
+    """Begin to start an ephemeral server if there is none and never was; None leaves everything to `ensure_server`."""
+    try:
+        if _answers(places.socket) or places.runtime_info.exists() or is_inside(places):
+            return None
+        ensure_private(places.runtime)
+        ensure_private(places.state)
+        path = _start_lock(places)
+        lock = take_lock(path, wait=False)
+        if lock is None:
+            return None
+        if _answers(places.socket):
+            drop_lock(path, lock)
+            return None
+        return BegunServer(places, None, path, lock, time.monotonic() + START_TIMEOUT_S)
+    except OSError:
+        return None
+
+
 async def ensure_server(
     places: Places | None = None, timeout_s: float = START_TIMEOUT_S, *, last: ServerRecord | None = None
 ) -> Places:
@@ -68,56 +130,70 @@ async def ensure_server(
 
     `last` is the server that the caller was connected to before.
     """
+    import asyncio
+
     places = places or find_places()
-    if await _answers(places.socket):
+    if _answers(places.socket):
         return places
     left = read_record(places)
+    if is_inside(places):
+        # The caller was connected before: then somebody outside may start the next one, as a viewer does.
+        if last is not None and await _comes_back(places, timeout_s):
+            return places
+        raise ServerGone(
+            "none runs, and one that is started inside of a session would end with that",
+            "Start it from a terminal outside of wsh, with `wsh server` or `wsh attach`. The sessions go on meanwhile.",
+        )
     if any(record is not None and record.persistent for record in (left, last)) and await _comes_back(places):
         return places
     ensure_private(places.runtime)
     ensure_private(places.state)
     deadline = time.monotonic() + timeout_s
-    path = places.runtime / f"{places.server}.start.lock"
+    path = _start_lock(places)
     while (lock := take_lock(path, wait=False)) is None:
-        if await _answers(places.socket):
+        if _answers(places.socket):
             return places
         if time.monotonic() >= deadline:
             raise ServerGone("another program is starting it and does not get on")
-        await asyncio.sleep(0.01)
-    try:
-        if not await _answers(places.socket):
-            await _start(places, deadline, left)
-    finally:
+        await asyncio.sleep(_LOOK_S)
+    if _answers(places.socket):
         drop_lock(path, lock)
+    else:
+        await BegunServer(places, left, path, lock, deadline).wait_until_listening()
     return places
 
 
-async def _comes_back(places: Places) -> bool:
-    """Whether somebody starts the persistent server again, within the time that the setting gives."""
-    wait_s = load(places.config_file).get_float("client.restart_wait_s")
-    deadline = time.monotonic() + wait_s
-    while time.monotonic() < deadline:
-        await asyncio.sleep(0.05)
-        if await _answers(places.socket):
-            return True
+def _start_lock(places: Places) -> Path:
+    return places.runtime / f"{places.server}.start.lock"
+
+
+def is_inside(places: Places) -> bool:
+    """Whether this process descends from the keeper of that place, and so ends with one of its sessions."""
+    keeper, pid = os.fsencode(places.keeper_socket), os.getpid()
+    try:
+        while pid > 1:
+            with open(f"/proc/{pid}/stat", "rb") as stat:
+                pid = int(stat.read().rpartition(b")")[2].split()[1])
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                if keeper in line.read().split(b"\0"):
+                    return True
+    except (OSError, ValueError, IndexError):
+        pass
     return False
 
 
-async def _start(places: Places, deadline: float, left: ServerRecord | None) -> None:
-    process = _spawn(places, left)
-    pause = 0.005
-    while not await _answers(places.socket):
-        status = process.poll()
-        if status == ALREADY_RUNS:  # another was quicker: its socket comes
-            if time.monotonic() >= deadline:
-                raise ServerGone(f"another one runs and does not answer; {places.server_log} says why")
-        elif status is not None:
-            raise ServerGone(f"it ended with status {status} while starting; {places.server_log} says why")
-        elif time.monotonic() >= deadline:
-            process.terminate()
-            raise ServerGone(f"it did not get ready in time; {places.server_log} says why")
-        await asyncio.sleep(pause)
-        pause = min(pause * 1.5, 0.05)
+async def _comes_back(places: Places, wait_s: float | None = None) -> bool:
+    """Whether somebody starts the server again, within that time, or else within what the setting gives a persistent one."""
+    import asyncio
+
+    if wait_s is None:
+        wait_s = load(places.config_file).get_float("client.restart_wait_s")
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+        if _answers(places.socket):
+            return True
+    return False
 
 
 def _spawn(places: Places, left: ServerRecord | None) -> subprocess.Popen[bytes]:
@@ -142,10 +218,16 @@ def _spawn(places: Places, left: ServerRecord | None) -> subprocess.Popen[bytes]
         os.close(log)
 
 
-async def _answers(socket: Path) -> bool:
+def _answers(socket: Path) -> bool:
+    """Whether a server takes connections there. It does not block: what is connected waits in the server's backlog."""
+    connection = Socket(AF_UNIX, SOCK_STREAM)
     try:
-        _, writer = await asyncio.open_unix_connection(str(socket))
+        connection.setblocking(False)
+        connection.connect(os.fspath(socket))
+    except BlockingIOError:
+        return True  # its backlog is full, so it is there
     except OSError:
         return False
-    writer.close()
+    finally:
+        connection.close()
     return True

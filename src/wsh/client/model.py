@@ -103,6 +103,7 @@ class RunReply:
     note: str | None = None
     cleared_line: JsonObject | None = None
     sandbox_denied: JsonObject | None = None
+    unfinished: bool | None = None
     outside: JsonObject | None = None
 
 

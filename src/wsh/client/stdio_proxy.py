@@ -1,7 +1,8 @@
 """`wsh mcp`: lines of JSON-RPC between a host's pipes and the server, over the server's unix socket.
 
 A raw pump. It knows framing and ids, so that it can answer what is no message and fail what a dead server left open;
-it knows nothing of tools or results. Both directions are one HTTP exchange (see `wsh.mcp.transport.stdio` for the other end),
+it knows nothing of tools or results but one: where it has just started the server, it gives the answer to the handshake
+itself (`wire.json.handshake`), since the server takes a second until it could. Both directions are one HTTP exchange (see `wsh.mcp.transport.stdio` for the other end),
 so the order of messages is that of the host. Standard library and uvloop only: importing the SDK would cost a second
 before the first answer.
 
@@ -25,9 +26,11 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from wsh.client.launch import ServerRecord, ensure_server, read_record
+from wsh.client.launch import BegunServer, ServerRecord, ensure_server, read_record
 from wsh.wire.error import ServerGone, WshError
 from wsh.wire.json import rpc
+from wsh.wire.json.handshake import FAMILIES, make_answer
+from wsh.wire.setting import SettingError, load
 from wsh.wire.system.place import Places
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
@@ -220,7 +223,9 @@ class StdioProxy:
         toolsets: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        begun: BegunServer | None = None,
     ) -> None:
+        """`begun` is a server that is being started for us."""
         env = os.environ if environ is None else environ
         self._places = places
         self._greeting = {
@@ -229,6 +234,7 @@ class StdioProxy:
             "environ": {k: v for k, v in env.items() if k.startswith(GOVERNING)},
             "toolsets": list(toolsets),
         }
+        self._toolsets = toolsets
         self._upstream: Upstream | None = None
         self._last_server: ServerRecord | None = None
         self._following: asyncio.Task[None] | None = None
@@ -236,8 +242,14 @@ class StdioProxy:
         self._open: dict[str, rpc.Message] = {}
         self._idle = asyncio.Event()
         self._idle.set()
+        self._begun = begun
+        self._opening: asyncio.Task[None] | None = None
+        self._answers_first = False
+        """Whether the next message may be a handshake that we answer ourselves."""
+        self._answered_first = False
         self._handshake: bytes | None = None
         self._initialized: bytes | None = None
+        self._handing_initialized = False
         self._subscribed: dict[str, None] = {}
         self._skip_acknowledgements = 0
         self._carried: set[str] = set()
@@ -264,7 +276,7 @@ class StdioProxy:
         except (BrokenPipeError, ConnectionResetError):
             pass  # the host is gone in both directions
         finally:
-            for task in (feeding, ending, self._following):
+            for task in (feeding, ending, self._opening, self._following):
                 if task is not None:
                     task.cancel()
             if self._upstream is not None:
@@ -291,10 +303,7 @@ class StdioProxy:
     # host to server
 
     async def _feed(self, wire: Wire) -> None:
-        try:
-            await self._get_upstream(wait_s=0.0)
-        except ServerGone as problem:
-            print(f"wsh mcp: {problem.message}", file=sys.stderr)  # each request will say so, too
+        await self._open_first()
         async for line in wire.read_lines():
             if line is None:
                 problem_text = f"Invalid Request: a message may have {rpc.MAX_MESSAGE_BYTES} bytes."
@@ -304,12 +313,42 @@ class StdioProxy:
             if self._ended.is_set():
                 return
 
+    async def _open_first(self) -> None:
+        """Connect. With a server that has just begun to listen this goes on beside the first message."""
+        begun, self._begun = self._begun, None
+        try:
+            if begun is not None:
+                await begun.wait_until_listening()
+                self._answers_first = True
+                self._opening = asyncio.ensure_future(self._open_first())
+            else:
+                await self._get_upstream(wait_s=0.0)
+        except ServerGone as problem:
+            print(f"wsh mcp: {problem.message}", file=sys.stderr)  # each request will say so, too
+
+    def _make_first_answer(self, read: rpc.Message) -> bytes | None:
+        """Our own answer to a handshake that comes before the new server can give one."""
+        may, self._answers_first = self._answers_first, False
+        if not may or self._upstream is not None or read.method != "initialize" or not read.is_request:
+            return None
+        try:
+            usual = load(self._places.config_file).origins["mcp.toolsets"] == "default"
+        except SettingError:
+            return None
+        answer = make_answer(read.params, self._toolsets or FAMILIES) if usual else None
+        return None if answer is None else rpc.dump({"jsonrpc": "2.0", "id": read.id, "result": answer})
+
     async def _pass_on(self, wire: Wire, line: bytes) -> None:
         read = rpc.parse(line)
         if isinstance(read, rpc.BadMessage):
             await wire.write(rpc.dump(read.to_wire()))
             return
         out = rpc.dump(read.body) if read.normalised else line.strip() + b"\n"
+        answer = self._make_first_answer(read)
+        if answer is not None:
+            self._handshake, self._answered_first = out, True
+            await wire.write(answer)
+            return
         self._remember(read, out)
         await self._hand_over(wire, read, out)
 
@@ -319,6 +358,7 @@ class StdioProxy:
         key = rpc.canonical_id(read.id) if read.is_request else None
         if key is not None:
             self._carried.add(key)
+        self._handing_initialized |= read.method == "notifications/initialized"
         try:
             for _ in range(HAND_OVERS):
                 try:
@@ -339,6 +379,7 @@ class StdioProxy:
                 break  # it ended meanwhile, and nobody knows what it had read
         finally:
             self._carried.discard(key or "")
+            self._handing_initialized &= read.method != "notifications/initialized"
         self._forget(read)
         if read.is_request:
             await wire.write(rpc.dump(_gone(read, text, code)))
@@ -402,10 +443,10 @@ class StdioProxy:
     async def _repeat(self, upstream: Upstream) -> None:
         waiting = [message for key, message in self._open.items() if key not in self._carried]
         listening = [message for message in waiting if message.method == "subscriptions/listen"]
-        first = self._handshake is not None and self._following is not None
-        if first and self._handshake is not None:
+        greeted = self._following is not None or self._answered_first
+        if greeted and self._handshake is not None:
             await upstream.send(_under_private_id(self._handshake, "initialize"))
-            if self._initialized is not None:
+            if self._initialized is not None and not self._handing_initialized:
                 await upstream.send(self._initialized)
             for number, uri in enumerate(self._subscribed):
                 body = {"jsonrpc": "2.0", "id": f"{_PRIVATE}{number}", "method": "resources/subscribe"}
@@ -625,11 +666,11 @@ def _is_waitable(fd: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
 
 
-def run_stdio_proxy(places: Places, toolsets: Sequence[str] = ()) -> int:
+def run_stdio_proxy(places: Places, toolsets: Sequence[str] = (), begun: BegunServer | None = None) -> int:
     """Entry of the command. Ends the process's threads with it: one may still sit in a read."""
 
     async def run() -> int:
-        return await StdioProxy(places, toolsets=toolsets).run()
+        return await StdioProxy(places, toolsets=toolsets, begun=begun).run()
 
     import uvloop  # four milliseconds at the start, a fifth of every exchange after it
 

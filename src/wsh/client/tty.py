@@ -1,7 +1,8 @@
 """This process's own terminal, in raw mode for as long as it is held, and always given back.
 
 Restoring happens on every way out that Python can see: leaving the block, an exception, SIGTERM, SIGHUP. What the server may have switched
-on in the emulator (alternate screen, mouse, paste and key modes) is switched off by one fixed sequence, since a server that died cannot.
+on in the emulator (alternate screen, mouse, paste and key modes) is switched off by one fixed sequence, since a server that died cannot. Its
+title and its kitty keyboard modes are put on the emulator's own stacks and taken back from there. A terminal on which nothing was drawn gets no byte.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ RESTORE = (
     b"\x1b[?2026l\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[=0;1u\x1b[0 q\x1b]8;;\x1b\\\x1b[0m"
 )
-
+_SAVE, _TAKE_BACK = b"\x1b[22;0t\x1b[>0u", b"\x1b[<u\x1b[23;0t"
+"""Title and kitty keyboard modes: onto the emulator's stacks, and back from them."""
 
 _PATIENCE_S = 1.0
 
@@ -40,9 +42,17 @@ class Held:
     """What is known of the terminal's screen when it is given back: the shell goes on below `used_rows`."""
 
     def __init__(self) -> None:
+        self.has_screen = False
+        """Whether anything was drawn, which is undone then."""
         self.used_rows: int | None = None
         self.status = False
         """Whether its last row is a status line, which goes."""
+
+    def take_screen(self) -> None:
+        """Once: what the terminal shows above the cursor goes to its scrollback, before a picture takes its place."""
+        if not self.has_screen:
+            self.has_screen = True
+            write_all(1, _SAVE + b"\r" + b"\n" * (size()[0] - 1))
 
 
 class raw_mode:
@@ -65,20 +75,24 @@ class raw_mode:
         restore(self._before, self._fd, self._held)
 
 
-def restore(before: list[object], fd: int = 0, held: Held | None = None) -> None:
-    held = held or Held()
-    try:
-        rows = size()[0]
-        used = rows - held.status if held.used_rows is None else min(held.used_rows, rows)
-        below = b"\x1b[%d;1H\r\n\x1b[J" % used if used else b"\x1b[H\x1b[J"
-        # A terminal that takes nothing any more must not keep us from ending.
-        if select.select([], [1], [], _PATIENCE_S)[1]:
-            write_all(1, RESTORE + below)
-    except (OSError, termios.error):
-        pass
+def restore(before: list[object], fd: int, held: Held) -> None:
+    if held.has_screen:
+        _give_screen_back(held)
     try:
         termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]  # as tcgetattr gave it
     except (OSError, termios.error):
+        pass
+
+
+def _give_screen_back(held: Held) -> None:
+    rows = size()[0]
+    used = rows - held.status if held.used_rows is None else min(held.used_rows, rows)
+    below = b"\x1b[%d;1H\r\n\x1b[J" % used if used else b"\x1b[H\x1b[J"
+    try:
+        # A terminal that takes nothing any more must not keep us from ending.
+        if select.select([], [1], [], _PATIENCE_S)[1]:
+            write_all(1, RESTORE + _TAKE_BACK + below)
+    except OSError:
         pass
 
 

@@ -12,9 +12,10 @@ from wsh.contract.interactive import InteractiveRoute
 from wsh.contract.reply.fault import ContractFault, bad_field, short_of
 from wsh.contract.reply.response import Envelope, Outcome
 from wsh.contract.reply.taxonomy import Code
-from wsh.contract.request.alias import CANONICAL_TOOL, Tool, parse_stage, resolve, to_canonical
+from wsh.contract.request.alias import CANONICAL_TOOL, Tool, resolve, to_canonical
 from wsh.contract.request.correlation import correlate, make_id
 from wsh.contract.request.model import MODES, ContractRequest, Mode
+from wsh.contract.request.stage import parse_stage
 from wsh.contract.request.validate import validate
 from wsh.contract.route import ContractRoute, find_route
 from wsh.wire.caller import Caller

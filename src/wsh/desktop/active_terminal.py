@@ -181,7 +181,7 @@ class ActiveTerminal:
                 mouse=modes.mouse,
                 title=session.title,
                 captured=session.captured_by if isinstance(session, RemoteView) else "",
-                lost=isinstance(session, RemoteView) and session.running and not session.connected,
+                lost=session.problem if isinstance(session, RemoteView) and session.running else "",
             )
         )
 

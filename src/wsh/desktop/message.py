@@ -54,8 +54,8 @@ class TerminalFrame:
     title: str = ""
     captured: str = ""
     """Who gets the keys that a person types here, if not the program."""
-    lost: bool = False
-    """The server that has it cannot be reached; this is its last picture."""
+    lost: str = ""
+    """Why this may be an old picture, such as a server that cannot be reached; empty while it is not."""
 
 
 @dataclass(frozen=True)

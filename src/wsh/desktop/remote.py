@@ -37,6 +37,7 @@ _SELDOM_S = 30.0
 _SCROLLBACK = 2000
 _ENGINE_S = 10.0
 _DEADLY = b"\x1bcThe terminal engine of this window dies of what this session shows.\r\nThe page shows it, and so does: wsh attach"
+_LAST_PICTURE = "{} is away; this is the last picture"
 _LOST = (OSError, WebSocketException, WshError, TimeoutError)
 
 
@@ -184,12 +185,10 @@ class RemoteView:
         self.running = True
         self.captured_by = ""
         """Who gets the keys that people type, if not the program."""
+        self.problem = "connecting"
+        """Why the picture may be an old one; empty while it is not."""
         self._sending = TaskSet()
         self._task = asyncio.ensure_future(self._run())
-
-    @property
-    def connected(self) -> bool:
-        return self._connection is not None
 
     @property
     def title(self) -> str:
@@ -211,6 +210,7 @@ class RemoteView:
             self.terminal.close()
             self.terminal = Terminal(rows, cols)
             self._connection = connection
+            self.problem = ""
             if (rows, cols) != (asked["rows"], asked["cols"]):  # the window took its size while we were connecting
                 self._send_size()
             try:
@@ -232,6 +232,7 @@ class RemoteView:
                     self._on_change()
             finally:
                 self._connection = None
+                self.problem = _LAST_PICTURE.format("the server")
                 self.captured_by = ""
                 self._on_change()
 
@@ -239,6 +240,8 @@ class RemoteView:
         match message.get("type"):
             case "exit" | "dismissed":
                 self.running = False
+            case "host":
+                self.problem = "" if message.get("online") else _LAST_PICTURE.format(message.get("host"))
             case "input_mode":
                 self.captured_by = str(message.get("owner") or "") if message.get("mode") == "capture" else ""
 

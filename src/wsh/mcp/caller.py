@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from wsh.mcp.registry import parse_toolsets
 from wsh.wire.caller import GOVERNING, Caller
-from wsh.wire.tool import FAMILIES, Family
+from wsh.wire.json.handshake import FAMILIES
+from wsh.wire.tool import Family
 
 MAX_CONNECTION_BYTES = 1024 * 1024
 

@@ -16,8 +16,9 @@ from typing import Any
 import pydantic_core
 
 from wsh.mcp.validate import Validator
+from wsh.wire.json.handshake import FAMILIES, TOOLSETS
 from wsh.wire.json.object import JsonObject
-from wsh.wire.tool import FAMILIES, TOOLSETS, Family, ToolSpec
+from wsh.wire.tool import Family, ToolSpec
 from wsh.wire.version import describe_tooling
 
 SCHEMA_VERSION_META = "wsh/schemaVersion"

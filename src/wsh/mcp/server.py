@@ -37,8 +37,9 @@ from wsh.mcp.sdk_compat import (
     send_progress,
     spell_problem,
 )
-from wsh.mcp.tool.lean_text import LEAN_INSTRUCTIONS, spell_failure
+from wsh.mcp.tool.lean_text import spell_failure
 from wsh.wire.caller import Caller
+from wsh.wire.json import handshake
 from wsh.wire.json.object import JsonObject
 from wsh.wire.surrogate import find_unsound, mend_all
 from wsh.wire.tool import ToolOutcome
@@ -48,15 +49,6 @@ log = logging.getLogger(__name__)
 
 CALLER_KEY = "wsh.caller"
 MODERN_VERSION = "2026-07-28"
-
-INSTRUCTIONS = (
-    "wsh gives you real terminals. A session is a shell or program on a pty that goes on between your calls.\n"
-    "Loop: wsh_create_session once, then wsh_run_command (types, waits, returns the screen) for each step; for keys, "
-    "full-screen programs and prompts use wsh_send_input, wsh_await_quiesce and wsh_get_screen. People may watch and "
-    "type in the same session: when a call fails with SESSION_TAKEN, a person has the keyboard; read the screen and "
-    "wait. Kill sessions that you no longer need.\n"
-    "The prompt wsh:core explains the loop; wsh:drive-process, wsh:tui, wsh:multi-session and others go deeper."
-)
 
 
 class StdioConnection(CallLink, Protocol):
@@ -269,19 +261,20 @@ def build_server(door: McpDoor) -> WshServer:
     async def instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
         """Middleware: instructions that speak of the tools which this client has."""
         result = await call_next(ctx)
-        if isinstance(result, dict) and "instructions" in result and "terminal" not in door.find_client(ctx).toolsets:
-            if "lean" in door.find_client(ctx).toolsets:
-                result["instructions"] = LEAN_INSTRUCTIONS
-            else:
+        if isinstance(result, dict) and "instructions" in result:
+            instructions = handshake.find_instructions(door.find_client(ctx).toolsets)
+            if instructions is None:
                 del result["instructions"]
+            else:
+                result["instructions"] = instructions
         return result
 
     server = WshServer(
-        "wsh",
+        handshake.NAME,
         version=VERSION,
-        title="wsh terminals",
-        description="Real terminals for agents, shared with the people beside them.",
-        instructions=INSTRUCTIONS,
+        title=handshake.TITLE,
+        description=handshake.DESCRIPTION,
+        instructions=handshake.INSTRUCTIONS,
         get_tool_input_schema=lambda name: t.spec.input_schema if (t := registry.find_tool(name)) else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

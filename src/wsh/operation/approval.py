@@ -6,6 +6,7 @@ with an agent's token, and never while the setting `approvals.server` is off.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -62,7 +63,7 @@ class ApprovalMode(Shown):
 
 
 @operation(who="owner", manner="reads", forwarding=Forwarding(names=_NAMES, joined="requests"))
-async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answered_in, server}`"]:
+async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answered_in, server, now}`"]:
     """Requests that wait for a person, with their cards, and what became of the last ones."""
     contract = await context.rooms.contract.get()
     enabled = contract.interactive.server_enabled
@@ -76,6 +77,7 @@ async def list_approvals(context: Context) -> Annotated[Json, "`{requests, answe
         "requests": requests,
         "answered_in": ["interactive-terminal", *(["page", "shell"] if enabled else [])],
         "server": enabled,
+        "now": time.time(),
     }
 
 

@@ -32,4 +32,4 @@ async def get_audit(context: Context, params: AuditParams) -> Annotated[Json, "`
     from wsh.policy.audit import Audit
 
     trail = Audit(context.rooms.places.audit_log)
-    return {"entries": await asyncio.to_thread(trail.read_tail, params.limit)}
+    return {"entries": await asyncio.to_thread(trail.read, params.limit)}

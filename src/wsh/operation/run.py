@@ -42,6 +42,7 @@ async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunA
                 max_wait_ms=wait_ms,
                 max_output_bytes=rooms.settings.get_int("session.max_output_bytes") if most is None else most,
                 clear_line=params.clear_line,
+                answer=params.answer,
             ),
         )
     except WaitTimeout as problem:

@@ -58,6 +58,9 @@ async def set_server_mode(context: Context, params: Persist) -> Persist:
 @operation(who="owner")
 async def stop_server(context: Context, params: StopParams) -> Annotated[Json, "What it is about to do."]:
     """End the server, and the sessions unless `keep`."""
+    if not params.keep:
+        # Else viewers wait for the next server, and there is nothing left to be shown.
+        context.rooms.stages.dismiss_all("the server was stopped, and its sessions with it")
     context.rooms.server.lifetime.stop(keep_sessions=params.keep)
     return {"stopping": True, "pid": os.getpid()}
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from wsh.policy.request import PolicyRequest
@@ -26,7 +27,7 @@ from wsh.wire.system.place import ensure_private
 
 GENESIS = "0" * 64
 _MAX_LINE_BYTES = 1024 * 1024
-_TAIL_BYTES = 64 * 1024
+_BLOCK_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -111,33 +112,12 @@ class Audit:
 
     def read(self, limit: int | None = None) -> list[JsonObject]:
         """The newest `limit` entries (all, if None), oldest first; lines that are no entry are left out."""
-        found: list[JsonObject] = []
-        for path in reversed(self._files()):
-            entries = [record for _, record, _ in _lines(path) if record is not None]
-            found = entries + found
-            if limit is not None and len(found) >= limit:
-                return found[-limit:]
-        return found
+        return list(islice(self.read_backwards(), limit))[::-1]
 
-    def read_tail(self, limit: int, max_bytes: int = _MAX_LINE_BYTES) -> list[JsonObject]:
-        """The newest entries, oldest first: at most `limit`, of the last `max_bytes` of the newest file. Quick however long the log is."""
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - max_bytes))
-                lines = file.read(max_bytes).split(b"\n")
-        except FileNotFoundError:
-            return []
-        found: list[JsonObject] = []
-        # The first piece may begin in the middle of a line, the last one is not finished.
-        for raw in lines[1 if size > max_bytes else 0 : -1]:
-            try:
-                record = json.loads(raw)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict) and isinstance(record.get("hash"), str):
-                found.append(record)
-        return found[-limit:]
+    def read_backwards(self) -> Iterator[JsonObject]:
+        """Entries from the newest on. Only what is taken is read, however long the log is."""
+        for path in reversed(self._files()):
+            yield from _backwards(path)
 
     def verify(self) -> VerifyReport:
         """Walk the whole chain, oldest file first."""
@@ -299,37 +279,48 @@ def _lines(path: Path) -> Iterator[tuple[int, JsonObject | None, bytes]]:
         return
     with file:
         for number, raw in enumerate(file, 1):
-            try:
-                record = json.loads(raw)
-            except (ValueError, RecursionError):
-                record = None
-            good = isinstance(record, dict) and raw.endswith(b"\n") and isinstance(record.get("hash"), str)
-            yield number, record if good else None, raw
+            yield number, _parse(raw) if raw.endswith(b"\n") else None, raw
+
+
+def _backwards(path: Path) -> Iterator[JsonObject]:
+    """Complete entries of one file, the last one first."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        at = file.seek(0, os.SEEK_END)
+        begun = b""  # what is read of the line that goes on before `at`
+        ended = False
+        while at > 0:
+            size = min(_BLOCK_BYTES, at)
+            at -= size
+            file.seek(at)
+            first, *lines = (file.read(size) + begun).split(b"\n")
+            if lines and not ended:
+                lines.pop()  # after the last newline: not finished
+                ended = True
+            begun = first
+            for raw in reversed(lines):
+                record = _parse(raw)
+                if record is not None:
+                    yield record
+        record = _parse(begun) if ended else None
+        if record is not None:
+            yield record
+
+
+def _parse(raw: bytes) -> JsonObject | None:
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and isinstance(record.get("hash"), str) else None
 
 
 def _last_record(path: Path) -> JsonObject | None:
-    """The last complete entry, found from the end of the file."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        taken = _TAIL_BYTES
-        while True:
-            file.seek(max(0, size - taken))
-            lines = file.read().split(b"\n")[:-1]
-            # The first piece may begin in the middle of a line.
-            for raw in reversed(lines if taken >= size else lines[1:]):
-                try:
-                    record = json.loads(raw)
-                except ValueError:
-                    continue
-                if (
-                    isinstance(record, dict)
-                    and isinstance(record.get("hash"), str)
-                    and isinstance(record.get("seq"), int)
-                ):
-                    return record
-            if taken >= size:
-                return None
-            taken *= 4
+    """The last complete entry that has a place in the chain."""
+    return next((record for record in _backwards(path) if isinstance(record.get("seq"), int)), None)
 
 
 # entries

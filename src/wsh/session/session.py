@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 
 from wsh.process import ChildHandle, InputClosed, KeeperClient, ProcessInfo, ProcessState
 from wsh.sandbox.hold import Holding
@@ -35,8 +34,6 @@ from wsh.wire.error import KeeperGone, SessionExited
 from wsh.wire.name import check_size, check_tag
 from wsh.wire.system.moment import Moment, read_moment
 from wsh.wire.system.task_set import TaskSet
-
-_MESSAGES = 64
 
 ENTERED_S = 1.0
 """How long a shell may take to say that it has begun what Enter started; asking for more lines it may say nothing."""
@@ -88,7 +85,7 @@ class Session:
         """When its program ended."""
         self.first_size = (launch.rows, launch.cols)
         self.running = child is not None
-        self.messages: deque[tuple[int, ev.Notification]] = deque(maxlen=_MESSAGES)
+        self.messages: list[tuple[int, ev.Notification]] = []  # not a deque, which takes 0.7 KB where it is empty
         """What its programs said to the person (OSC 9, OSC 777), with the offset behind it, until somebody takes it."""
         self.heard = 0
         """In a restore: the offset up to which an earlier server passed them on."""
@@ -113,7 +110,7 @@ class Session:
         self.shells = Shells(commands, self.memory.remember) if commands is not None else None
         """What the shells' marks tell; None for a program without them."""
         self.history = CommandHistory(self)
-        self.input = SessionInput(self, limits, self.memory.remember)
+        self.input = SessionInput(self, limits, self.memory.remember_typing)
         self.output = OutputFeed(self, offset, self.shells, notes, limits.engine_timeout_s)
 
     def __repr__(self) -> str:
@@ -236,6 +233,7 @@ class Session:
         max_wait_ms: int = 30_000,
         max_output_bytes: int = 64 * 1024,
         clear_line: bool = False,
+        answer: bool = True,
     ) -> RunOutcome:
         """Type `text` and wait for what comes of it: see `run`."""
         with rendering(self.output, self.generation, None):
@@ -248,6 +246,7 @@ class Session:
                 max_wait_ms=max_wait_ms,
                 max_output_bytes=max_output_bytes,
                 clear_line=clear_line,
+                answer=answer,
                 line_wait_ms=self.input.limits.line_wait_ms,
                 first_prompt_ms=self.input.limits.first_prompt_ms,
             )
@@ -303,6 +302,7 @@ class Session:
     async def settle(self) -> None:
         """Waits until pending metadata reaches the keeper."""
         await self.lasting.aclose()
+        self.memory.hurry()
         await self.pending.wait()
 
     # the end

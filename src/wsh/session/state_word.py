@@ -56,7 +56,7 @@ def name_state(
         # A shell with an editor of its own turns the kernel's off at its prompt, and on again for `read`.
         at_rest = is_interactive(front.argv) and (edits or shell in ("sh", "dash", "ash"))
         return "idle" if at_rest else "asks"
-    if name in _TOOLS or (name in _INTERPRETERS and front is not None and len(front.argv) == 1):
+    if name in _TOOLS or (name in _INTERPRETERS and front is not None and _has_no_script(front.argv)):
         return "open"
     return "asks"
 
@@ -68,6 +68,11 @@ def program_name(front: ProcessInfo | None) -> str:
     word = (front.argv[0] if front.argv else front.comm).rsplit("/", 1)[-1]
     plain = word.rstrip("0123456789.-") if "." in word else word
     return f"{plain}3" if plain in ("python", "pypy") and "3" in word else plain or front.comm
+
+
+def _has_no_script(argv: Sequence[str]) -> bool:
+    """Whether an interpreter was given nothing to run: only options, and none that carries code or names a module."""
+    return all(word.startswith("-") and word[:2] not in ("-", "-c", "-m", "-e", "-p") for word in argv[1:])
 
 
 def is_interactive(argv: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from wsh.terminal.engine import native
@@ -28,11 +29,18 @@ _SHAPES: tuple[Literal["bar", "block", "underline", "block_hollow"], ...] = (
 )
 
 
-def read_modes(handle: Native) -> TerminalModes:
-    def is_set(number: int) -> bool:
-        return native.get_mode(handle, number)
+_NUMBERS = (2004, 1, 66, 1004, 2026, 1007, 5, 12, 25, *dict(_MOUSE_MODES), *dict(_MOUSE_FORMATS))
+_SET = native.ModeSet(_NUMBERS)
 
-    shape = native.cursor_shape(handle)
+
+def read_modes(handle: Native) -> TerminalModes:
+    kitty_keyboard = native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS)
+    return _make_modes(_SET.read(handle), kitty_keyboard, native.cursor_shape(handle))
+
+
+@lru_cache(maxsize=256)
+def _make_modes(values: bytes, kitty_keyboard: int, shape: int) -> TerminalModes:
+    is_set = dict(zip(_NUMBERS, map(bool, values), strict=True)).__getitem__
     mouse: MouseMode = next((name for number, name in _MOUSE_MODES if is_set(number)), "none")
     return TerminalModes(
         bracketed_paste=is_set(2004),
@@ -45,7 +53,7 @@ def read_modes(handle: Native) -> TerminalModes:
         synchronized_output=is_set(2026),
         alternate_scroll=is_set(1007),
         reverse_colors=is_set(5),
-        kitty_keyboard=native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS),
+        kitty_keyboard=kitty_keyboard,
         cursor_shape=_SHAPES[shape] if 0 <= shape < len(_SHAPES) else "block",
         cursor_blinking=is_set(12),
         cursor_visible=is_set(25),

@@ -28,22 +28,27 @@ _SHOWN = re.compile(_SHOWS.decode())
 _BLANKS = re.compile(r" +")
 _GAP = b"\0" * 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+NOTHING_FLOWS: frozenset[int] = frozenset()
 
 
-def read_active_rows(terminal: Native, rows: int, cols: int) -> list[bytes]:
-    """The visible rows with style and links."""
+def read_active_rows(terminal: Native, rows: int, cols: int) -> tuple[list[bytes], frozenset[int]]:
+    """The visible rows with style and links, and those that flow into the next."""
     found = _split(native.format_rows(terminal, native.ACTIVE, 0, rows - 1, cols, native.VT), rows)
-    for y, (linked, cells) in enumerate(native.scan_active(terminal)):
+    blank = bytes(8 * cols)
+    flowing, nearly = [], cols - 1
+    for y, (linked, raw, cells) in enumerate(native.scan_active(terminal)):
         row = found[y]
         if not row:
-            if cells.strip(b"\0"):
+            if cells != blank and cells.strip(b"\0"):
                 found[y] = _background_row(memoryview(cells).cast("Q").tolist())
             continue
+        if len(row) >= nearly and native.flows(raw, cells):
+            flowing.append(y)
         if (_MAY_BLEED.search(row) or _MAY_SPAN.search(row)) and _GAP in cells.rstrip(b"\0"):
             found[y] = row = _in_segments(terminal, native.ACTIVE, y, memoryview(cells).cast("Q").tolist())
         if linked:
             found[y] = _with_links(terminal, native.ACTIVE, y, cols, row)
-    return found
+    return found, frozenset(y for y in flowing if y + 1 < rows and found[y + 1]) if flowing else NOTHING_FLOWS
 
 
 def read_screen_rows(terminal: Native, first: int, last: int, cols: int) -> list[bytes]:

@@ -22,7 +22,7 @@ from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.hidden_screen import open_hidden_screen
 from wsh.terminal.line_numbers import LineNumbers
 from wsh.terminal.mode import read_modes
-from wsh.terminal.row import read_active_rows, read_plain_rows, read_screen_rows
+from wsh.terminal.row import NOTHING_FLOWS, read_active_rows, read_plain_rows, read_screen_rows, read_wrapped_rows
 from wsh.terminal.screen import (
     Line,
     Match,
@@ -57,6 +57,7 @@ class Terminal:
         "_corrections",
         "_decoded",
         "_finalizer",
+        "_flowing",
         "_heavy",
         "_numbers",
         "_plain",
@@ -97,6 +98,7 @@ class Terminal:
         self._sink = EngineCallbacks(limits, rows, cols)
         self._sink_handle = self._sink.attach(handle)
         self._rows: list[bytes] = []
+        self._flowing = NOTHING_FLOWS
         self._spans: dict[bytes, StyledLine] = {}
         self._plain: list[str] | None = None
         self._version = 0
@@ -224,6 +226,7 @@ class Terminal:
         self._resize_engine(reflow)
         if reflow:
             self._set_limits()
+            self._numbers.observe(rows)  # the new limits may have let go of lines
 
     def _resize_engine(self, reflow: bool) -> None:
         sink, rows = self._sink, self.rows
@@ -327,7 +330,7 @@ class Terminal:
         if not self._stale:
             return
         self._stale = False
-        rows = read_active_rows(self.handle, self.rows, self.cols)
+        rows, self._flowing = read_active_rows(self.handle, self.rows, self.cols)
         if rows != self._rows:
             self._version += 1
             self._rows = rows
@@ -362,6 +365,12 @@ class Terminal:
         """Visible rows as VT bytes, each complete in itself: style set before the text and reset after it."""
         self._refresh()
         return self._rows[first : None if last is None else last + 1]
+
+    @property
+    def flowing_rows(self) -> frozenset[int]:
+        """Visible rows whose line goes on in the next one, and which are full up to there."""
+        self._refresh()
+        return self._flowing
 
     def styled_rows(self, first: int = 0, last: int | None = None) -> list[StyledLine]:
         """Visible rows as spans."""
@@ -500,18 +509,26 @@ class Terminal:
         return [line.rstrip(" ") for line in text.decode("utf-8", "replace").split("\n")] if text else []
 
     @noted(Work.READ)
-    def vt_lines_between(self, first: int, last: int) -> list[bytes]:
-        """The same as VT bytes, each line complete in itself."""
+    def vt_lines_between(self, first: int, last: int) -> tuple[list[bytes], list[bool]]:
+        """The same as VT bytes, each line complete in itself, and of each whether it fills its row and flows into the next."""
         numbers = self._exact_numbers()
         first, last = max(first, numbers.first), min(last, numbers.base + self.rows)
         if first >= last:
-            return []
+            return [], []
         if numbers.alt and first < numbers.base:
             beneath = self.beneath()
-            before = beneath.vt_lines_between(first, min(last, numbers.base)) if beneath is not None else []
-            return before + self.vt_lines_between(numbers.base, last)
-        shift = numbers.shift
-        return read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)
+            before, flow = beneath.vt_lines_between(first, min(last, numbers.base)) if beneath is not None else ([], [])
+            lines, flows = self.vt_lines_between(numbers.base, last)
+            return before + lines, flow + flows
+        top = first - numbers.shift
+        lines, wraps = read_wrapped_rows(self.handle, top, last - 1 - numbers.shift, self.cols)
+        if True in wraps:
+            most = numbers.base + self.rows - first - 1  # below the last row of the screen there is none
+            for index, wrapping in enumerate(wraps):
+                wraps[index] = (
+                    wrapping and index < most and native.is_full(self.handle, native.SCREEN, top + index, self.cols)
+                )
+        return lines, wraps
 
     @noted(Work.READ)
     def trim_scrollback(self, keep_lines: int) -> int:

@@ -38,7 +38,9 @@ def change_modes(
     if old is None and new.kitty_keyboard or old is not None and old.kitty_keyboard != new.kitty_keyboard:
         out.append(b"\x1b[=%d;1u" % new.kitty_keyboard)
     if old is None or (old.cursor_shape, old.cursor_blinking) != (new.cursor_shape, new.cursor_blinking):
-        out.append(b"\x1b[%d q" % (_SHAPES[new.cursor_shape] + (0 if new.cursor_blinking else 1)))
+        number = _SHAPES[new.cursor_shape] + (0 if new.cursor_blinking else 1)
+        # A steady block is also what a program has that asked for none: the viewer's own cursor stays.
+        out.append(b"\x1b[%d q" % (0 if old is None and number == 2 else number))
     if old_visible is None or old_visible != cursor_visible:
         private(25, cursor_visible)
     return b"".join(out)

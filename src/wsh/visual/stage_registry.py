@@ -73,6 +73,11 @@ class StageRegistry:
             shown["mode"] = stage.mode
         return shown
 
+    def dismiss_all(self, reason: str) -> None:
+        """Send every viewer of every session away."""
+        for viewers in self._viewers.values():
+            viewers.dismiss_all(reason)
+
     def end_leases(self, owner: str) -> None:
         """`owner` is gone: what it captured is released, in every session."""
         for stage, _ in list(self._stages.values()):

@@ -365,17 +365,32 @@ class LineInUse(StateConflict):
     blame: ClassVar[Blame] = "busy"
 
     def __init__(self, name: str, *, own: bool, text: str | None, **facts: Any) -> None:
+        if "asks" in facts:
+            what = "something hidden, such as a password" if facts["hidden"] else "input"
+            StateConflict.__init__(
+                self,
+                f"In session {name!r} `{str(facts['asks'])[:200]}` runs and asks for {what}. Nothing was typed.",
+                hint="Answer it by sending input, wait for its end, or give answer: true to type the line there.",
+                session=name,
+                text=text,
+                own=own,
+                **facts,
+            )
+            return
         author = facts.get("typed_by")
         who = "you" if own else f"{author['kind']} {author['id']}" if author else "somebody"
         shown = "something that is not shown" if text is None else f"{text[:200]!r}"
-        more = ", and the shell asks for the rest of that command" if facts.get("continuation") else ""
+        stands = f"is not empty: {who} typed {shown} without completing it"
+        if facts.get("continuation"):
+            begun = f"{text.split(chr(10))[0][:200]!r}" if text else "it"
+            stands = f"is the middle of a command: the shell asks for the rest of {begun}, such as a closing quote"
         go_on = (
             "It is your own: go on with it by sending input, or "
             if own
             else "Wait until it is completed, use another session, or "
         )
         super().__init__(
-            f"The line in session {name!r} is not empty: {who} typed {shown} without completing it{more}. Nothing was typed.",
+            f"The line in session {name!r} {stands}. Nothing was typed.",
             hint=go_on + "give clear_line: true; a person's text is put back afterwards where the shell can.",
             session=name,
             text=text,

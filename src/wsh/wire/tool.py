@@ -19,10 +19,6 @@ from wsh.wire.caller import Caller
 from wsh.wire.json.object import JsonObject
 
 Family: TypeAlias = Literal["lean", "terminal", "contract", "exec", "workspace"]
-FAMILIES: tuple[Family, ...] = ("terminal", "contract", "exec", "workspace")
-"""The published tools, which are offered where nothing is said."""
-TOOLSETS: tuple[Family, ...] = ("lean", *FAMILIES)
-"""What can be asked for. `lean` says with six tools what the terminal tools say, for few tokens."""
 Stream: TypeAlias = Literal["info", "stderr", "stdout", "debug"]
 
 # The public codes of failures; a new one is a change of the contract (schemaVersion rises).

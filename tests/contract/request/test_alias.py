@@ -12,14 +12,12 @@ from wsh.contract.reply.fault import ContractFault
 from wsh.contract.request.alias import (
     ALIASES,
     FLAT_FIELDS,
-    STAGES,
     TRUE_ALIASES,
-    Stage,
-    parse_stage,
     resolve,
     to_canonical,
 )
 from wsh.contract.request.model import ACTIONS
+from wsh.contract.request.stage import STAGES, Stage, parse_stage
 from wsh.wire.caller import Caller
 
 LEGACY: dict[str, dict[str, Any]] = {

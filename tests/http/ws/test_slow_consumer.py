@@ -43,7 +43,7 @@ async def test_what_a_slow_client_misses_is_skipped_and_then_made_anew_once() ->
     stream.send(b"one")
     socket.buffered = ALLOWANCE + 1
     stream.send(b"two")
-    stream.send(b"three and four", 2)
+    stream.send(b"three and four", count=2)
     socket.buffered = CAUGHT_UP_BYTES + 1
     stream.send(b"five")
     assert socket.written == [b"one"] and stream.is_behind, "between the two limits it is still behind"

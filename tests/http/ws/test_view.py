@@ -121,3 +121,22 @@ def test_who_typed_last_is_told(server: RunningServer, open_session: Open) -> No
         person.read_until(lambda: "hello" in person.lines, "the echo")
         told = json.dumps(server.get(f"/sessions/{name}/state"))
         assert "person" in told, told
+
+
+def test_a_viewer_asks_for_earlier_lines_as_it_needs_them(server: RunningServer, open_session: Open) -> None:
+    name = open_session("sh -c 'seq 1 300; exec cat'")
+    settle(server, name)
+    url = f"{server.ws_url}/sessions/{name}/ws/view?rows=24&cols=80&scrollback=50"
+    person = Looking(connect(url, additional_headers=server.auth, max_size=None), 24, 80)
+    with person.connection:
+        person.read_until(lambda: "300" in person.lines, "the picture")
+        assert [one for one in person.told if one["type"] == "scrollback"] == [
+            {"type": "scrollback", "asked": 50, "lines": 50, "more": True}
+        ]
+        person.say(type="scrollback", lines=100_001)
+        person.read_until(lambda: person.was_told("error"), "the refusal")
+        person.told.clear()
+        person.say(type="scrollback", lines=1000)
+        numbers = [str(number) for number in range(1, 301)]
+        person.read_until(lambda: person.terminal.scrollback(limit=1000).lines[:300] == numbers, "all lines, once")
+        assert person.told[0]["more"] is False

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,17 @@ def alone(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
     yield places
     for process in find_processes(places):
         process.kill()
+
+
+HELD = """
+import os, sys, time
+class Held:
+    def find_spec(self, name, path=None, target=None):
+        while name == "wsh.mcp.transport.endpoint" and not os.path.exists(os.environ["LET_GO"]):
+            time.sleep(0.01)
+sys.meta_path.insert(0, Held())
+"""
+"""For a process that finds this as `sitecustomize`: the MCP door is not imported before a file is there."""
 
 
 def find_server(places: Places) -> int:
@@ -62,3 +74,25 @@ def test_a_server_killed_under_the_pump_is_replaced_and_its_sessions_are_still_t
             assert answer["error"]["code"] == -32000
             answer = host.call("wsh_run_command", arguments)
         assert structured(answer)["output"] == "yes"
+
+
+def test_the_handshake_is_answered_before_the_new_server_can(alone: Places, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HELD)
+    let_go = tmp_path / "let-go"
+    with StdioHost(env={"PYTHONPATH": str(tmp_path), "LET_GO": str(let_go)}) as host:
+        first = host.initialize()
+        asked = host.start_request("tools/list")
+        let_go.touch()
+        assert "tools" in host.wait_answer(asked)["result"]
+        assert host.seen == [], "the server's own answer to the handshake is not passed on"
+        with StdioHost() as second:
+            assert second.initialize()["result"] == first["result"]
+
+
+def test_a_server_that_cannot_start_is_told_at_the_handshake(alone: Places) -> None:
+    alone.config.mkdir(parents=True, exist_ok=True)
+    alone.config_file.write_text("[server]\nno_such_setting = 1\n")
+    with StdioHost() as host:
+        answer = host.initialize()
+        assert answer["error"]["code"] == -32000, answer
+        assert "status 2" in answer["error"]["message"]

@@ -138,6 +138,7 @@ def test_a_listen_stream_of_a_modern_host_survives_a_new_server(places: Places) 
         note = host.wait_for(lambda m: m.get("method") == "notifications/resources/updated")
         assert note["params"]["uri"] == "wsh://sessions/one/screen"
         assert not [m for m in host.seen if m.get("method", "").endswith("acknowledged")]
+        host.notify("notifications/cancelled", {"requestId": "ear"})
         host.close()
 
 

@@ -299,7 +299,8 @@ def test_a_run_waits_visibly_while_a_person_types(places: Places, shell: str) ->
         await session.input.send(b"\r", PERSON)
         outcome = await waiting
         assert text_of(outcome) == "agent" and session.input.run_waits is None
-        assert heard == [("test", "echo agent"), None]
+        # A shell that is slow to begin the person's command may make it wait a second time.
+        assert heard[::2] == [("test", "echo agent")] * (len(heard) // 2) and set(heard[1::2]) == {None}
         assert [c.command for c in session.history.list_commands()][-2:] == ["echo person", "echo agent"]
 
     with_shell(places, shell, work, session__line_wait_ms=60_000)

@@ -22,7 +22,7 @@ def test_random_commands_end_and_print_as_on_a_plain_pty(places: Places, shell: 
 
     async def work(session: Session) -> None:
         await run(session, "true")
-        found = await compare(session, shell, seed=11, count=3400 if torture else 60, env=env)
+        found = await compare(session, shell, seed=11, count=3400 if torture else 30, env=env)
         assert found.wrong == [], "\n".join(found.wrong[:5])
 
     with_shell(places, shell, work, home, extra)
@@ -37,7 +37,7 @@ def test_lines_have_one_author_and_relays_are_looked_through(places: Places, she
 
     async def work(session: Session) -> None:
         await run(session, "true")
-        found = await Campaign(session, shell, 23, env).run(3400 if torture else 40)
+        found = await Campaign(session, shell, 23, env).run(3400 if torture else 20)
         assert found.wrong == [], "\n".join(found.wrong[:5])
 
     with_shell(places, shell, work, home, extra, session__line_wait_ms=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from tests.support.waiting import until
 from wsh.session.output.pump import OutputPump
 from wsh.terminal import Terminal
 
@@ -14,7 +15,7 @@ class Printer:
 
     def __init__(self, piece: bytes, size: int) -> None:
         self.terminal = Terminal()
-        self.data = piece * (size // len(piece))
+        self.data = piece * (size // max(1, len(piece)))
         self.at = 0
         self.longest_s = 0.0
         self.turns = 0
@@ -58,6 +59,28 @@ def test_bytes_that_cost_little_are_taken_many_at_a_time() -> None:
     asyncio.run(_until_done(cheap))
     assert cheap.turns < 400
     cheap.terminal.close()
+
+
+def test_a_flood_that_goes_on_lets_the_others_have_their_turns() -> None:
+    class Endless(Printer):
+        def backlog(self) -> int:
+            return 100_000
+
+        def pump(self, limit: int) -> int:
+            self.turns += 1
+            return limit
+
+    async def scenario() -> None:
+        endless, other = Endless(b"", 0), Printer(b"plain text\r\n", 200_000)
+        pump = OutputPump(asyncio.get_running_loop(), turn_s=0)  # one slice a turn
+        pump.wake([endless, other])
+        await until(lambda: endless.turns >= 20, "twenty turns")
+        pump.close()
+        assert abs(endless.turns - other.turns) <= 1
+        for printer in (endless, other):
+            printer.terminal.close()
+
+    asyncio.run(scenario())
 
 
 def test_moments_without_the_processor_are_no_cost_of_the_bytes() -> None:

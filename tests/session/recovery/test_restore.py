@@ -32,7 +32,7 @@ def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> N
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of())
         session = await open_quiet(first, name="stays", tags=("x",), rows=20, cols=70)
-        await session.input.send(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbold\\033[0m\\n'\r", AGENT)
+        await session.input.send(b"seq 100; printf '\\033]2;a title\\007'; printf '\\033[1mbo''ld\\033[0m\\n'\r", AGENT)
         await session.wait(WaitSpec(text="bold"))
         await session.wait(WaitSpec(quiet_ms=100))
         before = (session.generation, session.title, session.pid, session.terminal.screen(styled=True))
@@ -77,8 +77,8 @@ def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) 
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of(journal__snapshot_interval_s=0.1))
         session = await open_quiet(first, name="hurt")
-        await session.input.send(b"seq 200\r", AGENT)
-        await session.wait(WaitSpec(text="200"))
+        await session.input.send(b"seq 200; echo en''d\r", AGENT)
+        await session.wait(WaitSpec(text="end"))
         await session.wait(WaitSpec(quiet_ms=100))
         expected = whole_text(session)
         folder = session.folder.path

@@ -12,6 +12,7 @@ import signal
 import sys
 from typing import Any
 
+LATE = True
 WORDS = (
     b"DEADLY", b"ENDLESS", b"NO-SNAPSHOT", b"NO-RESTORE", b"NO-RESIZE", b"NO-READ", b"NO-RENDER", b"REFUSED", b"NO-CHILD", b"STUBBORN",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.serving import RunningServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.system.place import Places
 
 TITLE = "interactive-terminal"
@@ -38,7 +38,7 @@ def virtual_screen(size: str = "1280x800x24") -> Iterator[str]:
             yield f":{said.readline().strip()}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(HANG_S)
 
 
 _ANSWERS = {"ctrl+Return", "ctrl+shift+Return", "ctrl+shift+a", "ctrl+e", "ctrl+BackSpace", "ctrl+shift+BackSpace"}
@@ -56,7 +56,9 @@ class Desk:
 
     def _tool(self, *words: str) -> str:
         environ = {**os.environ, "DISPLAY": self.display}
-        done = subprocess.run(["xdotool", *words], env=environ, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(
+            ["xdotool", *words], env=environ, capture_output=True, text=True, timeout=HANG_S, check=True
+        )
         return done.stdout
 
     def focus(self) -> None:
@@ -104,13 +106,13 @@ class Desk:
 
     def picture(self, path: Path) -> None:
         environ = {**os.environ, "DISPLAY": self.display}
-        subprocess.run(["import", "-window", "root", str(path)], env=environ, check=True, timeout=30)
+        subprocess.run(["import", "-window", "root", str(path)], env=environ, check=True, timeout=HANG_S)
 
     def pixels(self, left: int, top: int, width: int, height: int) -> list[bytes]:
         """A part of the screen, row by row, three bytes for each pixel."""
         environ = {**os.environ, "DISPLAY": self.display}
         words = ["import", "-window", "root", "-crop", f"{width}x{height}+{left}+{top}", "-depth", "8", "rgb:-"]
-        data = subprocess.run(words, env=environ, check=True, timeout=30, capture_output=True).stdout
+        data = subprocess.run(words, env=environ, check=True, timeout=HANG_S, capture_output=True).stdout
         return [data[row * width * 3 : (row + 1) * width * 3] for row in range(height)]
 
     # where things are: the window is asked
@@ -225,7 +227,7 @@ def desk(
         yield opened
     finally:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(HANG_S) == 0
         process.stdout.close()
 
 

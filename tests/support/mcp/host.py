@@ -126,7 +126,9 @@ class StdioHost:
     def request(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = HANG_S) -> Json:
         return self.wait_answer(self.start_request(method, params), timeout)
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = 40, **meta: Any) -> Json:
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = HANG_S, **meta: Any
+    ) -> Json:
         params: Json = {"name": name, "arguments": dict(arguments or {})}
         if meta:
             params["_meta"] = meta
@@ -140,7 +142,7 @@ class StdioHost:
         self.notify("notifications/initialized")
         return answer
 
-    def close(self, timeout: float = 15) -> int:
+    def close(self, timeout: float = HANG_S) -> int:
         """Close stdin and wait for the end; the status."""
         assert self.process.stdin is not None
         try:

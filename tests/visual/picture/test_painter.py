@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,6 +205,19 @@ def test_the_status_line_is_the_last_row_and_the_banner_covers_its_end() -> None
     assert last.startswith("name") and last.rstrip().endswith("captured")
 
 
+def test_a_viewers_cursor_stays_its_own_until_the_program_sets_one_and_the_title_is_the_sessions_name() -> None:
+    scene = Scene()
+    scene.painter.name = "work"
+    scene.show()
+    assert scene.viewer.title == "work"
+    assert b"\x1b[0 q" in scene.painter.full() and b"\x1b[2J" not in scene.painter.full()
+    scene.feed(b"\x1b[6 q\x1b]2;theirs\x07")
+    assert b"\x1b[6 q" in scene.painter.change()
+    scene.feed(b"\x1b[2 q")
+    assert b"\x1b[2 q" in scene.painter.change()
+    assert b"theirs" in scene.painter.full()
+
+
 FRAGMENTS = st.sampled_from(
     [
         b"plain text ",
@@ -301,3 +315,61 @@ def test_a_viewer_of_any_size_shows_its_part_of_the_composition(
         scene.viewer.feed(scene.painter.change(0.0 if hurried else None))
         if scene.stage.rows > shape.top and scene.stage.cols > shape.left:
             scene.check_window()
+
+
+WRAPPING = [
+    b"$ " + b"echo a long command " * 5 + b"\r\n",
+    b"short\r\n",
+    "日本語 wide ".encode() * 9 + b"\r\n",
+    b"x" * 29 + "語 does not fit\r\n".encode(),
+    b"\x1b[41m" + b"coloured " * 8 + b"\x1b[0m\r\n",
+    b"trailing blank at the edge of" + b" next" * 12 + b"\r\n",
+    b"\r\n",
+    b"y" * 30 + b"\r\n",
+    b"z" * 700 + b"\r\n",
+    b"\x1b]8;;http://x.example/\x07" + b"link" * 20 + b"\x1b]8;;\x07\r\n",
+]
+
+
+def lines_of(terminal: Terminal) -> list[tuple[bytes, bool]]:
+    lines, _flows = terminal.vt_lines_between(0, terminal.total_lines)
+    return [(line, terminal.wraps(number)) for number, line in enumerate(lines)]
+
+
+@pytest.mark.parametrize("until", [None, 0.0], ids=["at once", "hurried"])
+def test_a_line_that_wraps_is_one_line_for_the_viewers_emulator(until: float | None) -> None:
+    scene = Scene()
+    program, viewer = scene.program.terminal, scene.viewer
+    for piece in (
+        *WRAPPING,
+        *WRAPPING,
+        b"".join(WRAPPING),
+        b"q" * 40,
+        b"\x1b[5D!",
+        b"\x1b[2;1Hover\x1b[K\x1b[10;1H",
+        *WRAPPING,
+    ):
+        scene.feed(piece)
+        viewer.feed(scene.painter.change(until))
+        scene.check()
+        while scene.painter.behind:
+            viewer.feed(scene.painter.change(until))
+        assert lines_of(viewer) == lines_of(program)
+    fresh = Terminal(10, 30)
+    fresh.feed(scene.painter.full(1000))
+    assert lines_of(fresh) == lines_of(program)
+
+
+def test_a_line_does_not_go_on_below_what_covers_its_end() -> None:
+    scene = Scene()
+    scene.feed(b"w" * 75)
+    scene.show()
+    assert scene.viewer.flowing_rows == {0, 1}
+    made = scene.stage.overlays.create(overlay(5, 1, 9, 1, "note"))
+    scene.show()
+    scene.check()
+    scene.feed(b"\x1b[1;1H\x1b[K")
+    scene.stage.overlays.remove(made.id)
+    scene.show()
+    scene.check()
+    assert scene.viewer.flowing_rows == scene.program.terminal.flowing_rows == {1}

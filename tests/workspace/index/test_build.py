@@ -227,7 +227,10 @@ def test_files_that_are_no_text_are_skipped_and_counted(tools: Tools, tree: Path
 def test_a_file_that_changes_while_it_is_read_is_left_out_and_had_later(tools: Tools, tree: Path) -> None:
     hot = tree / "hot.txt"
     hot.write_text("the dunnart runs\n" * 100_000)
-    churn = "import itertools, os, sys\nfor n in itertools.count(10**18): os.utime(sys.argv[1], ns=(n, n))"
+    churn = (
+        "import itertools, os, sys, time\n"
+        "for n in itertools.count(10**18): os.utime(sys.argv[1], ns=(n, n)); time.sleep(0.0005)"
+    )
     writer = subprocess.Popen([sys.executable, "-c", churn, str(hot)])
     try:
         wait_until(

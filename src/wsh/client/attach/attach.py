@@ -50,6 +50,8 @@ class ViewOptions:
     bindings: Bindings = field(default_factory=Bindings)
     copy_keys: CopyKeys = "vi"
     wheel: bool = False
+    shows_ended: bool = True
+    """Whether a session that has ended before is shown, to be read; else its end is told at once."""
 
 
 @dataclass
@@ -69,10 +71,13 @@ class _Ended(Exception):
         self.end = end
 
 
-def view(name: str, options: ViewOptions) -> ViewEnd:
-    """Show session `name` here until it is detached, killed or over. The terminal must be in raw mode already."""
+def view(name: str, options: ViewOptions, held: tty.Held) -> ViewEnd:
+    """Show session `name` here until it is detached, killed or over. The terminal is `held` in raw mode.
+
+    Raises what the server refuses with; nothing was drawn then.
+    """
     person = Person(name, options.bindings, read_only=options.read_only, copy_keys=options.copy_keys)
-    screen = _Screen(person)
+    screen = _Screen(person, held, options.shows_ended)
     try:
         with _signals() as resized:
             last: ServerRecord | None = None
@@ -88,7 +93,10 @@ def view(name: str, options: ViewOptions) -> ViewEnd:
                     person.has_prefix = False  # a server of an earlier version, which acts on the keys itself
                 except Elsewhere:
                     options = replace(options, scrollback_lines=0)
+                    screen.shows_ended = True
                 except (WsLost, ServerGone):
+                    if held.has_screen:
+                        screen.shows_ended = person.has_ended  # what ends meanwhile ends under the person's eyes
                     screen.tell(f"the server is gone, waiting for it · {options.bindings.shown} twice leaves")
                     _find_server(last, person)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
@@ -151,7 +159,7 @@ def _signals() -> Iterator[int]:
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # once is enough: what follows puts the terminal back
-        raise _Ended(ViewEnd("stopped"))
+        raise _Ended(ViewEnd("detached"))
 
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)}
@@ -177,7 +185,7 @@ def _view_once(line: WsClient, screen: _Screen, person: Person, resized: int) ->
         polled.register(resized, select.POLLIN)
         polled.register(0, select.POLLIN)
         polled.register(line, select.POLLIN)
-        screen.make_room()
+        screen.held.take_screen()
         person.connect(line)
         screen.show(line.receive())
         typing = writing = True
@@ -234,20 +242,16 @@ def _read_keys() -> bytes:
 class _Screen:
     """What the server says, done: pictures drawn, the end noticed."""
 
-    def __init__(self, person: Person) -> None:
+    def __init__(self, person: Person, held: tty.Held, shows_ended: bool) -> None:
+        self.held = held
+        self.shows_ended = shows_ended
+        """Whether a session that had ended when we came is shown; else its end is the end here."""
         self._person = person
         self._row: int | None = None
-        self._has_room = False
-
-    def make_room(self) -> None:
-        """Once: what the terminal shows above the cursor goes to its scrollback, before a picture takes its place."""
-        if not self._has_room:
-            self._has_room = True
-            tty.write_all(1, b"\r" + b"\n" * (tty.size()[0] - 1))
 
     def tell(self, text: str) -> None:
         """Say something in the last row while nobody else can; the next picture covers it."""
-        if self._has_room:
+        if self.held.has_screen:
             rows, cols = tty.size()
             tty.write_all(1, b"\x1b7\x1b[%d;1H\x1b[0;7m\x1b[2K %s\x1b[0m\x1b8" % (rows, text[: cols - 2].encode()))
 
@@ -265,15 +269,22 @@ class _Screen:
             match said.get("type"):
                 case "end":
                     self._row = int(said["row"])
+                case "exit" if said.get("ended_before") and self.shows_ended:
+                    self._person.hear(said)
                 case "exit":
                     raise _Ended(ViewEnd("exited", said["exit_code"], row=self._row))
                 case "dismissed":
-                    raise _Ended(ViewEnd(str(said.get("reason", "detached")), row=self._row))
+                    self._leave(str(said.get("reason", "detached")))
                 case _:
                     self._person.hear(said)
         tty.write_all(1, b"".join(pictures))
 
     def _hear_goodbye(self, payload: bytes) -> NoReturn:
         if int.from_bytes(payload[:2], "big") == 1000:
-            raise _Ended(ViewEnd(payload[2:].decode("utf-8", "replace") or "detached", row=self._row))
+            self._leave(payload[2:].decode("utf-8", "replace") or "detached")
         raise WsLost
+
+    def _leave(self, reason: str) -> NoReturn:
+        if self._person.has_ended and self._person.is_leaving:
+            raise _Ended(ViewEnd("exited", self._person.exit_code, row=self._row))
+        raise _Ended(ViewEnd(reason, row=self._row))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from wsh.wire.json.object import JsonObject
 
+SEARCH_S = 5.0
+"""Processor time that a search may take."""
 _PIECE = 1000
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 Place: TypeAlias = tuple[int, int]
 """A line and a character in it."""
 
@@ -41,22 +47,47 @@ class History:
         lines = self._pieces[piece]
         return lines[at] if at < len(lines) else ""
 
-    def find(self, pattern: re.Pattern[str], start: Place, forwards: bool) -> Place | None:
-        """The next place after `start` where the pattern occurs, around the end if need be."""
-        if self.end <= self.first:
-            return None
-        count = self.end - self.first
-        step = 1 if forwards else -1
-        for distance in range(count + 1):
-            line = self.first + (start[0] - self.first + step * distance) % count
-            found = [match.start() for match in pattern.finditer(self.text(line)) if match.end() > match.start()]
-            if distance == 0:
-                found = [at for at in found if (at > start[1] if forwards else at < start[1])]
-            if found:
-                return line, found[0 if forwards else -1]
-        return None
+    def find_all(self, pattern: re.Pattern[str]) -> list[Place]:
+        """Every place where the pattern occurs, in order. Raises SearchTooLong."""
+        texts = [(line, self.text(line)) for line in range(self.first, self.end)]
+        with _limited(SEARCH_S):
+            return [(line, first) for line, text in texts for first, _ in find_in(pattern, text)]
 
 
-def search_pattern(text: str) -> re.Pattern[str]:
-    """The text as it stands; capitals count only where there are some."""
-    return re.compile(re.escape(text), 0 if text != text.lower() else re.IGNORECASE)
+class SearchTooLong(Exception):
+    """The expression takes longer than anybody waits, as `(a+)+b` may."""
+
+
+def find_in(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Where the pattern occurs in a line: first character, and the one behind the last."""
+    return [match.span() for match in pattern.finditer(text) if match.end() > match.start()]
+
+
+def search_pattern(text: str) -> tuple[re.Pattern[str], str]:
+    """The regular expression, or the text as it stands where it is none, which the second value then says.
+
+    Capitals count only where there are some, those of a class such as `\\S` left out.
+    """
+    flags = 0 if any(character.isupper() for character in _ESCAPED.sub("", text)) else re.IGNORECASE
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(text, flags), ""
+    except (re.error, OverflowError, RecursionError) as problem:
+        return re.compile(re.escape(text), flags), f"searched as plain text: {problem}"
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Inside, a search that takes longer raises: the matcher looks for signals."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise SearchTooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

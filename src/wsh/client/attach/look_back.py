@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from wsh.client.attach.history import History, Place, search_pattern
+from wsh.client.attach.history import History, Place, SearchTooLong, find_in, search_pattern
 from wsh.client.attach.keystroke import Keystroke, read_keystroke
 from wsh.client.attach.page import Done, Message
 from wsh.wire.bracketed_paste import strip_marks
@@ -37,6 +38,14 @@ _BOTH = {
     "pageup": "page_up", "pagedown": "page_down", "ctrl+home": "first", "ctrl+end": "last",
     "wheel_up": "wheel_up", "wheel_down": "wheel_down",
 }  # fmt: skip
+_HINTS: dict[CopyKeys, tuple[str, str]] = {
+    "vi": ("/ ? search · v select · y copy · q back", "y copy · o other end · Escape ends selecting"),
+    "emacs": (
+        "Ctrl+S Ctrl+R search · Ctrl+Space select · Alt+W copy · Ctrl+G back",
+        "Alt+W copy · Ctrl+G ends selecting",
+    ),
+}
+"""What may be done, without and with a selection."""
 _WORD = re.compile(r"\w+|[^\w\s]+")
 _WHEEL = 3
 _MOST_LINES = 100_000
@@ -53,6 +62,7 @@ class LookBackPage:
         self._by_wheel = by_wheel
         self._lines = history
         self._cols = cols
+        self._hints = _HINTS[keys]
         self._bound = _BOTH | (_VI | _EMACS if keys == "emacs" else _EMACS | _VI)
         self._line = max(history.first, min(cursor[0], history.end - 1))
         self._at = cursor[1]
@@ -64,10 +74,13 @@ class LookBackPage:
         self._by_lines = False
         self._count = ""
         self._pattern: re.Pattern[str] | None = None
+        self._found: list[Place] = []
         self._forwards = False
         self._typed: str | None = None
         """What is typed of a search, while it is."""
         self._told = ""
+        self._note = ""
+        """What the next search has to say besides."""
 
     # showing
 
@@ -78,7 +91,7 @@ class LookBackPage:
         marks: list[tuple[int, int, int, str]] = []
         if self._pattern is not None:
             for line in shown:
-                marks += [(line, m.start(), m.end(), "found") for m in self._pattern.finditer(self._lines.text(line))]
+                marks += [(line, *span, "found") for span in find_in(self._pattern, self._lines.text(line))]
         marks += [(line, first, end, "selected") for line in shown for first, end in self._selected_in(line)]
         page: Message = {
             "type": "look_back",
@@ -97,8 +110,8 @@ class LookBackPage:
         if told:
             return f"{place} · {told}"
         if self._anchor is not None:
-            return f"{place} · y copy · o other end · Escape ends selecting"
-        return f"{place} · / ? search · v select · y copy · q back"
+            return f"{place} · {self._hints[1]}"
+        return f"{place} · {self._hints[0]}"
 
     @property
     def _is_at_end(self) -> bool:
@@ -115,8 +128,11 @@ class LookBackPage:
 
     def press(self, key: Keystroke) -> Done | None:
         if key.name.startswith("alt+") and (self._typed is not None or key.name not in self._bound):
+            behind = read_keystroke(key.raw, 1)
+            if self._typed is None and (self._anchor is None or behind.name not in self._bound):
+                return None  # a key that means nothing here: it must not leave, and the next one reach the program
             # Escape and another key that came at once.
-            return self._press(Keystroke("escape", b"\x1b")) or self._press(read_keystroke(key.raw, 1))
+            return self._press(Keystroke("escape", b"\x1b")) or self._press(behind)
         return self._press(key)
 
     def _press(self, key: Keystroke) -> Done | None:
@@ -161,10 +177,15 @@ class LookBackPage:
     def _move(self, action: str, times: int) -> None:
         text = self._lines.text(self._line)
         half, page = max(1, self._height // 2), max(1, self._height - 2)
-        down = {"up": -1, "down": 1, "half_up": -half, "half_down": half, "page_up": -page, "page_down": page}
+        down = {"up": -1, "down": 1}
+        turn = {"half_up": -half, "half_down": half, "page_up": -page, "page_down": page}
         scroll = {"scroll_up": -1, "scroll_down": 1, "wheel_up": -_WHEEL, "wheel_down": _WHEEL}
         if action in down:
             self._go_down(down[action] * times)
+            return
+        if action in turn:
+            self._top += turn[action] * times
+            self._go_down(turn[action] * times)
             return
         if action in scroll:
             self._scroll(scroll[action] * times)
@@ -200,8 +221,6 @@ class LookBackPage:
 
     def _go_down(self, lines: int) -> None:
         self._line = max(self._lines.first, min(self._line + lines, self._lines.end - 1))
-        if abs(lines) > 1:
-            self._top += lines
         self._at = character_at(self._lines.text(self._line), self._wish)
 
     def _scroll(self, lines: int) -> None:
@@ -239,11 +258,11 @@ class LookBackPage:
     def _type_search(self, key: Keystroke) -> None:
         assert self._typed is not None
         match key.name:
-            case "enter" | "ctrl+j":
+            case "enter" | "ctrl+j" | "ctrl+s" | "ctrl+r":
                 typed, self._typed = self._typed, None
-                if typed:
-                    self._pattern = search_pattern(typed)
-                if self._pattern is not None:
+                if key.name in ("ctrl+s", "ctrl+r"):
+                    self._forwards = key.name == "ctrl+s"
+                if not typed or self._look_for(typed):
                     self._search(self._forwards)
             case "escape" | "ctrl+c" | "ctrl+g":
                 self._typed = None
@@ -262,18 +281,31 @@ class LookBackPage:
                 pass
         self._typed = self._typed[:500] if self._typed is not None else None
 
+    def _look_for(self, text: str) -> bool:
+        """Find every place of an expression."""
+        self._pattern, self._note = search_pattern(text)
+        try:
+            self._found = self._lines.find_all(self._pattern)
+        except SearchTooLong:
+            self._pattern, self._found = None, []
+            self._told = "this expression takes too long here"
+        return self._pattern is not None
+
     def _search(self, forwards: bool) -> None:
         if self._pattern is None:
             self._told = "nothing was searched for yet"
             return
-        here = (self._line, self._at)
-        found = self._lines.find(self._pattern, here, forwards)
-        if found is None:
-            self._told = "not found"
+        note, self._note = self._note, ""
+        if not self._found:
+            self._told = f"not found{' · ' * bool(note)}{note}"
             return
-        if (found <= here) if forwards else (found >= here):
-            self._told = "searched on from the first line" if forwards else "searched on from the last line"
-        self._line, self._at = found
+        here = (self._line, self._at)
+        index = bisect_right(self._found, here) if forwards else bisect_left(self._found, here) - 1
+        if not 0 <= index < len(self._found):
+            note = "searched on from the first line" if forwards else "searched on from the last line"
+            index %= len(self._found)
+        self._told = f"match {index + 1} of {len(self._found)}{' · ' * bool(note)}{note}"
+        self._line, self._at = self._found[index]
         if not self._top <= self._line < self._top + self._height:
             self._top = self._line - self._height // 2
         self._note_column()
@@ -297,7 +329,26 @@ class LookBackPage:
         if self._anchor is None:
             return None
         here = (self._line, self._at)
-        return min(self._anchor, here), max(self._anchor, here)
+        first, last = min(self._anchor, here), max(self._anchor, here)
+        if self._by_lines:
+            # Whole lines, also where the screen broke them.
+            return (self._first_row(first[0]), 0), (self._last_row(last[0]), last[1])
+        return first, last
+
+    def _first_row(self, line: int) -> int:
+        while line > self._lines.first and self._goes_on(line - 1):
+            line -= 1
+        return line
+
+    def _last_row(self, line: int) -> int:
+        while line < self._lines.end - 1 and self._goes_on(line):
+            line += 1
+        return line
+
+    def _goes_on(self, line: int) -> bool:
+        """Whether the screen broke a line here: what fills the width goes on in the next row."""
+        text = self._lines.text(line)
+        return column_of(text, len(text)) >= self._cols
 
     def _selected_in(self, line: int) -> Sequence[tuple[int, int]]:
         """Which characters of a line are selected, the one under the cursor included."""
@@ -321,8 +372,8 @@ class LookBackPage:
             text = self._lines.text(line)
             for first, end in self._selected_in(line):
                 parts.append(text[first:end])
-            goes_on = column_of(text, len(text)) >= self._cols and not self._by_lines
-            if line < ends[1][0] and not goes_on or self._by_lines:
+            is_last = line == ends[1][0]
+            if self._by_lines if is_last else not self._goes_on(line):
                 parts.append("\n")
         copied = "".join(parts)
         count = copied.count("\n") + (not copied.endswith("\n"))

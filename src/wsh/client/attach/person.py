@@ -1,7 +1,8 @@
 """The person at `wsh attach`: what their keys do besides reaching the program, and what the server tells them about.
 
 Keys go to the server as they come. Behind the prefix they are commands, most of which the server carries out; it also draws the hint, as it
-draws everything. While a page of our own is open (help, earlier lines, the list of sessions) keys belong to that page.
+draws everything. While a page of our own is open (help, earlier lines, the list of sessions) keys belong to that page. In a session that has
+ended there is no program to type to: commands then need no prefix.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from wsh.client import tty
-from wsh.client.attach.keystroke import read_keystrokes
-from wsh.client.attach.prefix import Bindings, Prefix
+from wsh.client.attach.keystroke import Keystroke, read_keystrokes
+from wsh.client.attach.prefix import Bindings, Prefix, fit_words
 from wsh.wire.error import WshError
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import find_places
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 TWICE_S = 0.5
 """Within so long of taking captured keys back, the prefix means the second of two presses."""
+_LEAVING = ("q", "enter", "ctrl+c", "ctrl+d")
+_READING = ("up", "down", "k", "j", "pageup", "pagedown", "wheel_up", "g", "G", "ctrl+u", "ctrl+b", "/", "v", "V")
+"""Keys that open the earlier lines of a session that has ended, and count there."""
 
 
 class Sender(Protocol):
@@ -59,11 +63,19 @@ class Person:
         """The name of the session, which may be changed while we look."""
         self.bindings = bindings
         self.read_only = read_only
+        self._why_read_only = "read only: attach without --read-only to type"
         self.has_prefix = True
         """Whether keys are acted on here."""
         self.is_leaving = False
+        self.has_ended = False
+        """Whether the session had ended before the person came."""
+        self.exit_code: int | None = None
         self._copy_keys = copy_keys
         self._page: AttachPage | None = None
+        self._earlier: AttachPage | None = None
+        """The page of earlier lines, if it is open or left for a moment."""
+        self._left: AttachPage | None = None
+        """Earlier lines that were left by the prefix, and are gone back to."""
         self._prefix = Prefix(bindings)
         self._viewer = ""
         self._taken_by: str | None = None
@@ -71,6 +83,8 @@ class Person:
         self._released = float("-inf")
         self._has_told = False
         """Whether the last row tells something that the next key may take away."""
+        self._said = 0
+        """How often something was said in the last row."""
         self._size = (24, 80)
         """Rows and columns of this terminal."""
         self._picture = (1, 1)
@@ -91,7 +105,7 @@ class Person:
         if kept:
             line.send_bytes(bytes(kept))
         self._size = tty.size()
-        self._is_captured, self._taken_by = False, None
+        self._is_captured, self._taken_by, self.has_ended = False, None, False
         if self._page is not None:
             self._show()
         elif self._prefix.is_open:
@@ -114,8 +128,16 @@ class Person:
                 if self._page is None:
                     self._open_page("wheel")
             case "page_ended":
-                self._page = None
+                self._page = self._left = None
                 self._tell("these lines are no longer kept")
+            case "exit":
+                self.has_ended, self.exit_code = True, said.get("exit_code")
+                if self._page is None:
+                    self._say("")
+            case "read_only":
+                if not self.read_only and not self.has_ended:
+                    self.read_only, self._why_read_only = True, "read only: only the owner's terminals type here"
+                    self._tell(self._why_read_only)
             case "error":
                 self._tell(str(said.get("message", "")))
             case _:
@@ -127,17 +149,49 @@ class Person:
         if not self.has_prefix:
             self._line.send_bytes(data)
             return
-        if self._has_told:
-            self._has_told = False
-            self._say("")
+        had_told, self._has_told = self._has_told, False
+        said = self._said
         if self._page is not None:
             self._turn(data)
-            return
+        else:
+            self._type(data)
+        if had_told and said == self._said and self._page is None:
+            self._say("")
+
+    def _type(self, data: bytes) -> None:
         for piece in self._prefix.split(data, time.monotonic(), self._is_window):
-            if isinstance(piece, bytes):
-                self._line.send_bytes(piece)
+            if isinstance(piece, str):
+                if self._page is not None:
+                    self._close_page()
+                self._obey_on_page(piece)
+            elif self._page is not None:
+                self._turn(piece)  # typed together with the key that opened the page
+            elif self.has_ended:
+                self._press_ended(piece)
             else:
-                self._obey(piece)
+                self._line.send_bytes(piece)
+                if self.read_only and any(_is_pressed(key) for key in read_keystrokes(piece)):
+                    self._tell(self._why_read_only)
+
+    def _press_ended(self, data: bytes) -> None:
+        """Keys at a session that has ended: they read it, or leave."""
+        at = 0
+        for key in read_keystrokes(data):
+            at += len(key.raw)
+            command = self.bindings.by_key.get(key.name, "")
+            if key.name in _LEAVING or command == "detach":
+                self._obey("detach")
+                return
+            if key.name in _READING:
+                self._open_page("wheel" if key.name == "wheel_up" else "scroll")
+                at -= len(key.raw)
+            elif command in ("help", "scroll", "sessions"):
+                self._open_page(command)
+            elif _is_pressed(key):
+                self._tell(f"{self.session} has ended, nothing can be typed · q leaves")
+            if self._page is not None:
+                self._turn(data[at:])
+                return
 
     def resize(self, rows: int, cols: int) -> None:
         self._size = (rows, cols)
@@ -146,17 +200,43 @@ class Person:
             self._show()
         elif self._prefix.is_open:
             self._say(self.bindings.hint(cols))
+        elif self.has_ended:
+            self._say("")
 
     @property
     def _is_window(self) -> bool:
         return self._picture[0] > self._size[0] - 1 or self._picture[1] > self._size[1]
 
+    def _obey_on_page(self, command: str) -> None:
+        """Carry out a command; where earlier lines were open and it leads nowhere else, they are gone back to."""
+        if self._left is None or command in ("open", "help", "sessions", "detach"):
+            self._obey(command)
+            if self._left is not None and command == "open" and not self._prefix.is_open:
+                self._return_to_page()  # it only took captured keys back
+        elif command in ("scroll", "cancel", "unknown"):
+            self._return_to_page()
+            if command == "unknown":
+                self._obey(command)
+        else:
+            self._close_page()
+            self._obey(command)
+
+    def _return_to_page(self) -> None:
+        self._page, self._left = self._left, None
+        self._show()
+
     def _obey(self, command: str) -> None:
         if command == "open":
             self._open()
             return
-        if self.read_only and command in ("take_over", "capture", "literal", "fit"):
-            self._tell("you only look here: attach without --read-only")
+        if command in ("take_over", "capture", "literal", "fit") and (self.has_ended or self.read_only):
+            if self.has_ended:
+                self._tell(f"{self.session} has ended, and can only be read")
+            else:
+                self._tell(self._why_read_only)
+            return
+        if command == "unknown":
+            self._tell_unknown(self._prefix.unknown)
             return
         self._say("")
         match command:
@@ -200,6 +280,8 @@ class Person:
     def _open_page(self, command: str) -> None:
         try:
             self._page = self._make_page(command)
+            if command in ("scroll", "wheel"):
+                self._earlier = self._page
             self._show()
         except WshError as problem:
             self._close_page(problem.message)
@@ -209,7 +291,7 @@ class Person:
         if command == "help":
             from wsh.client.attach.help import HelpPage
 
-            return HelpPage(self.bindings)
+            return HelpPage(self.bindings, self._copy_keys)
         from wsh.client.attach.ask import Questions
 
         questions, session = Questions(find_places().socket), self.session
@@ -234,7 +316,10 @@ class Person:
                 at += len(key.raw)
                 assert self._page is not None
                 if key.name == self.bindings.prefix:
-                    self._close_page()
+                    if self._page is self._earlier:
+                        self._left, self._page = self._page, None
+                    else:
+                        self._close_page()
                     self.type(data[at - len(key.raw) :])
                     return
                 done = self._page.press(key)
@@ -253,6 +338,9 @@ class Person:
                 self._line.send_json(message)
 
     def _finish(self, done: Done) -> None:
+        if self._left is not None and not done.session:
+            self._return_to_page()
+            return
         self._close_page(done.told)
         if done.copied:
             tty.write_all(1, b"\x1b]52;c;%s\x1b\\" % base64.b64encode(done.copied.encode("utf-8", "replace")))
@@ -261,7 +349,7 @@ class Person:
             raise Elsewhere
 
     def _close_page(self, told: str = "") -> None:
-        self._page = None
+        self._page = self._left = self._earlier = None
         self._line.send_json({"type": "live"})
         if told:
             self._tell(told)
@@ -273,6 +361,22 @@ class Person:
         self._has_told = True
         self._say(text)
 
+    def _tell_unknown(self, key: str) -> None:
+        if key in ("up", "down", "left", "right"):
+            self._tell("nothing to move: all of the session is shown")
+        else:
+            self._tell(f"no such key: {key} · {self.bindings.shown} {self.bindings.keys['help']} for help")
+
     def _say(self, text: str) -> None:
         """Show a text in the last row, or what belongs there."""
+        self._said += 1
+        if not text and self.has_ended:
+            keys = self.bindings.keys
+            status = "" if self.exit_code is None else f" with status {self.exit_code}"
+            words = [f"{self.session} has ended{status}", "q leaves", f"{keys['scroll']} or PgUp earlier lines"]
+            text = fit_words([*words, "/ search", f"{keys['sessions']} sessions"], self._size[1])
         self._line.send_json({"type": "hint", "text": text[:1000]})
+
+
+def _is_pressed(key: Keystroke) -> bool:
+    return bool(key.name) and not key.name.startswith(("mouse_", "wheel_"))

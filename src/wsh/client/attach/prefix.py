@@ -1,7 +1,7 @@
 """The prefix key of `wsh attach`: which keys are the viewer's own, and which go to the program untouched.
 
-Nothing is held back: keys pass at once unless the prefix was pressed. Behind it comes one key of the table below. Any other key closes the
-hint and goes to the program, so that a prefix pressed by mistake costs nothing. What is pasted is never a key.
+Nothing is held back: keys pass at once unless the prefix was pressed. Behind it comes one key of the table below. Any other key does nothing
+and is said to; it never reaches the program, where it would be typed by mistake. What is pasted is never a key.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class Prefix:
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings
         self.is_open = False
+        self.unknown = ""
+        """The key of the last `unknown`."""
         self._pasting = False
         self._panned = float("-inf")
         code = ord(bindings.prefix.removeprefix("ctrl+"))
@@ -106,7 +108,7 @@ class Prefix:
     def split(self, data: bytes, now: float, is_window: bool = False) -> Iterator[bytes | str]:
         """Input in pieces: bytes for the program, and names of commands.
 
-        Besides those of `COMMANDS`: `open` when the prefix was pressed, `cancel`, and `up`, `down`, `left`, `right` where
+        Besides those of `COMMANDS`: `open` when the prefix was pressed, `cancel`, `unknown` for a key that means nothing, and `up`, `down`, `left`, `right` where
         the terminal `is_window`.
         """
         at = 0
@@ -158,4 +160,5 @@ class Prefix:
             return ["cancel"], end
         if starts_paste(stroke.raw):
             return ["cancel"], at
-        return ["cancel", stroke.raw], end
+        self.unknown = stroke.name
+        return ["unknown"], end

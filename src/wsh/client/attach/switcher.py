@@ -73,8 +73,12 @@ class SwitcherPage:
         return Done() if name == self._current else Done(session=name)
 
     def _matching(self) -> list[JsonObject]:
-        words = self._typed.lower().split()
-        return [one for one in self._sessions if all(word in self._text(one).lower() for word in words)]
+        """Sessions that have all words; first where the name begins with what was typed, then where it has it."""
+        typed = self._typed.lower().strip()
+        found = [one for one in self._sessions if all(word in self._text(one).lower() for word in typed.split())]
+        names = [(str(one["name"]).lower(), one) for one in found]
+        names.sort(key=lambda pair: (not pair[0].startswith(typed), typed not in pair[0]))
+        return [one for _, one in names]
 
     def _text(self, one: JsonObject) -> str:
         return " ".join(str(one.get(key) or "") for key in ("name", "command", "title", "cwd")) + " ".join(one["tags"])

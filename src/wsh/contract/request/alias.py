@@ -7,20 +7,14 @@ the same thing under an older name: they rewrite, and go through the same dispat
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from wsh.contract.reply.fault import ContractFault, FieldHint, bad_field, invalid_payload
 from wsh.contract.request.model import ACTIONS, Action, Intent, Mode
+from wsh.contract.request.stage import Stage
 from wsh.wire.json.object import JsonObject
-
-log = logging.getLogger("wsh.contract")
-
-Stage: TypeAlias = Literal["compat", "warn", "strict"]
-STAGES: tuple[Stage, ...] = ("compat", "warn", "strict")
-STAGE_VARIABLE = "WSH_ALIAS_STAGE"
 
 Tool: TypeAlias = Literal["memory_terminal_interactive", "memory_terminal", "memory_terminal_vscode"]
 CANONICAL_TOOL: Tool = "memory_terminal_interactive"
@@ -127,24 +121,6 @@ class Resolution:
 def replacement_for(action: str | None) -> str:
     alias = BY_LEGACY.get(action or "")
     return alias.replacement if alias else f'action "{action}"' if action in ACTIONS else "a canonical action"
-
-
-def find_bad_stage(environ: Mapping[str, str]) -> str | None:
-    """What is wrong with the stage that `environ` names, or None."""
-    value = environ.get(STAGE_VARIABLE, "").strip().lower()
-    if not value or value in STAGES:
-        return None
-    return f"{STAGE_VARIABLE} must be one of {', '.join(STAGES)}, not {value[:40]!r}"
-
-
-def parse_stage(environ: Mapping[str, str]) -> Stage:
-    """The stage in force. A value that is none of the three counts as the strictest."""
-    value = environ.get(STAGE_VARIABLE, "").strip().lower() or "compat"
-    for stage in STAGES:
-        if value == stage:
-            return stage
-    log.warning("%s=%r is not one of %s; strict is used", STAGE_VARIABLE, value, ", ".join(STAGES))
-    return "strict"
 
 
 def resolve(raw: Mapping[str, object], tool: Tool, stage: Stage) -> tuple[Resolution, ContractFault | None]:

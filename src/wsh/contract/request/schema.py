@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from wsh.contract.reply.taxonomy import TAXONOMY
-from wsh.contract.request.alias import CANONICAL_TOOL, FLAT_FIELDS, LEGACY_TOOL_ACTIONS, TRUE_ALIASES, Stage, Tool
+from wsh.contract.request.alias import CANONICAL_TOOL, FLAT_FIELDS, LEGACY_TOOL_ACTIONS, TRUE_ALIASES, Tool
 from wsh.contract.request.model import ACTIONS, Compat, Correlation, Execution, Invocation, Part, RequestTarget, Runtime
+from wsh.contract.request.stage import Stage
 from wsh.wire.json.object import JsonObject
 
 PARTS: dict[str, type[Part]] = {
@@ -49,6 +52,7 @@ def input_schema(tool: Tool, stage: Stage) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
 
 
+@cache
 def _part_schema(part: type[Part]) -> dict[str, object]:
     raw = part.model_json_schema()
     properties = {name: _plain(schema) for name, schema in raw.get("properties", {}).items()}

@@ -105,7 +105,7 @@ class WindowController(QObject):
         self._current = ""
         self._started = ""
         self._captured = ""
-        self._lost = False
+        self._lost = ""
         self.selectedChanged.connect(self.shownChanged)
         self.pageChanged.connect(self.shownChanged)
         # One clock for all countdowns.
@@ -199,7 +199,7 @@ class WindowController(QObject):
         self.shownChanged.emit()
         if self._selected and self.sessions.find(self._selected) < 0:
             self._selected = ""
-            self._captured, self._lost = "", False
+            self._captured, self._lost = "", ""
             self.frameChanged.emit(None)
             self.selectedChanged.emit()
 
@@ -264,7 +264,7 @@ class WindowController(QObject):
     def _get_captured(self) -> str:
         return self._captured
 
-    def _get_lost(self) -> bool:
+    def _get_lost(self) -> str:
         return self._lost
 
     def _get_shown_state(self) -> dict[str, object]:
@@ -292,7 +292,7 @@ class WindowController(QObject):
     prefers = Property("QVariantMap", _get_preferences, notify=preferencesChanged)  # type: ignore[arg-type]  # as above
     shown = Property("QVariantMap", _get_shown_state, notify=shownChanged)  # type: ignore[arg-type]  # as above
     captured = Property(str, _get_captured, notify=shownChanged)
-    lost = Property(bool, _get_lost, notify=shownChanged)
+    lost = Property(str, _get_lost, notify=shownChanged)
     address = Property(str, _get_address, notify=shownChanged)
 
     def _get_requests(self) -> QObject:
@@ -321,7 +321,7 @@ class WindowController(QObject):
     @Slot(str)
     def select(self, sid: str) -> None:
         self._selected = sid
-        self._captured, self._lost = "", False
+        self._captured, self._lost = "", ""
         self._set_page("terminal")
         self._link.send("watch", sid)
         self.selectedChanged.emit()

@@ -10,14 +10,17 @@ import errno
 import json
 import os
 import socket
-import ssl
 import stat
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from wsh.http.server.activation import take_inherited
 from wsh.wire.setting import SettingError
 from wsh.wire.system.lock import drop_lock, take_lock
 from wsh.wire.system.place import Places, ensure_private, read_boot_id, write_private
+
+if TYPE_CHECKING:
+    import ssl
 
 BACKLOG = 2048
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -128,6 +131,8 @@ def load_tls(cert: str, key: str) -> ssl.SSLContext | None:
         return None
     if not cert or not key:
         raise SettingError("server.tls_cert and server.tls_key go together; one of them is missing")
+    import ssl
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any, Literal
 
+import uvicorn
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -27,6 +28,9 @@ from uvicorn.server import ServerState
 from websockets.exceptions import InvalidHandshake
 
 from wsh.wire.system.owner import find_peer_fault, own_limit
+
+# Its parts ask the package for this name, which would import all the rest of it (see `open_package`).
+uvicorn.Config = Config  # type: ignore[misc]  # the same class
 
 log = logging.getLogger("wsh.http")
 
@@ -251,10 +255,10 @@ class _WebSocket(WebSocketsSansIOProtocol):
         else:
             super().handle_bytes(event)
 
-    def write_frames(self, frames: bytes) -> None:
+    def write_frames(self, *parts: bytes) -> None:
         """Send whole frames that somebody else made."""
         if self.handshake_complete and not self.close_sent and not self.disconnected:
-            self.transport.write(frames)
+            self.transport.writelines(parts)
 
     @property
     def buffered(self) -> int:

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wsh.host.address import parse_address
 from wsh.host.carrier import Carrier, ForwardedCaller, Stream, StreamKind, StreamRequest
 from wsh.http.route.table import HttpCall
-from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
+from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame, make_head
 from wsh.operation.forward import check_far_sandbox
 from wsh.operation.sandbox import is_agent
 from wsh.wire.error import HostUnreachable, WshError
@@ -102,7 +102,7 @@ class FarStream:
                     self._outlet.close_soon(*self._stream.closed)
                     return
                 if isinstance(message, bytes):
-                    self._outlet.write(make_frame(message, BINARY))
+                    self._outlet.write(make_head(len(message), BINARY), message)
                 else:
                     self._outlet.write(make_frame(self._adopt(message).encode(), TEXT))
                 await self._outlet.wait_until_writable()

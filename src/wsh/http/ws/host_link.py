@@ -1,7 +1,13 @@
-"""The far end of `wsh.host.link`: another server of the same person sends calls for its callers, and hears news of our sessions."""
+"""The far end of `wsh.host.link`: another server of the same person sends calls for its callers, and hears news of our sessions.
+
+On a slow link nothing grows: answers are sent one after the other, each in pieces that are written as the one before is taken, so that an answer to
+a ping comes between them. News and progress that wait for longer than the ceiling of every client (`slow_consumer.py`) cut the link; the
+other server connects again, asks for its answers again and lists anew.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -10,7 +16,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wsh.host.carrier import PROTOCOL, ForwardedCall
 from wsh.host.receive import Receiver
 from wsh.http.route.table import HttpCall, dump_json
-from wsh.http.ws.sender import WsSender, make_frame
+from wsh.http.ws.sender import CONTINUED, FINAL, TEXT, WsSender, make_head
+from wsh.http.ws.slow_consumer import dismiss_if_unread, get_allowance
 from wsh.operation.news import NOTICE_TOLD, follow_sessions
 from wsh.wire.error import InvalidRequest, OwnerOnly, WshError
 from wsh.wire.system.task_set import TaskSet
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_CHARS = 64 * 1024 * 1024
 """A message in pieces may have so many characters together."""
+_PIECE_BYTES = 64 * 1024
 
 
 class LinkServer:
@@ -34,6 +42,10 @@ class LinkServer:
         self._receiver = receiver
         self._websocket = websocket
         self._outlet = WsSender(websocket)
+        self._allowance = get_allowance(rooms.settings)
+        self._sending = asyncio.Lock()
+        self._untold_bytes = 0
+        """News and progress that wait for their turn."""
         self._answering = TaskSet()
         self._pieces: list[str] = []
 
@@ -43,7 +55,7 @@ class LinkServer:
         try:
             await self._websocket.accept()
             server = self._rooms.server
-            self._write(
+            await self._send(
                 {
                     "welcome": {
                         "version": VERSION,
@@ -53,8 +65,8 @@ class LinkServer:
                     }
                 }
             )
-            follow = follow_sessions(self._rooms, lambda news: self._write({"news": news}))
-            deaf = self._rooms.notices.listen(lambda: self._write({"news": {"event": NOTICE_TOLD}}))
+            follow = follow_sessions(self._rooms, lambda news: self._tell({"news": news}))
+            deaf = self._rooms.notices.listen(lambda: self._tell({"news": {"event": NOTICE_TOLD}}))
             while True:
                 message = await self._websocket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -92,11 +104,35 @@ class LinkServer:
         except WshError as problem:
             self._outlet.close_soon(1008, problem.message[:100])
             return
-        answer = await self._receiver.answer(call, lambda told: self._write({"id": call.id, "progress": told}))
-        self._write({"id": call.id, "answer": answer.to_wire()})
+        answer = await self._receiver.answer(call, lambda told: self._tell({"id": call.id, "progress": told}))
+        await self._send({"id": call.id, "answer": answer.to_wire()})
 
-    def _write(self, body: JsonObject) -> None:
-        self._outlet.write(make_frame(dump_json(body)))
+    def _tell(self, body: JsonObject) -> None:
+        """News and progress have no one who waits for them to be sent: what waits is counted."""
+        if self._outlet.is_open:
+            payload = dump_json(body)
+            self._untold_bytes += len(payload)
+            self._answering.start(self._send_told(payload))
+            dismiss_if_unread(self._outlet, self._allowance, self._untold_bytes)
+
+    async def _send_told(self, payload: bytes) -> None:
+        try:
+            async with self._sending:
+                await self._write(payload)
+        finally:
+            self._untold_bytes -= len(payload)
+
+    async def _send(self, body: JsonObject) -> None:
+        async with self._sending:
+            await self._write(dump_json(body))
+
+    async def _write(self, payload: bytes) -> None:
+        last = max(0, len(payload) - 1) // _PIECE_BYTES * _PIECE_BYTES
+        for at in range(0, last + 1, _PIECE_BYTES):
+            await self._outlet.wait_until_writable()
+            piece = payload[at : at + _PIECE_BYTES]
+            kind = (CONTINUED if at else TEXT & ~FINAL) | (FINAL if at == last else 0)
+            self._outlet.write(make_head(len(piece), kind), piece)
 
 
 def _parse(text: str) -> JsonObject:

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wsh.http.route.table import HttpCall
 from wsh.http.ws.far_stream import serve_far
-from wsh.http.ws.sender import BINARY, WsSender, make_frame
+from wsh.http.ws.sender import BINARY, WsSender, make_frame, make_head
 from wsh.http.ws.slow_consumer import SlowConsumer, get_allowance
 from wsh.operation.context import Rooms
 from wsh.session.event import Destroyed, Exited, SessionEvent
@@ -85,7 +85,7 @@ class RawStream:
     def _on_output(self, start: int, data: bytes) -> None:
         if self._stream.is_behind:
             self._stream.look()
-        elif not self._stream.send(make_frame(data, BINARY)):
+        elif not self._stream.send(make_head(len(data), BINARY), data):
             self._since = self._loop.time()
 
     def _replay(self, skipped: int) -> bool:

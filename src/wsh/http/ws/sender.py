@@ -13,16 +13,21 @@ from typing import Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-TEXT, BINARY = 0x81, 0x82
+FINAL, CONTINUED = 0x80, 0x00
+TEXT, BINARY = FINAL | 0x01, FINAL | 0x02
+
+
+def make_head(size: int, kind: int = TEXT) -> bytes:
+    """What stands before a payload of so many bytes."""
+    if size < 126:
+        return bytes((kind, size))
+    if size < 65536:
+        return struct.pack("!BBH", kind, 126, size)
+    return struct.pack("!BBQ", kind, 127, size)
 
 
 def make_frame(payload: bytes, kind: int = TEXT) -> bytes:
-    size = len(payload)
-    if size < 126:
-        return bytes((kind, size)) + payload
-    if size < 65536:
-        return struct.pack("!BBH", kind, 126, size) + payload
-    return struct.pack("!BBQ", kind, 127, size) + payload
+    return make_head(len(payload), kind) + payload
 
 
 class FrameWriter(Protocol):
@@ -31,7 +36,7 @@ class FrameWriter(Protocol):
     writable: asyncio.Event
     on_bytes: Callable[[bytes], None] | None
 
-    def write_frames(self, frames: bytes) -> None: ...
+    def write_frames(self, *parts: bytes) -> None: ...
 
     @property
     def buffered(self) -> int: ...
@@ -52,9 +57,10 @@ class WsSender:
         """Bytes that the client has not taken yet."""
         return self._line.buffered
 
-    def write(self, frames: bytes) -> None:
+    def write(self, *parts: bytes) -> None:
+        """Whole frames; a long payload is best given apart from its head, because nothing is copied then."""
         if self.is_open:
-            self._line.write_frames(frames)
+            self._line.write_frames(*parts)
 
     def hear_bytes(self, listener: Callable[[bytes], None] | None) -> None:
         """Get binary messages as they arrive, without a turn of the loop between; some may still come by `receive`."""

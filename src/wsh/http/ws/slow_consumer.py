@@ -30,9 +30,9 @@ def has_room_for_picture(sender: WsSender) -> bool:
     return sender.buffered <= PICTURE_BYTES
 
 
-def dismiss_if_unread(sender: WsSender, allowance: int) -> None:
-    """Disconnect a client that does not read its answers."""
-    if sender.buffered > 2 * allowance:
+def dismiss_if_unread(sender: WsSender, allowance: int, waiting_bytes: int = 0) -> None:
+    """Disconnect a client that does not read its answers; `waiting_bytes` wait beside those that its socket holds."""
+    if sender.buffered + waiting_bytes > 2 * allowance:
         sender.close_soon(1013, "the client does not read")
 
 
@@ -51,10 +51,10 @@ class SlowConsumer:
         self._skipped = 0
         self.is_behind = False
 
-    def send(self, frames: bytes, count: int = 1) -> bool:
-        """Write `frames`, which are `count` messages. False if they were skipped."""
+    def send(self, *parts: bytes, count: int = 1) -> bool:
+        """Write whole frames, which are `count` messages. False if they were skipped."""
         if not self.is_behind and self._sender.buffered <= self._allowance:
-            self._sender.write(frames)
+            self._sender.write(*parts)
             return True
         self._skipped += count
         self.is_behind = True

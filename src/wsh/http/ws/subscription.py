@@ -120,7 +120,7 @@ class Subscription:
 
     def deliver(self, frames: bytes, count: int) -> None:
         """Pass news on."""
-        self._stream.send(frames, count)
+        self._stream.send(frames, count=count)
 
     def _start_anew(self, skipped: int) -> bool:
         if self._feed is None:

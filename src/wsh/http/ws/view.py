@@ -2,7 +2,7 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `page_ended`, `wheel`, `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+reaches), `page_ended`, `wheel`, `read_only` (a key was pressed where one may only look), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
 (answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
 `detach` from the viewer.
 """
@@ -33,6 +33,7 @@ log = logging.getLogger("wsh.http")
 LineNumber: TypeAlias = Annotated[int, Field(ge=0)]
 Character: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 Side: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
+EarlierLines: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class ViewQuery(Query):
@@ -43,7 +44,7 @@ class ViewQuery(Query):
     """Whether the last row is a status line."""
     whole: bool = False
     """Whether pictures have the session's own size; rows and cols then only say what has room here."""
-    scrollback: Annotated[int, Field(ge=0, le=100_000)] = 0
+    scrollback: EarlierLines = 0
     """Earlier lines that are sent ahead of the first picture."""
     prefix: Annotated[str, Field(max_length=16, pattern=r"^[ -~]*$")] = ""
     """Name of a key that the viewer acts on itself: all that it sends is then the program's. Else Ctrl+\\ is acted on here."""
@@ -61,6 +62,13 @@ class ViewerFit(Model):
     """Give the session the viewer's size."""
 
     type: Literal["fit"]
+
+
+class Earlier(Model):
+    """Send the picture anew, with so many earlier lines ahead of it; `scrollback` tells how many come."""
+
+    type: Literal["scrollback"]
+    lines: EarlierLines
 
 
 class TypedMark(Model):
@@ -129,7 +137,9 @@ class ViewerRun(Model):
     command: Annotated[str, Field(max_length=1_048_576)]
 
 
-Plain: TypeAlias = ViewerResize | ViewerFit | TypedMark | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
+Plain: TypeAlias = (
+    ViewerResize | ViewerFit | Earlier | TypedMark | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
+)
 Message: TypeAlias = Plain | ViewerRun
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(
     Annotated[Message, Field(discriminator="type")],
@@ -192,7 +202,7 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
         connection.outlet.hear_bytes(keys)
         if not session.running:
             viewers.frames.tell_end(viewer)
-            connection.tell({"type": "exit", "exit_code": session.exit_code})
+            connection.tell({"type": "exit", "exit_code": session.exit_code, "ended_before": True})
         while True:
             message = await websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -251,6 +261,8 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
             viewers.sizes.fit(viewer)
+        case Earlier(lines=lines):
+            viewers.frames.renew(viewer, lines)
         case TypedMark(id=number):
             viewers.keys.typing.after(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
         case Move(top=top, left=left):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wsh.contract.request.alias import parse_stage
+from wsh.contract.request.stage import parse_stage
 from wsh.mcp.tool import control, lean, session, terminal, visual
 from wsh.mcp.tool.contract import list_contract_tools
 from wsh.mcp.tool.declare import OperationTool

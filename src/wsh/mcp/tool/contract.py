@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wsh.contract.request.alias import CANONICAL_TOOL, Stage, Tool, parse_stage
+from wsh.contract.request.alias import CANONICAL_TOOL, Tool
 from wsh.contract.request.model import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from wsh.contract.request.schema import input_schema, output_schema
+from wsh.contract.request.stage import Stage, parse_stage
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.operation.contract import ContractParams, call_terminal
 from wsh.wire.model.base import AnyJson

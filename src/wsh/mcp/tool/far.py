@@ -13,8 +13,9 @@ from wsh.operation.operation import OperationCall
 from wsh.operation.sandbox import choose_profile, is_agent
 from wsh.operation.tool import ForwardedTool, call_tool
 from wsh.wire.error import InvalidRequest, SandboxRefused
+from wsh.wire.json.handshake import FAMILIES
 from wsh.wire.model.base import AnyJson
-from wsh.wire.tool import FAMILIES, Family, Progress, ToolOutcome
+from wsh.wire.tool import Family, Progress, ToolOutcome
 
 if TYPE_CHECKING:
     from wsh.operation.context import Rooms

@@ -9,11 +9,6 @@ from typing import Any
 from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_head, fit_rows, number_lines
 from wsh.wire.tool import ToolOutcome
 
-LEAN_INSTRUCTIONS = (
-    "wsh gives you a real terminal that goes on between your calls, shared with the people beside you. `run` runs a command and "
-    "returns its output and exit code; `type` answers prompts and drives full-screen programs; `look` reads what was left out."
-)
-
 _HINTS = {
     "session_not_found": 'sessions lists what there is; sessions(action="open") makes one.',
     "session_exited": 'Read it with look, or go on in another: sessions(action="open").',
@@ -112,7 +107,6 @@ def join(*parts: str) -> str:
 
 
 __all__ = [
-    "LEAN_INSTRUCTIONS",
     "clip",
     "count_tokens",
     "join",

@@ -86,7 +86,9 @@ async def _run_command(call: ToolCall) -> ToolOutcome:
 
 def _spell_run(told: JsonObject) -> dict[str, object]:
     """What a run found out, in the words of this door."""
-    shown = {name: value for name, value in told.items() if name not in ("commands", "background", "truncated")}
+    shown = {
+        name: value for name, value in told.items() if name not in ("commands", "background", "truncated", "unfinished")
+    }
     if "duration_ms" in told:
         shown["duration_ms"] = round(told["duration_ms"], 3)
     if "commands" in told:

@@ -76,6 +76,8 @@ class RunOutcome:
     """What stood on the line and was cleared, and whether it was put back."""
     note: str | None = None
     """Said once in a session: this shell does not tell, and what to do about it."""
+    unfinished: bool = False
+    """Whether the shell asks for the rest of the command."""
 
     def to_wire(self, session: str) -> JsonObject:
         """As every door tells it, without the screen; what is not known is left out."""
@@ -95,6 +97,8 @@ class RunOutcome:
             told["background"] = [describe_process(job) for job in self.jobs]
         if self.note is not None:
             told["note"] = self.note
+        if self.unfinished:
+            told["unfinished"] = True
         if self.cleared_line is not None:
             told["cleared_line"] = self.cleared_line
         if self.output is not None and self.output.truncated:
@@ -119,13 +123,14 @@ async def run_command(
     max_wait_ms: int = 30_000,
     max_output_bytes: int = 64 * 1024,
     clear_line: bool = False,
+    answer: bool = True,
     line_wait_ms: int = 5000,
     first_prompt_ms: int = 30_000,
 ) -> RunOutcome:
     """Type `text` (and Enter, unless it ends in one) and wait.
 
     Raises LineInUse if something stands on the line already and `clear_line` is not given; while a person types it, that is
-    waited for up to `line_wait_ms`. A new shell is given `first_prompt_ms` for its startup files. Raises WaitTimeout if it needs
+    waited for up to `line_wait_ms`. Without `answer` it is also raised where a command of the shell asks for something. A new shell is given `first_prompt_ms` for its startup files. Raises WaitTimeout if it needs
     longer, with nothing typed, and at the deadline: then the command goes on, and the error says how to go on waiting. Where a program in
     front of the shell runs and reads nothing, that is waited for, visibly; at the deadline nothing was typed, and the error has `busy`.
     """
@@ -144,6 +149,7 @@ async def run_command(
     turn = LineTurn(session, actor, shown, deadline, line_wait_ms / 1000, clear=clear_line)
     await _take_turn(session, max_wait_ms)
     run = _Run(session, data, actor, timeout_ms / 1000, max_wait_ms, deadline, max_output_bytes, turn, first_prompt_ms)
+    run.answers = answer
     try:
         try:
             outcome = await run.go()
@@ -223,6 +229,7 @@ class _Run:
         self.generation = session.generation
         """From before the input."""
         self._looked = 0.0
+        self._unknown = False  # as it was seen last: something is in between, and nobody can tell
         self._soon = False
         self._at_prompt = False
         self._ended_before = 0
@@ -230,6 +237,8 @@ class _Run:
         self._prompts_before = 0
         self._running_before = 0
         self._alt_before = False
+        self.answers = True
+        """Whether the input may go to a command that asks for something."""
         self._stop = session.listeners.add(self._hear)
         if self._log is not None:
             self._log.holders += 1
@@ -314,6 +323,8 @@ class _Run:
             raise LineMoved
         if await self._is_program_busy():
             raise _ProgramBusy
+        if not self.answers:
+            await self._refuse_question()
         for _ in range(_PARSE_TURNS):
             if not self._session.output.backlog():
                 break
@@ -333,6 +344,16 @@ class _Run:
             return False
         # Without marks only a shell with job control is known to come back: it has put the program into a group of its own.
         return (log is not None and log.phase == "running") or is_another_in_front(session)
+
+    async def _refuse_question(self) -> None:
+        """Raises LineInUse where a command of the shell asks for something, which the input would answer."""
+        log = self._log
+        if log is None or log.phase != "running" or self._at_prompt or not self._is_line:
+            return
+        state = await self._session.look(jobs=False)
+        if state.state in ("asks", "hidden"):
+            command = log.current.command if log.current is not None else ""
+            raise LineInUse(self._session.name, own=False, text=None, asks=command, hidden=state.state == "hidden")
 
     async def _wait_for_program(self, seconds: float) -> None:
         if time.monotonic() + seconds >= self._deadline:
@@ -388,7 +409,7 @@ class _Run:
             if not nothing or log.phase != "prompt":
                 return None
             if not self._ended:
-                return await self._outcome("prompt")
+                return replace(await self._outcome("prompt"), unfinished=log.continues)
         elif log.current is not None:
             return None
         await self._settle(log)
@@ -437,10 +458,15 @@ class _Run:
         if wanted and not await has_heard_all(self._session):
             return None  # perhaps it is the shell that reads, and tells the end of the command
         if wanted:
-            return await self._outcome("prompt", seen)
+            log = self._log
+            reads_on = log is not None and self._at_prompt and log.current is None and log.phase != "running"
+            return replace(await self._outcome("prompt", seen), unfinished=reads_on)
         told_inside = self._session.has_inner_shell and self._at_prompt
         if seen.relayed and seen.reading == "unknown" and not told_inside:
-            return await self._outcome("quiet", seen)  # another machine, or another user: nobody can tell
+            # Another machine, or another user: nobody can tell. Or it starts or ends its program in this moment: look twice.
+            before, self._unknown = self._unknown, True
+            return await self._outcome("quiet", seen) if before else None
+        self._unknown = False
         if self._log is not None and self._at_prompt:
             return None  # the shell will tell
         return await self._outcome("quiet", seen)

@@ -408,7 +408,10 @@ def _describe(session: Session, told: ShellLine) -> LineInfo | None:
         session.input.line.forget()
         return None
     typed = session.input.line.describe()
-    return LineInfo(told.before + told.text, told.continued, typed.author, typed.at)
+    text, log = told.before + told.text, session.commands
+    if told.continued and not text and log is not None:
+        text = log.typed_since_prompt()  # bash does not tell lines of a command that it has read
+    return LineInfo(text, told.continued, typed.author, typed.at)
 
 
 async def _ask(session: Session, log: CommandLog, key: bytes) -> ShellLine | None:

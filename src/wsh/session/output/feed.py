@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Tap: TypeAlias = Callable[[int, bytes], None]
+_MESSAGES = 64
+"""Messages to the person that wait; the oldest go first."""
 
 
 class OutputFeed:
@@ -225,7 +227,9 @@ class OutputFeed:
         ]
         if self.offset <= self._session.heard:
             told = [event for event in told if not isinstance(event, ev.Notification)]
-        self._session.messages.extend((self.offset, event) for event in told if isinstance(event, ev.Notification))
+        messages = self._session.messages
+        messages.extend((self.offset, event) for event in told if isinstance(event, ev.Notification))
+        del messages[:-_MESSAGES]
         for event in told:
             self._session.listeners.tell(event)
 

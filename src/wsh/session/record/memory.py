@@ -16,6 +16,8 @@ from wsh.wire.system.moment import Moment
 if TYPE_CHECKING:
     from wsh.session.session import Session
 
+_TYPING_S = 0.05
+
 
 class SessionMemory:
     def __init__(self, session: Session, keeper: KeeperClient) -> None:
@@ -23,6 +25,7 @@ class SessionMemory:
         self._keeper = keeper
         self._telling: asyncio.Task[None] | None = None
         self._tell_again = False
+        self._soon: asyncio.TimerHandle | None = None
         self._told: JsonObject | None = None
 
     def describe(self) -> JsonObject:
@@ -83,8 +86,21 @@ class SessionMemory:
             boot, up = meta.get("ended_boot") or ("", 0.0)
             session.end = Moment(float(meta.get("ended") or session.created), str(boot), float(up))
 
+    def remember_typing(self) -> None:
+        """As `remember`, after a moment: the keeper first reads the echo of what was typed, and we show it."""
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(_TYPING_S, self.remember)
+
+    def hurry(self) -> None:
+        """Put nothing off any longer."""
+        if self._soon is not None:
+            self.remember()
+
     def remember(self) -> None:
         """Tell the keeper what we would want to know after a restart; soon, and only the newest of several."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
         if self._telling is not None and not self._telling.done():
             self._tell_again = True
         elif self._session.child is not None:

@@ -71,7 +71,7 @@ class Shells:
         """A shell inside of the running command begins to tell: where in `data` its introduction ends."""
         before = self._tail
         self._tail = data[-LONGEST_INTRODUCTION:]
-        if b"133;I" not in before + data:
+        if (b"\x1b" not in data or b"133;I" not in data) and b"133;I" not in before + data[:LONGEST_INTRODUCTION]:
             return None
         met = find_introduction(before + data)
         if met is None or met[0] in self.nonces:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -153,6 +154,28 @@ def get_mode(terminal: Native, number: int, ansi: bool = False) -> bool:
     return bool(_mode.value)
 
 
+class ModeSet:
+    """Private modes that are read together: one call instead of one for each."""
+
+    def __init__(self, numbers: tuple[int, ...]) -> None:
+        count = len(numbers)
+        self._count = count
+        self._configs: Native = ffi.new("GhosttyTerminalModeConfig[]", [(number, False) for number in numbers])
+        self._keys: Native = ffi.new("GhosttyTerminalData[]", [lib.GHOSTTY_TERMINAL_DATA_MODE] * count)
+        self._values: Native = ffi.new("void*[]", [ffi.addressof(self._configs, at) for at in range(count)])
+        self._bytes: Native = ffi.buffer(self._configs)
+        self._value_at = ffi.offsetof("GhosttyTerminalModeConfig", "value")
+        self._step = ffi.sizeof("GhosttyTerminalModeConfig")
+
+    def read(self, terminal: Native) -> bytes:
+        """A byte for each mode, in order: 1 where it is set."""
+        check(
+            lib.ghostty_terminal_get_multi(terminal, self._count, self._keys, self._values, _written),
+            "terminal_get_multi",
+        )
+        return bytes(self._bytes)[self._value_at :: self._step]
+
+
 def set_size(terminal: Native, option: int, value: int) -> None:
     _size[0] = value
     check(lib.ghostty_terminal_set(terminal, option, _size), "terminal_set")
@@ -249,11 +272,43 @@ def wraps_after(terminal: Native, tag: int, y: int, cols: int) -> str:
 
 
 def _cell_kind(terminal: Native, tag: int, x: int, y: int) -> tuple[bool, int]:
+    cell = _cell_at(terminal, tag, x, y)
+    lib.ghostty_cell_get(cell, lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
+    lib.ghostty_cell_get(cell, lib.GHOSTTY_CELL_DATA_WIDE, _int)
+    return bool(_bool[0]), int(_int[0])
+
+
+def _cell_at(terminal: Native, tag: int, x: int, y: int) -> int:
     check(grid_ref_at(terminal, point(tag, x, y), _ref), "grid_ref")
     check(lib.ghostty_grid_ref_cell(_ref, _cell), "grid_ref_cell")
-    lib.ghostty_cell_get(_cell[0], lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
-    lib.ghostty_cell_get(_cell[0], lib.GHOSTTY_CELL_DATA_WIDE, _int)
-    return bool(_bool[0]), int(_int[0])
+    return int(_cell[0])
+
+
+def flows(row: int, cells: bytes) -> bool:
+    """Whether a row is continued on the next one and full up to there."""
+    lib.ghostty_row_get(row, lib.GHOSTTY_ROW_DATA_WRAP, _bool)
+    return _bool[0] and _is_full(
+        int.from_bytes(cells[-16:-8], sys.byteorder), int.from_bytes(cells[-8:], sys.byteorder)
+    )
+
+
+def is_full(terminal: Native, tag: int, y: int, cols: int) -> bool:
+    """Whether a row has text up to its end, where a character that was too wide for the last column may be missing."""
+    return _is_full(_cell_at(terminal, tag, max(0, cols - 2), y), _cell_at(terminal, tag, cols - 1, y))
+
+
+def _is_full(before: int, last: int) -> bool:
+    get, wide = lib.ghostty_cell_get, lib.GHOSTTY_CELL_DATA_WIDE
+    get(last, lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
+    if _bool[0]:
+        return True
+    get(last, wide, _int)
+    if _int[0] == lib.GHOSTTY_CELL_WIDE_SPACER_HEAD:
+        get(before, lib.GHOSTTY_CELL_DATA_HAS_TEXT, _bool)
+        if _bool[0]:
+            return True
+        get(before, wide, _int)
+    return bool(_int[0] == lib.GHOSTTY_CELL_WIDE_SPACER_TAIL)
 
 
 def link_at(terminal: Native, x: int, y: int) -> bytes:
@@ -294,8 +349,8 @@ _render: Final[Native] = ffi.new("GhosttyRenderState*")
 _rows: Final[Native] = ffi.new("GhosttyRenderStateRowIterator*")
 
 
-def scan_active(terminal: Native) -> list[tuple[bool, bytes]]:
-    """For each visible row: whether it may hold hyperlinks, and its raw cells (8 bytes each)."""
+def scan_active(terminal: Native) -> list[tuple[bool, int, bytes]]:
+    """For each visible row: whether it may hold hyperlinks, the row as `flows` takes it, and its raw cells (8 bytes each)."""
     check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
     try:
         check(lib.ghostty_render_state_update(_render[0], terminal), "render_state_update")
@@ -313,10 +368,12 @@ def scan_active(terminal: Native) -> list[tuple[bool, bytes]]:
                 lib.ghostty_row_get,
                 lib.GHOSTTY_ROW_DATA_HYPERLINK,
             )
+            view, row, has_link, keys, values, written = _row_view, _row, _bool, _row_keys, _row_values, _written
             while advance(rows):
-                read(rows, 2, _row_keys, _row_values, _written)
-                flag(_row[0], link, _bool)
-                found.append((bool(_bool[0]), bytes(ffi.buffer(_row_view.ptr, _row_view.len * 8))))
+                read(rows, 2, keys, values, written)
+                raw = row[0]
+                flag(raw, link, has_link)
+                found.append((has_link[0], raw, bytes(ffi.buffer(view.ptr, view.len * 8))))
             return found
         finally:
             lib.ghostty_render_state_row_iterator_free(_rows[0])

@@ -2,14 +2,16 @@
 
 A painter stands for all viewers of one shape: it remembers what they show and makes the bytes that bring them to what is true now. Lines
 that scrolled off the program's screen are sent first, so that a viewer's own scrollback has them; where there are many, a frame takes
-as many as its time allows and the next ones bring the rest, while the picture itself is always the newest. Everything is wrapped in a
-synchronised update; an emulator that does not know that shows the same, only not at once.
+as many as its time allows and the next ones bring the rest, while the picture itself is always the newest. A line that takes several
+rows is made to wrap in the viewer's emulator too, which then copies and finds it as one. Everything is inside of a synchronised update;
+an emulator that does not know that shows the same, only not at once.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from wsh.visual.stage import Stage
 
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
+_CLEAR = b"\x1b[0m\x1b[H\x1b[2K\x1b[1;2H\x1b[J\x1b[H"
+"""Clears the screen without `CSI 2 J`, nor `CSI J` in the first cell: tmux and others then put a copy of the screen into their history."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOTHING_FLOWS: frozenset[int] = frozenset()
+_WRAP = "\u3000".encode()
+"""A wide blank behind a row that is full, or has only one column left, makes an emulator wrap. It is erased at once."""
 _PIECE = 32
 """Lines that are read before looking at the clock again."""
 
@@ -45,6 +52,8 @@ class ViewShape:
     page: Page | None = None
     """What is shown instead of the session's picture."""
     read_only: bool = False
+    has_taken: bool = False
+    """Whether the viewer has taken the keyboard over."""
     wheel: bool = False
     """Whether the viewer's terminal reports the wheel where the program does not want the mouse."""
 
@@ -57,6 +66,8 @@ class ViewShape:
 @dataclass(frozen=True)
 class _Shown:
     rows: list[bytes]
+    used: int
+    """How many of them show something, the border and the status line left out."""
     alternate: bool
     modes: TerminalModes
     cursor: tuple[int, int] | None
@@ -64,6 +75,8 @@ class _Shown:
     first_line: int
     epoch: int
     size: tuple[int, int]
+    flowed: frozenset[int] = _NOTHING_FLOWS
+    """Rows that go on with the line of the row above."""
 
 
 class Painter:
@@ -80,7 +93,11 @@ class Painter:
         """The first line that is not yet in the viewers' scrollback."""
         self.behind = False
         """Whether lines that scrolled off wait for the next frame."""
+        self.left_out = False
+        """Whether the last change left lines out that scrolled off: the viewers' scrollback has a gap."""
         self._status_drawn = ("", b"")
+        self.name = ""
+        """The title where the program gives none."""
         self.status = ""
         """Text of the status line."""
         self.banner = ""
@@ -97,14 +114,17 @@ class Painter:
         if now is None:
             self._shown = now = self._look()
             self._pushed, self.behind = now.first_line, False
-        out = [BEGIN, b"\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h\x1b[0m\x1b[H\x1b[2J"]
+        out = [BEGIN, b"\x1b[?1049l\x1b[r\x1b[?6l\x1b[?7h", _CLEAR]
         if scrollback_lines and not now.alternate:
             if renew:
                 out.append(b"\x1b[3J")
-            out += self._history(now, scrollback_lines)
+            history, flows = self._history(now, scrollback_lines)
+            out += history
+            if flows:
+                self._shown = now = replace(now, flowed=now.flowed | {0})
         if now.alternate:
-            out.append(b"\x1b[?1049h\x1b[H\x1b[2J")
-        out += [_row(index, row) for index, row in enumerate(now.rows) if row]
+            out.append(b"\x1b[?1049h" + _CLEAR)
+        out += _draw([b""] * len(now.rows), now.rows, _NOTHING_FLOWS, now.flowed, self.shape.cols)
         out.append(_title(now.title))
         out.append(change_modes(None, now.modes, now.cursor is not None, None))
         out += [_place(now.cursor), END]
@@ -116,26 +136,26 @@ class Painter:
         Lines that scrolled off are added up to the time `until`, by the performance counter; `behind` says if some are left.
         """
         before = self._shown
+        self.left_out = False
         if before is None:
             return self.full()
         now = self._look()
         self._shown = now
         out: list[bytes] = []
-        rows = before.rows
         if before.alternate != now.alternate or before.size != now.size:
             if before.alternate != now.alternate:
                 out.append(b"\x1b[?1049h" if now.alternate else b"\x1b[?1049l")
-            out.append(b"\x1b[0m\x1b[H\x1b[2J")
-            rows = [b""] * len(now.rows)
+            out.append(_CLEAR)
+            rows, flowed = [b""] * len(now.rows), _NOTHING_FLOWS
+            # An emulator that takes another size wraps its lines anew, and some of them lay where the picture is drawn now.
+            self.left_out = self.behind or before.size != now.size
             self._pushed, self.behind = now.first_line, False
         else:
-            scrolled, rows = self._scroll(before, now, until)
+            scrolled, rows, flowed = self._scroll(before, now, until)
             out += scrolled
-        out += [
-            _row(i, new)
-            for i, (old, new) in enumerate(zip(rows, now.rows, strict=True))
-            if old is not new and old != new
-        ]
+            if 0 in flowed and (self.behind or self._flows_into(now.first_line)):
+                self._shown = now = replace(now, flowed=now.flowed | {0})
+        out += _draw(rows, now.rows, flowed, now.flowed, self.shape.cols)
         if before.title != now.title:
             out.append(_title(now.title))
         visible, was_visible = now.cursor is not None, before.cursor is not None
@@ -148,13 +168,7 @@ class Painter:
     @property
     def used_rows(self) -> int | None:
         """How far down the viewers' normal screen something is shown; None while they show the alternate one."""
-        shown = self._shown
-        if shown is None or shown.alternate:
-            return None
-        used = min(self.shape.picture_rows, len(shown.rows))
-        while used and not shown.rows[used - 1]:
-            used -= 1
-        return used
+        return None if self._shown is None or self._shown.alternate else self._shown.used
 
     # looking
 
@@ -163,8 +177,7 @@ class Painter:
         if shape.page is not None:
             return self._look_at_page(shape.page)
         window = Viewport(shape.top, shape.left, min(shape.picture_rows, stage.rows - shape.top), shape.cols)
-        rows = self._picture.rows(window)
-        rows = self._frame(rows, stage.cols - shape.left)
+        drawn = self._picture.rows(window)
         screen = terminal.cursor
         cursor: tuple[int, int] | None = None
         if screen.visible and not stage.has_canvas:
@@ -173,16 +186,38 @@ class Painter:
             if 0 <= row < shape.picture_rows and 0 <= col < shape.cols:
                 cursor = (row, col)
         alternate = stage.mode == "alt"
+        rows = self._frame(drawn, stage.cols - shape.left)
         return _Shown(
             rows=rows,
+            flowed=self._find_flowed(rows) if terminal.flowing_rows else _NOTHING_FLOWS,
+            used=_count_used(drawn),
             alternate=alternate,
             modes=self._modes(alternate),
             cursor=cursor,
-            title=terminal.title,
+            title=terminal.title or self.name,
             first_line=terminal.total_lines if alternate else terminal.screen_line,
             epoch=terminal.epoch,
             size=(stage.rows, stage.cols),
         )
+
+    def _find_flowed(self, rows: list[bytes]) -> frozenset[int]:
+        """Where a row of the program flows into the next and the viewer shows both as they are, with nothing beside or above them."""
+        program = self._terminal.vt_rows()
+        first = self._stage.layout.first_row - self.shape.top
+        return frozenset(
+            first + index + 1
+            for index in self._terminal.flowing_rows
+            if 0 <= first + index < len(rows) - 1
+            and rows[first + index] is program[index]
+            and rows[first + index + 1] is program[index + 1]
+        )
+
+    def _flows_into(self, line: int) -> bool:
+        """Whether the line above the viewer's first row goes on in it."""
+        terminal, shape, stage = self._terminal, self.shape, self._stage
+        normal = stage.mode != "alt" and not terminal.alt
+        plain = normal and shape.page is None and not shape.top and not stage.layout.first_row
+        return plain and terminal.first_line < line and terminal.wraps(line - 1)
 
     def _modes(self, alternate: bool) -> TerminalModes:
         modes = self._terminal.modes
@@ -197,10 +232,11 @@ class Painter:
         alternate = self._stage.mode == "alt"
         return _Shown(
             rows=self._frame(drawn.rows, shape.cols),
+            used=_count_used(drawn.rows),
             alternate=alternate,
             modes=PAGE_MODES,
             cursor=drawn.cursor,
-            title=terminal.title,
+            title=terminal.title or self.name,
             first_line=terminal.total_lines if alternate else terminal.screen_line,
             epoch=terminal.epoch,
             size=(self._stage.rows, self._stage.cols),
@@ -231,28 +267,50 @@ class Painter:
 
     # lines that scrolled off
 
-    def _scroll(self, before: _Shown, now: _Shown, until: float | None) -> tuple[list[bytes], list[bytes]]:
-        """Push what left the screen into the viewer's scrollback; the rows it shows afterwards."""
+    def _scroll(
+        self, before: _Shown, now: _Shown, until: float | None
+    ) -> tuple[list[bytes], list[bytes], frozenset[int]]:
+        """Push what left the screen into the viewer's scrollback; the rows it shows afterwards, and which of them flowed from the one above."""
         if self.shape.page is not None:
             self.behind = False  # what scrolls off meanwhile is pushed when the picture is back
-            return [], before.rows
+            return [], before.rows, before.flowed
         if now.alternate or before.epoch != now.epoch or now.first_line < before.first_line:
             self._pushed, self.behind = now.first_line, False
-            return [], before.rows
+            return [], before.rows, before.flowed
         # A gap in the scrollback is better than a viewer that shows what was long ago.
         at = max(self._pushed, now.first_line - self._scrolled_lines)
+        self.left_out = at > self._pushed
         out: list[bytes] = []
-        rows, height = before.rows, len(now.rows)
+        rows, flowed, height = before.rows, before.flowed, len(now.rows)
+        fits, joins = self._stage.cols == self.shape.cols, not self.left_out
+        piece = max(1, min(height - 1, _PIECE))  # with a row below, into which the last line may flow
         while at < now.first_line and (until is None or not out or time.perf_counter() < until):
-            batch = self._terminal.vt_lines_between(at, min(at + min(height, _PIECE), now.first_line))
+            batch, flows = self._terminal.vt_lines_between(at, min(at + piece, now.first_line))
             if not batch:
                 at = now.first_line
                 break
-            at += len(batch)
+            count = len(batch)
+            flowing = {index + 1 for index, flow in enumerate(flows) if flow} if fits and True in flows else set()
+            if 0 in flowed and joins and self._flows_into(at):
+                flowing.add(0)
+            joins = True
+            if count in flowing and count < height:
+                # Only where a row lies below the other can it be made to wrap into it.
+                below = at + count
+                batch += (
+                    now.rows[:1]
+                    if below == now.first_line and self._flows_into(below)
+                    else self._terminal.vt_lines_between(below, below + 1)[0]
+                )
+            at += count
             # Overwritten first where they differ, then pushed out at the top by feeding lines at the bottom.
-            out += [_row(i, new) for i, (old, new) in enumerate(zip(rows, batch, strict=False)) if old != new]
-            out.append(b"\x1b[%d;1H" % height + b"\n" * len(batch))
-            rows = [*rows[len(batch) :], *[b""] * len(batch)]
+            drawn = len(batch)
+            out += _draw(rows[:drawn], batch, flowed, flowing, self.shape.cols)
+            out.append(b"\x1b[%d;1H" % height + b"\n" * count)
+            rows = [*batch[count:], *rows[drawn:], *[b""] * count]
+            if flowed or flowing:
+                stay = {row for row in flowing if row < drawn} | {row for row in flowed if row >= drawn}
+                flowed = frozenset(row - count for row in stay if row >= count)
         self._pushed, self.behind = at, at < now.first_line
         if out and self._stage.cols > self.shape.cols:
             out = [
@@ -260,17 +318,67 @@ class Painter:
                 *out,
                 b"\x1b[?7h",
             ]  # a line that is wider than the viewer must not flow into the next row
-        return out, rows
+        return out, rows, flowed
 
-    def _history(self, now: _Shown, count: int) -> list[bytes]:
+    def earlier_lines(self, count: int) -> tuple[int, bool]:
+        """How many of the `count` lines above the picture there are, and whether there are more."""
+        now = self._shown
+        if now is None or now.alternate:
+            return 0, False
+        lines = now.first_line - self._terminal.first_line
+        return min(count, lines), lines > count
+
+    def _history(self, now: _Shown, count: int) -> tuple[list[bytes], bool]:
+        """Earlier lines, and whether the last of them flows into the first row."""
         first = max(self._terminal.first_line, now.first_line - count)
-        lines = self._terminal.vt_lines_between(first, now.first_line) if first < now.first_line else []
-        height = len(now.rows)
-        out = [line + b"\x1b[0m\r\n" for line in lines]
-        if out:
-            # The row that the last line end began is empty: it stays, or it would be a gap in the scrollback.
-            out += [b"\x1b[%d;1H" % height, b"\n" * min(height - 1, len(lines)), b"\x1b[H\x1b[2J"]
-        return out
+        lines, flows = self._terminal.vt_lines_between(first, now.first_line)
+        if not lines:
+            return [], False
+        height, fits = len(now.rows), self._stage.cols == self.shape.cols
+        last = fits and flows[-1] and self._flows_into(now.first_line)
+        wrap = b"\x1b[0m%s\r\x1b[2X" % _WRAP
+        out = [
+            line + (wrap if fits and flow else b"\x1b[0m\r\n")
+            for line, flow in zip(lines, [*flows[:-1], last], strict=True)
+        ]
+        # The row that the last line end began is empty: it stays, or it would be a gap in the scrollback.
+        out += [b"\x1b[%d;1H" % height, b"\n" * min(height - 1, len(lines)), b"\x1b[H" if last else _CLEAR]
+        return out, last
+
+
+def _count_used(rows: list[bytes]) -> int:
+    used = len(rows)
+    while used and not rows[used - 1]:
+        used -= 1
+    return used
+
+
+def _draw(before: list[bytes], now: list[bytes], flowed: Set[int], flowing: Set[int], cols: int) -> list[bytes]:
+    """What differs, row by row. `flowed` are those rows that the emulator has as going on from the row above, and `flowing` those that do."""
+    if not flowed and not flowing:
+        return [
+            _row(i, new) for i, (old, new) in enumerate(zip(before, now, strict=True)) if old is not new and old != new
+        ]
+    out: list[bytes] = []
+    last = -1
+    for i, (old, new) in enumerate(zip(before, now, strict=True)):
+        changed = old is not new and old != new
+        if i not in flowing:
+            if changed or i in flowed:
+                out.append(_row(i, new))
+                last = i
+            continue
+        # Some emulators keep with a row that it goes on below, and forget that when it is drawn again.
+        begins = i > 0 and (i not in flowed or last == i - 1)
+        if begins:
+            if last != i - 1:
+                out.append(b"\x1b[%d;1H\x1b[0m%s" % (i, now[i - 1]))
+            out.append(_WRAP)
+        if begins or changed:
+            # Erasing the line would also end that it goes on from the one above; erasing its characters does not.
+            out.append(b"\x1b[%d;1H\x1b[0m\x1b[%dX%s" % (i + 1, cols, new))
+            last = i
+    return out
 
 
 def _row(index: int, row: bytes) -> bytes:

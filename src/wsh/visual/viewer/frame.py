@@ -98,6 +98,13 @@ class ViewerFrames:
         with self._changing(viewer):
             viewer.page = page
 
+    def note_taken(self, by: str | None) -> None:
+        """Let each viewer's status line say whether it has the keyboard, or another one."""
+        for viewer in self._present.values():
+            with self._changing(viewer):
+                viewer.has_taken = viewer.id == by
+        self.schedule(0.0)
+
     def _end_page(self, viewer: Viewer) -> None:
         """Take away a page of lines whose numbers mean other lines now, and tell the viewer."""
         if isinstance(viewer.page, LookBack) and viewer.page.epoch != self._session.terminal.epoch:
@@ -189,27 +196,55 @@ class ViewerFrames:
         if not free:
             return True
         painter = self._painter(shape)
-        change = painter.change(time.perf_counter() + _FRAME_S)
+        # Lines that are left for the next frame would come twice to a viewer that is given all of them now.
+        renewing = any(v.renew and v.scrollback_lines for v in free)
+        change = painter.change(None if renewing else time.perf_counter() + _FRAME_S)
         whole = b""
         for viewer in free:
+            gap = painter.left_out
             if viewer.stale:
                 if viewer.renew and viewer.scrollback_lines:
-                    viewer.outlet.send(painter.full(viewer.scrollback_lines, renew=True))
+                    self._send_earlier(viewer, painter, renew=True)
+                    gap = False
                 else:
                     whole = whole or painter.full()
                     viewer.outlet.send(whole)
+                    gap = True
                 viewer.stale = viewer.renew = False
             elif change:
                 viewer.outlet.send(change)
+            if gap and viewer.scrollback_lines:
+                viewer.outlet.tell({"type": "gap"})
         return len(free) < len(viewers)
+
+    def _send_earlier(self, viewer: Viewer, painter: Painter, *, renew: bool = False) -> None:
+        """A whole picture with the earlier lines that the viewer wants ahead of it."""
+        if viewer.scrollback_lines:
+            asked = viewer.scrollback_lines
+            lines, more = painter.earlier_lines(asked)
+            viewer.outlet.tell({"type": "scrollback", "asked": asked, "lines": lines, "more": more})
+        viewer.outlet.send(painter.full(viewer.scrollback_lines, renew=renew))
+
+    def renew(self, viewer: Viewer, scrollback_lines: int) -> None:
+        """Give the viewer the picture anew, with so many earlier lines."""
+        viewer.scrollback_lines = scrollback_lines
+        viewer.stale = viewer.renew = True
+        self.schedule(0.0)
 
     def send_first(self, viewer: Viewer) -> None:
         """The picture that somebody who has just come is given, with earlier lines ahead of it."""
         self.follow(viewer)
         painter = self._painter(viewer.shape)
-        painter.change()
+        change = painter.change()
+        for other in self._present.values():
+            # They share the painter, which now takes it that they show this.
+            if other is not viewer and other.shape == viewer.shape and not other.stale:
+                if other.outlet.is_busy():
+                    other.stale = True
+                elif change:
+                    other.outlet.send(change)
         self._sizes.tell(viewer)
-        viewer.outlet.send(painter.full(viewer.scrollback_lines))
+        self._send_earlier(viewer, painter)
         viewer.stale = viewer.renew = False
 
     # one painter for every shape
@@ -219,7 +254,8 @@ class ViewerFrames:
         if painter is None:
             painter = Painter(self._session.terminal, self._stage, self._picture, shape, self._scrolled_lines)
             self._painters[shape] = painter
-        painter.status = status_line(self._session, self._stage, shape, len(self._present), self._sizes.policy)
+        painter.name = self._session.name
+        painter.status = status_line(self._session, self._stage, shape, self._present, self._sizes.policy)
         painter.banner = banner(self._session, self._stage, shape)
         return painter
 

@@ -46,6 +46,7 @@ class ViewerKeys:
         if viewer.read_only and is_typed(data):
             viewer.follows_cursor = True  # the one thing that typing does here
             self._frames.schedule(0.0)
+            viewer.outlet.tell({"type": "read_only"})
         if viewer.prefix:
             if not viewer.read_only:
                 self._pass_on(viewer, data)

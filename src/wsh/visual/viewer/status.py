@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from wsh.visual.picture.painter import ViewShape
 from wsh.visual.viewer.size import SizePolicy
+from wsh.visual.viewer.viewer import Present
 from wsh.visual.viewer.window import is_window
 
 if TYPE_CHECKING:
+    from wsh.session.event import Actor
     from wsh.session.session import Session
     from wsh.visual.stage import Stage
 
+_TYPED_S = 8.0
+"""How long it is told who typed."""
 
-def status_line(session: Session, stage: Stage, shape: ViewShape, viewers: int, policy: SizePolicy) -> str:
-    """Name, sandbox, how many look, who has the keyboard, sizes that differ, and hints where there is room."""
+
+def status_line(session: Session, stage: Stage, shape: ViewShape, present: Present, policy: SizePolicy) -> str:
+    """Name, whether one may only look, sandbox, how many look, who has the keyboard, who typed, sizes that differ, and hints where there is room."""
     parts = [session.name]
+    if shape.read_only:
+        parts.append("read only")
     if session.holding is not None:
         parts.append(f"sandbox {session.holding.profile.name}")
-    if viewers > 1:
-        parts.append(f"{viewers} viewers")
+    if len(present) > 1:
+        parts.append(f"{len(present)} viewers")
     if not session.running:
         parts.append(f"exited {session.exit_code}")
     if session.input.taken_by:
         keys = f"{shape.prefix} t" if shape.prefix else "Ctrl+\\ Ctrl+T"
-        parts.append(f"taken over by {session.input.taken_by}, {keys} hands back")
+        who = "another terminal" if session.input.taken_by in present else session.input.taken_by
+        told = f"you, {keys} hands back" if shape.has_taken else f"{who}, {keys} takes over"
+        parts.append(f"taken over by {told}")
     if session.input.run_waits is not None:
         actor, command = session.input.run_waits
         parts.append(f"{actor.id} wants to run `{one_line(command, 32)}`")
+    elif typed_ago(session, present) < _TYPED_S and session.input.last is not None:
+        parts.append(f"typed by {_name(session.input.last[0])}")
     if is_window(shape, stage):
         parts.append(f"{shape.cols}×{shape.picture_rows} of {_size_in_words(session, stage, shape, policy)}")
     elif (shape.picture_rows, shape.cols) != (stage.rows, stage.cols):
@@ -40,6 +52,21 @@ def status_line(session: Session, stage: Stage, shape: ViewShape, viewers: int, 
         if len(text) + len(hint) + 3 <= shape.cols:
             text += f" · {hint}"
     return text
+
+
+def typed_ago(session: Session, present: Present) -> float:
+    """Seconds since somebody who is none of the viewers typed; infinite if a viewer was the last."""
+    last = session.input.last
+    return float("inf") if last is None or last[0].id in present else time.monotonic() - last[1]
+
+
+def typed_fades_in(session: Session, present: Present) -> float:
+    """In how many seconds the status line stops telling who typed; 0 if it does not."""
+    return max(0.0, _TYPED_S - typed_ago(session, present))
+
+
+def _name(actor: Actor) -> str:
+    return f"agent {one_line(actor.id.removeprefix('agent:'), 32)}" if actor.kind == "agent" else "a command of yours"
 
 
 def _size_in_words(session: Session, stage: Stage, shape: ViewShape, policy: SizePolicy) -> str:

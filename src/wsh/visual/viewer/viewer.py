@@ -58,6 +58,8 @@ class Viewer:
     """The key that the viewer itself acts on, as texts name it; empty where `Keyboard` acts on Ctrl+\\ here."""
     note: str = ""
     """What stands in its last row instead of the status line."""
+    has_taken: bool = False
+    """Whether its person has taken the keyboard over."""
     wheel: bool = False
     """Whether it is told when the wheel is turned up where the program does not want the mouse."""
     page: Page | None = None
@@ -78,6 +80,7 @@ class Viewer:
             self.prefix,
             self.page,
             self.read_only,
+            self.has_taken,
             self.wheel,
         )
 

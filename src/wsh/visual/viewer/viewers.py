@@ -6,6 +6,7 @@ writes on purpose; queries of the program never reach one.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
 import time
@@ -18,6 +19,7 @@ from wsh.visual.input.capture import ModeChanged
 from wsh.visual.viewer.frame import ViewerFrames
 from wsh.visual.viewer.keys import ViewerKeys
 from wsh.visual.viewer.size import SizePolicy, ViewerSizes
+from wsh.visual.viewer.status import typed_fades_in
 from wsh.visual.viewer.viewer import Viewer, ViewerConnection
 from wsh.wire.name import check_size
 
@@ -43,6 +45,8 @@ class Viewers:
         self._viewers: dict[str, Viewer] = {}
         self._numbers = itertools.count(1)
         self._stop_hearing: list[Callable[[], None]] = []
+        self._fading: asyncio.TimerHandle | None = None
+        """Runs when the status line has told long enough who typed."""
         self.sizes = ViewerSizes(session, stage, self._viewers, policy)
         self.frames = ViewerFrames(session, stage, self._viewers, self.sizes, max_fps, scrolled_lines)
         self.keys = ViewerKeys(session, stage, self._viewers, self.sizes, self.frames, self.leave)
@@ -93,6 +97,7 @@ class Viewers:
         viewer.active = time.monotonic()
         self.sizes.fit_all()
         self.frames.send_first(viewer)
+        self._tell_typist()
         # What others heard as a change is news to a viewer that comes later.
         control, taken_by = self.stage.input, self.session.input.taken_by
         if control.owner is not None:
@@ -158,13 +163,30 @@ class Viewers:
         for stop in self._stop_hearing:
             stop()
         self._stop_hearing = []
+        if self._fading is not None:
+            self._fading.cancel()
+            self._fading = None
         self.keys.typing.close()
         self.frames.close()
+
+    def _tell_typist(self) -> None:
+        """Let the status line say who typed, and again when that is over."""
+        fades_in = typed_fades_in(self.session, self._viewers)
+        if fades_in and self._fading is None:
+            self._fading = asyncio.get_running_loop().call_later(fades_in, self._fade)
+            self.frames.schedule()
+
+    def _fade(self) -> None:
+        self._fading = None
+        self.frames.schedule()
+        self._tell_typist()
 
     def _on_session(self, event: ev.SessionEvent) -> None:
         match event:
             case ev.Output():
                 self.frames.schedule()
+            case ev.Input():
+                self._tell_typist()
             case ev.Bell():
                 self._send_all(b"\x07")
             case ev.Clipboard(data=data):
@@ -179,7 +201,7 @@ class Viewers:
                 self.frames.schedule(0.0)
             case ev.TakenOver(by=by):
                 self._tell_all({"type": "taken", "by": by})
-                self.frames.schedule(0.0)
+                self.frames.note_taken(by)
             case ev.RunWaitChanged(actor=actor, command=command):
                 self._tell_all({"type": "run_waits", "by": actor.id if actor else None, "command": command})
                 self.frames.schedule(0.0)

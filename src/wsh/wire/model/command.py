@@ -24,6 +24,8 @@ class RunRequest(Model):
     format: Format = "styled"
     clear_line: bool = False
     """Clear what stands on the line first; a person's text is put back afterwards where the shell can."""
+    answer: bool = True
+    """Type also where a command of the shell asks for something; without it that is refused, as a line in use is."""
     sandbox: Literal["off"] | None = None
     """Ask a person to run this one command without the sandbox, in a session of its own; with `reason`."""
     reason: Annotated[str, Field(max_length=2000)] | None = None
@@ -56,6 +58,8 @@ class RunAnswer(Shown):
     """With `clear_line`: what stood there, who typed it and when, and whether it was put back."""
     sandbox_denied: dict[str, object] | None = None
     """Of a command that failed inside a sandbox: `profile`, `error` and `line` of what looks like a refusal by it, and how to `ask`."""
+    unfinished: bool | None = None
+    """With `prompt`: the shell asks for the rest of the command, such as a closing quote."""
     outside: dict[str, object] | None = None
     """With `sandbox`: what became of the request to run it without, as `approval`, and whose it is."""
 

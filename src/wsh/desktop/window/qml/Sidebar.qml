@@ -67,13 +67,14 @@ Rectangle {
             section.property: "workspace"
             section.delegate: Text {
                 required property string section
+                objectName: "place " + section
                 width: ListView.view.width
                 text: section
                 textFormat: Text.PlainText
                 color: look.c.text_soft
                 font.pixelSize: 11
                 font.family: "monospace"
-                elide: Text.ElideLeft
+                elide: Text.ElideMiddle
                 topPadding: 6
                 leftPadding: 4
             }

@@ -22,7 +22,7 @@ Item {
                 exitCode: app.shown.exit_code === undefined || app.shown.exit_code === null ? -1 : app.shown.exit_code
             }
             Text { text: app.shownName; textFormat: Text.PlainText; color: look.c.text; font.bold: true; elide: Text.ElideRight; Layout.maximumWidth: 260 }
-            Text { visible: app.selected !== ""; text: app.lost ? "the server is away; this is the last picture" : mark.word; color: app.lost ? look.c.waiting : look.c.text_soft; elide: Text.ElideRight; Layout.fillWidth: true }
+            Text { objectName: app.lost !== "" ? "lost: " + app.lost : "stateWord"; visible: app.selected !== ""; text: app.lost !== "" ? app.lost : mark.word; color: app.lost !== "" ? look.c.waiting : look.c.text_soft; elide: Text.ElideRight; Layout.fillWidth: true }
             Item { visible: app.selected === ""; Layout.fillWidth: true }
             Field {
                 id: needle
