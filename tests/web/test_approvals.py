@@ -205,11 +205,15 @@ def test_a_request_that_its_caller_gave_up_goes_and_cannot_be_answered(
 ) -> None:
     target = tmp_path / "made"
     asking = Asking(permitting, execute("touch", str(target), timeout_ms=2500))
+    page.evaluate(
+        "(() => { const now = Date.now; Date.now = () => now() + 86_400_000; })()"
+    )  # a device whose clock is wrong
     card = shown(page)
     expect(card.get_by_role("timer")).to_contain_text("min left")
     answer = asking.answer()
     assert answer["result"]["approval"] == "pending"
     expect(card).to_have_count(1)
+    expect(card.get_by_role("timer")).to_contain_text("min left")
     Asking(permitting, {"action": "terminate", "target": answer["identity"]}).answer()
     wait_until(lambda: page.locator(".approval:not(.over)").count() == 0, "the card goes")
     assert not target.exists()

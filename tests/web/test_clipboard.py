@@ -32,6 +32,13 @@ def select_row(page: Page, row: int) -> None:
     page.mouse.up()
 
 
+def click_row(page: Page, row: int, times: int) -> None:
+    box = page.locator(".single .xterm-screen").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] * (row + 0.5) / page.evaluate("window.wshSize().rows")
+    page.mouse.click(box["x"] + box["width"] / 2, y, click_count=times)
+
+
 def test_selecting_copies_and_so_do_the_keys(server: RunningServer, browser: Browser) -> None:
     make(server, "text", "sh -c 'echo first line; echo second line; trap \"echo INT\" INT; while :; do read x; done'")
     with open_page(browser, permissions=CLIPBOARD) as watched:
@@ -69,6 +76,40 @@ def test_a_program_writes_the_clipboard_only_with_permission(server: RunningServ
         page.keyboard.type("\n")
         until(watched, lambda t: "again" in t, "the second wish")
         wait_for_text(lambda: clip(page), lambda t: t == "second", "what always is allowed")
+
+
+def test_a_line_over_several_rows_is_copied_as_one(server: RunningServer, browser: Browser) -> None:
+    make(server, "long", "sh -c 'read x; printf \"a%0300d b%0300dc\\n\" 1 7; read x; seq 400; exec cat'")
+    line = f"a{1:0300d} b{7:0300d}c"
+
+    def copies(what: str) -> None:
+        """Three clicks take the line and two take one of its words, wherever it wraps."""
+        page.evaluate("navigator.clipboard.writeText('before')")
+        click_row(page, 2, 3)
+        wait_for_text(lambda: clip(page), lambda t: t == line, f"{what}, three clicks")
+        click_row(page, 2, 2)
+        wait_for_text(lambda: clip(page), lambda t: t == line.split()[0], f"{what}, two clicks")
+
+    with open_page(browser, permissions=CLIPBOARD) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("long")
+        page.locator(".single .emulator").click()
+        page.keyboard.type("\n")
+        until(watched, lambda t: line in t.replace("\n", ""), "the line as it is printed")
+        copies("the line as it was printed")
+        page.reload()
+        until(watched, lambda t: line in t.replace("\n", ""), "the line in a whole picture")
+        copies("the line in a whole picture")
+        page.keyboard.type("\n")
+        until(watched, lambda t: "400" in t, "lines enough for it to scroll off")
+        page.keyboard.press("Shift+Home")
+        copies("the line that scrolled off")
+        page.reload()
+        until(watched, lambda t: "400" in t, "the picture again")
+        page.locator(".single .emulator").click()
+        page.keyboard.press("Shift+Home")
+        copies("the line among earlier ones")
 
 
 PASTE = """text => {

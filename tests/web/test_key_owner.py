@@ -130,6 +130,72 @@ def test_keys_pressed_while_another_session_opens_are_its(server: RunningServer,
         )
 
 
+@pytest.mark.parametrize("delay", [0, 30, 80])
+@pytest.mark.parametrize("begin", [("Alt+n",), ("Control+Backslash", "|")], ids=["new", "split"])
+def test_keys_pressed_while_a_new_session_opens_are_its(
+    server: RunningServer, browser: Browser, begin: tuple[str, ...], delay: int
+) -> None:
+    make(server, "old", "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("old")
+        for key in (*begin, "Enter"):
+            page.keyboard.press(key)
+        page.keyboard.type("echo abcdef''ghijklmnop80\n", delay=delay)
+        until(watched, lambda t: "\nabcdefghijklmnop80" in t, "every key, in order")
+        assert "".join(server.get("/sessions/old/scrollback?format=plain")["lines"]).strip() == ""
+
+
+def test_a_session_that_cannot_be_made_brings_the_dialog_back(server: RunningServer, browser: Browser) -> None:
+    make(server, "old", "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("old")
+        page.keyboard.press("Alt+n")
+        page.get_by_label("Working directory").fill("/there/is/no/such")
+        page.get_by_label("Tags").fill("one two")
+        page.keyboard.press("Enter")
+        expect(page.locator(".toast.bad")).to_be_visible()
+        expect(page.get_by_label("Working directory")).to_have_value("/there/is/no/such")
+        expect(page.get_by_label("Tags")).to_have_value("one two")
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_have_count(0)
+        page.keyboard.type("here\n")
+        until(watched, lambda t: t.count("here") == 2, "the keyboard is in the terminal again")
+
+
+def test_the_palette_stays_where_nothing_matches_and_renames_and_tags(server: RunningServer, browser: Browser) -> None:
+    make(server, "plain", "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        answers = {"New name": "better", "Tags, separated by blanks": "red blue"}
+        page.on("dialog", lambda dialog: dialog.accept(answers[dialog.message]))
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("plain")
+        palette = page.get_by_role("dialog", name="Command palette")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("k")
+        page.keyboard.type("zqzqzq")
+        expect(palette).to_contain_text("Nothing matches")
+        page.keyboard.press("Enter")
+        page.keyboard.type("more")
+        expect(palette.get_by_label("Command", exact=True)).to_have_value("zqzqzqmore")
+        page.keyboard.press("Escape")
+        for typed, told in (("rename plain", "better"), ("tags of", "red")):
+            page.keyboard.press("Control+Backslash")
+            page.keyboard.press("k")
+            page.keyboard.type(typed)
+            expect(palette.get_by_role("option").first).to_contain_text(typed, ignore_case=True)
+            page.keyboard.press("Enter")
+            expect(page.locator(".session")).to_contain_text(told)
+            expect(page.locator(".bar h1")).to_have_text("better")
+            expect(page.locator(".single .xterm-helper-textarea")).to_be_focused()
+        assert server.get("/sessions/better")["tags"] == ["blue", "red"]
+        assert "".join(server.get("/sessions/better/scrollback?format=plain")["lines"]).strip() == ""
+
+
 def test_ctrl_k_is_readlines_and_the_leader_can_be_another_key(server: RunningServer, browser: Browser) -> None:
     make(server, "line", "bash --norc")
     with open_page(browser) as watched:

@@ -277,7 +277,7 @@ def test_what_waits_for_a_person_is_shown_with_its_end(server: RunningServer, br
         pending = server.request("POST", "/terminal", ask).json
         assert pending["result"]["approval"] == "pending", pending
         page.get_by_role("button", name="An agent asks").click()
-        approval = page.locator(".approval")
+        approval = page.locator(".approval", has_text="<b>share</b>")
         expect(approval).to_contain_text("rm -r '/usr/<b>share</b>'")
         expect(approval.locator(".risk")).to_have_text("destructive")
         assert approval.get_by_role("button").count() == 0, "it is answered elsewhere"
@@ -301,6 +301,14 @@ def test_a_command_of_the_timeline_is_shown_copied_and_run_again(server: Running
         expect(page.locator(".timeline .code")).to_have_text(["1", "0", "0"])
         first = page.locator(".timeline li", has_text="echo one")
         first.locator("summary").click()
+        page.keyboard.type("keys go where the cursor blinks")
+        until(watched, lambda t: "keys go where" in t, "a click on a command leaves the keyboard in the terminal")
+        page.keyboard.press("Control+U")
+        expect(first.locator(".output")).to_have_text("one-2")
+        first.locator(".output").click()
+        page.keyboard.type("here, too")
+        until(watched, lambda t: "here, too" in t, "and so does one on its output")
+        page.keyboard.press("Control+U")
         first.get_by_role("button", name="Copy output").click()
         expect(page.locator(".toast")).to_contain_text("Output copied")
         assert str(page.evaluate("navigator.clipboard.readText()")).strip() == "one-2"

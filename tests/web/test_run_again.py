@@ -28,3 +28,33 @@ def test_run_again_leaves_a_half_typed_line_alone(server: RunningServer, browser
         expect(page.locator(".timeline code")).to_have_text(["echo precious", "echo one"])
         command.get_by_role("button", name="Run again").click()
         expect(page.locator(".timeline code")).to_have_text(["echo one", "echo precious", "echo one"])
+
+
+def test_whatever_one_sends_is_in_sight(server: RunningServer, browser: Browser) -> None:
+    make(server, "long")
+    assert server.request("POST", "/sessions/long/run", {"input": "seq 200", "max_wait_ms": 60_000}).status == 200
+    with open_page(browser, viewport={"width": 900, "height": 600}, has_touch=True) as watched:
+        page = watched.page
+        page.goto(link(server))
+        wait_for_text(watched.text, lambda text: "\n200" in text, "the numbers")
+        rows = page.locator(".terminal .xterm-rows")
+
+        def back() -> None:
+            focus_terminal(page)
+            page.keyboard.press("Shift+PageUp")
+            expect(rows).not_to_contain_text("200")
+
+        back()
+        page.get_by_role("toolbar", name="Keys").get_by_role("button", name="|").click()
+        expect(rows).to_contain_text("200")
+        page.keyboard.press("Backspace")
+        back()
+        page.get_by_label("A line to send").fill("echo com''posed")
+        page.get_by_role("button", name="Send").click()
+        expect(rows).to_contain_text("composed")
+        back()
+        page.get_by_role("button", name="Commands").click()
+        command = page.locator(".timeline li", has_text="posed").first
+        command.locator("summary").click()
+        command.get_by_role("button", name="Run again").click()
+        expect(rows).to_contain_text("200")

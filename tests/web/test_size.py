@@ -143,7 +143,7 @@ def test_an_approval_that_is_announced_takes_no_rows(server: RunningServer, brow
         before = size(server, "calm")
         height = page.locator(".single .emulator").evaluate("e => e.clientHeight")
         page.evaluate(
-            "document.querySelector('.stage').insertAdjacentHTML('afterbegin', '<button class=asks>An agent asks</button>')"
+            "document.querySelector('.page').insertAdjacentHTML('beforeend', '<div class=notice><button class=asks>An agent asks</button></div>')"
         )
         expect(page.locator(".asks")).to_be_visible()
         assert page.locator(".single .emulator").evaluate("e => e.clientHeight") == height
@@ -167,3 +167,44 @@ def test_the_scrollback_has_no_seam_and_no_scrollbar_stands_in_the_middle(
               .map(e => document.querySelector('.single .emulator').getBoundingClientRect().right - e.getBoundingClientRect().right)"""
         )
         assert all(place < 20 for place in places), f"a scrollbar lies {places} px from the edge"
+
+
+def test_a_session_opened_in_a_part_has_the_size_of_that_part(server: RunningServer, browser: Browser) -> None:
+    make(server, "first")
+    with open_page(browser, viewport={"width": 1400, "height": 800}) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.keyboard.type("x")
+        wait_until(lambda: size(server, "first") != (24, 80), "the size of the whole stage")
+        whole = size(server, "first")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.type("|")
+        expect(page.get_by_label("Filter", exact=True)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".pane")).to_have_count(2)
+        wait_until(lambda: len(server.get("/sessions")) == 2, "the new session")
+        new = next(one["name"] for one in server.get("/sessions") if one["name"] != "first")
+        wait_until(lambda: size(server, new)[1] < whole[1] * 0.6, "its own size", seen=lambda: size(server, new))
+        expect(page.locator(".pane.front .fit")).to_have_count(0)
+
+
+def test_the_inspector_leaves_a_narrow_window_room_for_the_terminal(server: RunningServer, browser: Browser) -> None:
+    make(server, "narrow", rows=24, cols=80)
+    with open_page(browser, viewport={"width": 1000, "height": 700}) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.keyboard.press("Alt+i")
+        expect(page.locator(".inspector")).to_be_visible()
+        expect(page.locator(".sidebar")).not_to_be_in_viewport()
+        room, beside = page.locator(".single .emulator").bounding_box(), page.locator(".inspector").bounding_box()
+        assert room is not None and beside is not None
+        assert room["x"] + room["width"] <= beside["x"] + 1, "nothing is covered"
+        assert room["width"] > 2 * beside["width"], "nothing is squeezed"
+        page.get_by_role("button", name="Sessions").click()
+        expect(page.locator(".session")).to_be_in_viewport()
+        page.locator(".session").click()
+        expect(page.locator(".sidebar")).not_to_be_in_viewport()
+        page.keyboard.type("echo $((40+2))\n")
+        until(watched, lambda t: "\n42" in t, "the keyboard is in the terminal")

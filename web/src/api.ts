@@ -406,6 +406,7 @@ export interface RunAnswer {
   note?: string | null;
   cleared_line?: Record<string, unknown> | null;
   sandbox_denied?: Record<string, unknown> | null;
+  unfinished?: boolean | null;
   outside?: Record<string, unknown> | null;
 }
 
@@ -417,6 +418,7 @@ export interface RunRequest {
   max_output_bytes?: number | null;
   format?: "styled" | "plain";
   clear_line?: boolean;
+  answer?: boolean;
   sandbox?: "off" | null;
   reason?: string | null;
 }

@@ -1,3 +1,4 @@
+import { effect, signal } from "@preact/signals";
 import { Admin } from "./admin";
 import { waitingApprovals } from "./approvals";
 import { CreateDialog } from "./create";
@@ -11,7 +12,7 @@ import { Sidebar } from "./sidebar";
 import { layoutsOpen } from "./layout";
 import { Layouts, Splits } from "./split";
 import { Grid, Queue } from "./stage";
-import { connection, creating, current, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
+import { awayHeeded, connection, creating, current, dismiss, inspector, paletteOpen, sheetOpen, sidebarOpen, toasts, view } from "./store";
 import { pasting } from "./terminal";
 
 export function App() {
@@ -20,16 +21,6 @@ export function App() {
     <div class={`page${sidebarOpen.value ? " sidebar-open" : ""}${inspector.value && view.value === "single" ? " inspecting" : ""}`}>
       <Sidebar />
       <main class="stage" onClick={() => (sidebarOpen.value = false)}>
-        {connection.value !== "connected" && (
-          <div class="banner" role="status">
-            {connection.value === "connecting" ? "Connecting…" : "The server does not answer. Trying again…"}
-          </div>
-        )}
-        {view.value !== "queue" && waitingApprovals().length > 0 && (
-          <button class="asks" onClick={() => (view.value = "queue")}>
-            {waitingApprovals().length === 1 ? "An agent asks" : `Agents ask ${waitingApprovals().length} times`} for your approval. Show
-          </button>
-        )}
         {(view.value !== "single" || !current.value) && (
           <div class="phone-bar">
             <button aria-label="Sessions" onClick={(event) => (event.stopPropagation(), (sidebarOpen.value = true))}>
@@ -50,12 +41,52 @@ export function App() {
         <Pasting />
         <Wish />
         {toasts.value.map((toast) => (
-          <button key={toast.id} class={`toast${toast.bad ? " bad" : ""}`} onClick={() => (toast.act?.(), dismiss(toast.id))} title={toast.act ? "Open" : "Dismiss"}>
-            <span>{toast.text}</span>
-            {toast.hint && <small>{toast.hint}</small>}
-          </button>
+          <div key={toast.id} class={`toast told${toast.bad ? " bad" : ""}`}>
+            <button onClick={() => (toast.act?.(), dismiss(toast.id))} title={toast.act ? "Open" : "Dismiss"}>
+              <span>{toast.text}</span>
+              {toast.hint && <small>{toast.hint}</small>}
+            </button>
+            <button aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+              ×
+            </button>
+          </div>
         ))}
       </div>
+      <Notice />
+    </div>
+  );
+}
+
+/** Requests whose notice was dismissed; they wait in the queue as before. */
+const heeded = signal<readonly string[]>([]);
+effect(() => {
+  if (connection.value === "connected") awayHeeded.value = false;
+});
+
+/** The one thing that is so for a while and should be known: it has room of its own and covers nothing. */
+function Notice() {
+  const asking = waitingApprovals().filter((one) => !heeded.value.includes(one.id));
+  const close = (heed: () => void) => (
+    <button aria-label="Dismiss" onClick={heed}>
+      ×
+    </button>
+  );
+  if (connection.value !== "connected" && !awayHeeded.value)
+    return (
+      <div class="notice banner">
+        <span role="status">
+          {connection.value === "connecting" ? "Connecting…" : "The server does not answer. What you type is kept, and sent when the server is back."}
+        </span>
+        {close(() => (awayHeeded.value = true))}
+      </div>
+    );
+  if (view.value === "queue" || asking.length === 0) return null;
+  return (
+    <div class="notice asking">
+      <button class="asks" onClick={() => (view.value = "queue")}>
+        {asking.length === 1 ? "An agent asks" : `Agents ask ${asking.length} times`} for your approval. Show
+      </button>
+      {close(() => (heeded.value = waitingApprovals().map((one) => one.id)))}
     </div>
   );
 }

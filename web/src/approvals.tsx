@@ -82,7 +82,10 @@ const HIDDEN_TURNS = 5;
 export const approvals = signal<readonly Approval[]>([]);
 /** Whether the user lets this page answer. */
 export const answersHere = signal(false);
-const now = signal(Date.now() / 1000);
+/** How far this device's clock is ahead of the server's, in seconds: deadlines are told by the server's. */
+let ahead = 0;
+const serverTime = (): number => Date.now() / 1000 - ahead;
+const now = signal(serverTime());
 const waits = computed(() => approvals.value.filter((one) => one.state === "waiting"));
 export const waitingApprovals = (): readonly Approval[] => waits.value;
 
@@ -90,7 +93,9 @@ let last = "";
 export async function lookAtApprovals(): Promise<void> {
   if (connection.peek() !== "connected") return;
   try {
-    const found = await listApprovals<{ requests: Approval[]; answered_in: string[] }>();
+    const found = await listApprovals<{ requests: Approval[]; answered_in: string[]; now: number }>();
+    ahead = Date.now() / 1000 - found.now;
+    now.value = found.now;
     const text = JSON.stringify(found.requests);
     if (text !== last) approvals.value = found.requests;
     last = text;
@@ -105,7 +110,7 @@ export async function lookAtApprovals(): Promise<void> {
 export function followApprovals(): void {
   let turn = 0;
   setInterval(() => {
-    if (waits.peek().length > 0) now.value = Date.now() / 1000;
+    if (waits.peek().length > 0) now.value = serverTime();
     if (document.visibilityState === "visible" || ++turn % HIDDEN_TURNS === 0) void lookAtApprovals();
   }, EVERY_MS);
   document.addEventListener("visibilitychange", () => void lookAtApprovals());
@@ -360,7 +365,7 @@ export function Approvals() {
         <p class="soft">
           {waits.value.length > 0
             ? "These wait for you in the desktop program (interactive-terminal, or wsh desktop). Approve or decline there; after `wsh approvals on`, here, too."
-            : "Nothing waits. The last answers:"}
+            : "No agent waits for an answer. The last answers:"}
         </p>
       )}
       <ul>

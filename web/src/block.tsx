@@ -5,8 +5,9 @@ import type { IDecoration, Terminal } from "@xterm/xterm";
 import "./block.css";
 import { getCommandOutput, getScreen, listCommands, type CommandInfo } from "./api";
 import { copyText } from "./clipboard";
-import { attempt, choose, commandTick, entries, inspector, listed, selected, tell } from "./store";
-import { emulators, enter } from "./terminal";
+import { attempt, choose, commandTick, entries, inspector, listed, narrow, selected, tell } from "./store";
+import { enter, loadTerminal } from "./terminal";
+import { scrollTo } from "./viewer";
 
 /** The command that keys act on: the one that was last jumped to. */
 export const block = signal<{ session: string; id: number } | null>(null);
@@ -73,9 +74,13 @@ function Item(props: { name: string; command: CommandInfo }) {
           <button onClick={() => enter(name, command.command)}>Run again</button>
           <button onClick={() => void copyLink(name, command.id)}>Copy link</button>
         </div>
-        <pre class="output" tabIndex={0}>
-          {output ?? "Loading…"}
-        </pre>
+        {output === "" ? (
+          <p class="soft pad">{running ? "Nothing printed yet." : "It printed nothing."}</p>
+        ) : (
+          <pre class="output" tabIndex={0}>
+            {output ?? "Loading…"}
+          </pre>
+        )}
       </details>
     </li>
   );
@@ -122,15 +127,37 @@ let mark: IDecoration | undefined;
 /** Show where a command stands in its terminal, marked until the next one is. */
 async function jump(name: string, command: CommandInfo): Promise<void> {
   block.value = { session: name, id: command.id };
-  const screen = await attempt(() => getScreen(name, { format: "plain" }));
-  const terminal = emulators.get(name);
-  if (!terminal || !screen) return;
-  const line = findLine(terminal, command, screen.first_line_index);
-  if (line === null) {
-    tell("That command has scrolled out of this window.", "Its output is kept in the list of commands.");
-    return;
+  const found = await locate(name, command.first_line);
+  if (!found) return;
+  const line = findLine(found.terminal, command, found.row);
+  if (line === null) tell("The session no longer keeps the lines of that command.", "Its output is kept in the list of commands.");
+  else point(found.terminal, line);
+}
+
+/** Show a line of the session by its number, marked. */
+export async function showLine(name: string, number: number): Promise<void> {
+  const found = await locate(name, number);
+  if (!found) return;
+  if (found.row < 0) tell("The session no longer keeps that line.");
+  else point(found.terminal, found.row);
+}
+
+/** The row of the emulator for a line of the session, with the earlier lines fetched where they are needed; below 0 where it is gone. */
+async function locate(name: string, number: number): Promise<{ terminal: Terminal; row: number } | null> {
+  for (const all of [false, true]) {
+    const terminal = await loadTerminal(name, all);
+    const screen = await attempt(() => getScreen(name, { format: "plain" }));
+    if (!terminal || !screen) return null;
+    // Rows of the session and of the emulator are counted alike from the screen's top.
+    const row = terminal.buffer.active.baseY + number - screen.first_line_index;
+    if (row > 0 || all) return { terminal, row };
   }
-  terminal.scrollToLine(Math.max(0, line - 1));
+  return null;
+}
+
+/** Bring a row into sight and mark it until the next one is. */
+function point(terminal: Terminal, line: number): void {
+  scrollTo(terminal, line - 1);
   mark?.dispose();
   const buffer = terminal.buffer.active;
   const marker = terminal.registerMarker(line - buffer.baseY - buffer.cursorY);
@@ -138,10 +165,9 @@ async function jump(name: string, command: CommandInfo): Promise<void> {
   mark?.onRender((element) => element.classList.add("block-mark"));
 }
 
-/** The row of the emulator that a command was typed in; rows of the session and of the emulator are counted alike from the screen's top. */
-function findLine(terminal: Terminal, command: CommandInfo, top: number): number | null {
+/** The row of the emulator that a command was typed in; its output begins at `output`. */
+function findLine(terminal: Terminal, command: CommandInfo, output: number): number | null {
   const buffer = terminal.buffer.active;
-  const output = buffer.baseY + command.first_line - top;
   const words = command.command.split("\n")[0]?.slice(0, Math.max(8, terminal.cols - 24)) ?? "";
   const holds = (row: number): boolean => buffer.getLine(row)?.translateToString(true).includes(words) ?? false;
   for (let back = 0; back <= 12; back++) if (output - back >= 0 && holds(output - back)) return output - back;
@@ -196,22 +222,16 @@ export function followLinks(): void {
     }
     choose(session);
     if (id) {
-      if (window.innerWidth > 720) inspector.value = "commands";
+      if (!narrow.peek()) inspector.value = "commands";
       void show(session, id);
     }
   });
 }
 
-async function show(name: string, id: number, tries = 40): Promise<void> {
+async function show(name: string, id: number): Promise<void> {
   const command = (await attempt(() => listCommands(name)))?.find((one) => one.id === id);
   if (!command) {
     tell(`Command ${id} of ${name} is not known any more.`, "Old commands are forgotten; the search may still have its lines.", true);
-    return;
-  }
-  const terminal = emulators.get(name);
-  // The picture and the lines above it come in one piece.
-  if ((!terminal || terminal.buffer.active.getLine(0)?.translateToString(true) === "") && tries > 0) {
-    setTimeout(() => void show(name, id, tries - 1), 100);
     return;
   }
   await jump(name, command);

@@ -1,11 +1,15 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { create, creating, room } from "./store";
+import { create, creating, draft, room } from "./store";
 
 export function CreateDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
+  const before = (name: string): string => {
+    const value = draft.value?.[name];
+    return Array.isArray(value) ? value.join(" ") : String(value ?? "");
+  };
   return (
-    <dialog ref={dialog} class="dialog" onClose={() => (creating.value = false)} aria-labelledby="create-title">
+    <dialog ref={dialog} class="dialog" onClose={() => ((creating.value = false), (draft.value = null))} aria-labelledby="create-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -20,36 +24,43 @@ export function CreateDialog() {
             cols: number("cols"),
             tags: text("tags")?.split(/[\s,]+/),
           };
-          void create(Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)));
+          // It goes at once, and the keys wait for the session; if there will be none, it comes back as it was.
+          dialog.current?.close();
+          creating.value = false;
+          void create(Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))).then((made) => {
+            if (made) return;
+            draft.value = wanted;
+            creating.value = true;
+          });
         }}
       >
         <h2 id="create-title">New session</h2>
         <label>
           Command
-          <input name="command" class="mono" placeholder="your shell" autofocus autocomplete="off" spellcheck={false} />
+          <input name="command" defaultValue={before("command")} class="mono" placeholder="your shell" autofocus autocomplete="off" spellcheck={false} />
         </label>
         <label>
           Working directory
-          <input name="cwd" class="mono" placeholder="where the server was started" autocomplete="off" spellcheck={false} />
+          <input name="cwd" defaultValue={before("cwd")} class="mono" placeholder="where the server was started" autocomplete="off" spellcheck={false} />
         </label>
         <div class="two">
           <label>
             Name
-            <input name="name" class="mono" placeholder="made up" pattern="[A-Za-z0-9._][A-Za-z0-9._\-]{0,63}" autocomplete="off" />
+            <input name="name" defaultValue={before("name")} class="mono" placeholder="made up" pattern="[A-Za-z0-9._][A-Za-z0-9._\-]{0,63}" autocomplete="off" />
           </label>
           <label>
             Tags
-            <input name="tags" class="mono" placeholder="none" autocomplete="off" />
+            <input name="tags" defaultValue={before("tags")} class="mono" placeholder="none" autocomplete="off" />
           </label>
         </div>
         <div class="two">
           <label>
             Rows
-            <input name="rows" type="number" min={1} max={1000} placeholder={String(room.value?.rows ?? 24)} />
+            <input name="rows" defaultValue={before("rows")} type="number" min={1} max={1000} placeholder={String(room.value?.rows ?? 24)} />
           </label>
           <label>
             Columns
-            <input name="cols" type="number" min={1} max={1000} placeholder={String(room.value?.cols ?? 80)} />
+            <input name="cols" defaultValue={before("cols")} type="number" min={1} max={1000} placeholder={String(room.value?.cols ?? 80)} />
           </label>
         </div>
         <footer>

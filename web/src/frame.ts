@@ -5,8 +5,8 @@ import type { Size } from "./viewer";
 /** Fingers need no wide scrollbar, and phones are held close: there 80 columns have to fit. */
 export const TOUCHED = matchMedia("(pointer: coarse)").matches;
 /** Type smaller than this is not read; a larger session is panned instead. */
-const SMALLEST_PX = TOUCHED ? 7 : 8;
-const SCROLLBAR_PX = TOUCHED ? 4 : 14;
+export const SMALLEST_PX = TOUCHED ? 7 : 8;
+export const SCROLLBAR_PX = TOUCHED ? 4 : 14;
 const PAD_PX = 8;
 /** Cells that stay visible beside the cursor. */
 const MARGIN = 4;
@@ -108,7 +108,7 @@ export class Frame {
   }
 
   /** Keep the cursor in sight. */
-  private follow(): void {
+  follow(): void {
     const cell = this.cell();
     if (!cell || this.moved) return;
     const { cursorX, cursorY } = this.terminal.buffer.active;

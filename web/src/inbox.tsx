@@ -1,20 +1,47 @@
 // The inbox below the cards: programs that ask, and commands that ended. J and K choose, Enter opens, E is done, S snoozes.
 import "./inbox.css";
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { listInbox, markInbox, type Inbox, type InboxEntry } from "./api";
-import { attempt, choose, connection, paletteOpen, creating } from "./store";
+import { waitingApprovals } from "./approvals";
+import { attempt, choose, connection, looked, paletteOpen, creating, selected, view } from "./store";
 import { focusTerminal } from "./terminal";
 
 const EVERY_MS = 2000;
 const HIDDEN_TURNS = 5;
 
+/** So long after a key in a session its person is still there. */
+const THERE_S = 30;
+
 export const inbox = signal<Inbox>({ items: [], wants: 0 });
+/** How many wait for a person: not those that were just answered, nor the one that the person works in. */
+export const wanting = computed(() => {
+  const asked = new Set(waitingApprovals().map((one) => one.id));
+  const front = view.value === "single" ? selected.value : null;
+  const counts = (entry: InboxEntry): boolean => (entry.kind === "request" ? asked.has(entry.request_id ?? "") : entry.session !== front);
+  return inbox.value.items.filter((entry) => entry.wants && counts(entry)).length;
+});
+
+/** When the person pressed the last key in a session here. */
+const pressed = new Map<string, number>();
+const putAside = new Set<string>();
+
+/** Whether it ended under the eyes of the person, who was at work in that session. */
+function wasSeen(entry: InboxEntry): boolean {
+  const at = pressed.get(entry.session ?? "");
+  return !entry.wants && at !== undefined && looked(entry.session ?? "") && Date.now() / 1000 - entry.age_ms / 1000 - at < THERE_S;
+}
 
 async function look(): Promise<void> {
   if (connection.peek() !== "connected") return;
   try {
     const found = await listInbox();
+    const seen = found.items.filter((entry) => wasSeen(entry) && !putAside.has(entry.id));
+    for (const entry of seen) {
+      putAside.add(entry.id);
+      await markInbox(entry.id, { action: "done" }).catch(() => undefined);
+    }
+    if (seen.length > 0) return await look();
     if (JSON.stringify(found) !== JSON.stringify(inbox.peek())) inbox.value = found;
   } catch {
     // That the server is gone, or this browser no longer signed in, is said elsewhere.
@@ -27,6 +54,11 @@ export function followInbox(): void {
   setInterval(() => {
     if (document.visibilityState === "visible" || ++turn % HIDDEN_TURNS === 0) void look();
   }, EVERY_MS);
+  const press = (): void => {
+    const name = selected.peek();
+    if (name !== null && looked(name)) pressed.set(name, Date.now() / 1000);
+  };
+  addEventListener("keydown", press, true);
   document.addEventListener("visibilitychange", () => void look());
   connection.subscribe(() => void look());
 }
@@ -88,7 +120,7 @@ export function InboxList() {
   const items = inbox.value.items.filter((entry) => entry.kind !== "request");
   return (
     <>
-      {items.length === 0 && inbox.value.wants === 0 && (
+      {items.length === 0 && wanting.value === 0 && (
         <p class="soft">Nothing. Programs that ask, and commands that failed or took long, come here.</p>
       )}
       <ul class="inbox" aria-label="Inbox">

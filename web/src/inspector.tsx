@@ -1,17 +1,47 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Timeline } from "./block";
 import { keysFor } from "./shortcut";
-import { current, inspector } from "./store";
+import { current, inspector, narrow } from "./store";
+import { focusTerminal } from "./terminal";
 
 const TABS = [
   ["commands", "Commands"],
   ["details", "Details"],
 ] as const;
 
+/** A click in here leaves the keyboard in the terminal, unless text was selected to be copied. */
+function keepFocus(event: MouseEvent): void {
+  if (event.target instanceof Element && event.target.closest("summary, button")) event.preventDefault();
+}
+
+function giveBack(name: string): void {
+  const focus = document.activeElement;
+  if (narrow.peek()) return; // there it would bring up the keyboard
+  if (focus instanceof HTMLElement && focus.closest(".inspector") && getSelection()?.isCollapsed !== false) focusTerminal(name);
+}
+
 export function Inspector() {
+  const sheet = useRef<HTMLElement>(null);
+  // On a phone it lies over the terminal, and has the keyboard.
+  useLayoutEffect(() => {
+    if (narrow.peek()) sheet.current?.focus();
+  }, []);
   const entry = current.value;
   if (!entry) return null;
   return (
-    <aside class="inspector" aria-label="Commands and details">
+    <aside
+      ref={sheet}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.preventDefault();
+        if (narrow.peek()) inspector.value = null;
+        else focusTerminal(entry.info.name);
+      }}
+      class="inspector" aria-label="Commands and details"
+      onMouseDown={keepFocus}
+      onMouseUp={() => setTimeout(() => giveBack(entry.info.name))}
+    >
       <div class="tabs">
         <div role="tablist" aria-label="About this session">
           {TABS.map(([tab, label]) => (
@@ -38,7 +68,7 @@ function Details() {
     ["command", info.command],
     ["folder", info.cwd],
     ["process", String(info.pid ?? "none")],
-    ["size", `${info.rows} × ${info.cols}`],
+    ["size", `${info.cols} × ${info.rows}`],
     ["clients", String(info.clients)],
     ["title", info.title || "none"],
     ["kept on disk", info.journal === "ok" ? "yes" : info.journal === "off" ? "no (journal.enabled)" : "no: the disk refuses it"],

@@ -1,9 +1,10 @@
 // Keys that a phone's keyboard lacks, and a field where a line is composed before it is sent. Ctrl and Alt stay down for the next key.
-import { useState } from "preact/hooks";
-import { held, typeKey, typeText } from "./terminal";
+import { useRef, useState } from "preact/hooks";
+import { awayHeeded } from "./store";
+import { held, modified, typeKey, typeText } from "./terminal";
 
 type Key = [label: string, name: string, spoken?: string];
-/** Two rows of seven, the arrows as on a keyboard; one row where there is room. All of them are always in sight. */
+/** Two rows of seven, the arrows as on a keyboard; one row where there is room. All of them are in sight; of a phone held sideways the row scrolls. */
 const UPPER: Key[] = [
   ["esc", "Escape"],
   ["|", "|"],
@@ -19,20 +20,43 @@ const LOWER: Key[] = [
   ["↓", "ArrowDown"],
   ["→", "ArrowRight"],
 ];
+/** Signs that the keyboard of a phone has as well: the last ones where the keys stand in one row. */
+const SIGNS = ["|", "~", "/", "-"];
 const TAB: Key = ["tab", "Tab"];
 
 export function KeyBar(props: { name: string }) {
   const [line, setLine] = useState("");
-  // The keyboard of the phone stays open only if the terminal keeps the focus.
+  const field = useRef<HTMLInputElement>(null);
+  // The keyboard of the phone stays open only if what has the focus keeps it: the terminal, or the field.
   const stay = (event: Event): void => event.preventDefault();
+  /** Signs go into a line that is being composed; Tab takes the line along, because the shell completes it. */
+  const press = (name: string): void => {
+    const composing = document.activeElement === field.current;
+    if (composing && name.length === 1 && name >= " " && !held.peek().ctrl && !held.peek().alt) {
+      field.current?.setRangeText(name, field.current.selectionStart ?? 0, field.current.selectionEnd ?? 0, "end");
+      setLine(field.current?.value ?? "");
+      return;
+    }
+    if (composing && name === "Tab" && line) {
+      typeText(props.name, line);
+      setLine("");
+    }
+    typeKey(props.name, name, !composing);
+  };
+  const send = (end: string): void => {
+    awayHeeded.value = false; // where the line is kept, that is said
+    typeText(props.name, line + end);
+    setLine("");
+  };
   const key = ([label, name, spoken]: Key) => (
     <button
       key={label}
+      class={SIGNS.includes(name) ? "sign" : undefined}
       title={spoken ?? name}
       aria-label={spoken ?? (name.startsWith("Arrow") ? name : undefined)}
       onPointerDown={stay}
       onMouseDown={stay}
-      onClick={() => typeKey(props.name, name)}
+      onClick={() => press(name)}
     >
       {label}
     </button>
@@ -49,26 +73,43 @@ export function KeyBar(props: { name: string }) {
     </button>
   );
   return (
-    <>
+    <div class="hands">
       <form
         class="compose"
         onSubmit={(event) => {
           event.preventDefault();
-          typeText(props.name, `${line}\r`);
-          setLine("");
+          send("\r");
         }}
       >
         <input
+          ref={field}
           aria-label="A line to send"
-          placeholder="Compose a line, then send it"
+          placeholder="Compose a line"
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
           enterkeyhint="send"
           value={line}
-          onInput={(event) => setLine(event.currentTarget.value)}
+          onInput={(event) => {
+            const typed = event.data?.at(-1);
+            if (typed !== undefined && (held.peek().ctrl || held.peek().alt)) {
+              // It is the key that Ctrl or Alt was pressed for, not a part of the line.
+              event.currentTarget.value = line;
+              typeText(props.name, modified(typed));
+            } else setLine(event.currentTarget.value);
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== "Backspace" || line !== "") return;
+            event.preventDefault();
+            typeText(props.name, "\x7f");
+          }}
         />
-        <button class="primary">Send</button>
+        <button type="button" class="nowrap" aria-label="no ⏎: the line goes without Enter" title="The line goes without Enter" disabled={line === ""} onPointerDown={stay} onMouseDown={stay} onClick={() => send("")}>
+          no ⏎
+        </button>
+        <button class="primary" onPointerDown={stay} onMouseDown={stay}>
+          Send
+        </button>
       </form>
       <div class="keybar" role="toolbar" aria-label="Keys">
         {UPPER.map(key)}
@@ -77,6 +118,6 @@ export function KeyBar(props: { name: string }) {
         {modifier("alt")}
         {LOWER.map(key)}
       </div>
-    </>
+    </div>
   );
 }

@@ -5,6 +5,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { signIn } from "./api";
 import { followApprovals } from "./approvals";
+import { followBack } from "./back";
 import { followLinks } from "./block";
 import { followInbox } from "./inbox";
 import { followLayout } from "./layout";
@@ -14,19 +15,27 @@ import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
 import { listenToKeys } from "./shortcut";
 
+/** A page so low has room for the terminal and the keys alone. */
+const SHORT_PX = 300;
+
 /** Of the page, what a phone's keyboard leaves to be seen, in browsers that do not shrink the page themselves: the keys stay above it. */
 function followKeyboard(): void {
   const seen = window.visualViewport;
-  seen?.addEventListener("resize", () => {
+  const look = (): void => {
+    if (!seen) return;
     const covered = seen.scale === 1 && seen.height < window.innerHeight - 1;
     document.documentElement.style.setProperty("--seen-height", covered ? `${seen.height}px` : "100%");
+    document.documentElement.classList.toggle("short", seen.height * seen.scale < SHORT_PX);
     if (covered) window.scrollTo(0, 0);
-  });
+  };
+  seen?.addEventListener("resize", look);
+  look();
 }
 
 followKeyboard();
 followTheme();
 followLayout();
+followBack();
 listenToKeys();
 window.addEventListener("hashchange", followLinks);
 void signIn().finally(() => {

@@ -3,7 +3,7 @@ import "./notice.css";
 import { signal } from "@preact/signals";
 import { getPushKey, listNotices, listSubscriptions, subscribePush, unsubscribePush, type NoticeInfo } from "./api";
 import { approvals, lookAtApprovals } from "./approvals";
-import { attempt, choose, connection, entries, tell, view } from "./store";
+import { attempt, choose, connection, entries, looked, tell, view } from "./store";
 
 const EVERY_MS = 2000;
 const SEEN = "wsh.notices";
@@ -67,6 +67,8 @@ function toast(one: NoticeInfo): void {
   const here = one.deliveries.some((each) => each.channel === "page");
   // What waits stands in the list, and on the button above the terminal, as long as it waits.
   if (!here || one.over || (view.peek() === "queue" && TOLD_HERE.includes(one.kind))) return;
+  // Nor is anybody told what they have before their eyes.
+  if (one.session && looked(one.session) && ["asks", "hidden"].includes(one.kind)) return;
   tell(one.title, one.text, one.kind === "failed", () => void openNotice(one.id));
 }
 

@@ -5,7 +5,7 @@ import { score } from "./fuzzy";
 import { grouping, GROUPINGS, setGrouping } from "./group";
 import { openLayout, saved } from "./layout";
 import { directKeys, keysOf, setDirectKeys, SHORTCUTS } from "./shortcut";
-import { choose, entries, kill, paletteOpen, selected, view } from "./store";
+import { askKill, askName, askTags, choose, entries, paletteOpen, selected, view } from "./store";
 import { enter } from "./terminal";
 import { FONTS, fontFamily, fontSize, setFont, theme } from "./theme";
 
@@ -25,7 +25,13 @@ function choices(commands: string[]): Choice[] {
     ...[...entries.value.values()].map((entry) => ({ label: `Go to ${entry.info.name}`, run: () => choose(entry.info.name) })),
     ...SHORTCUTS.filter((s) => s.key !== "k").map((s) => ({ label: s.does, keys: keysOf(s), run: s.run })),
     { label: "Server, clients and configuration", run: () => (view.value = "admin") },
-    ...(name ? [{ label: `Kill ${name}…`, run: () => void (confirm(`Kill ${name}?`) && kill(name)) }] : []),
+    ...(name
+      ? [
+          { label: `Rename ${name}…`, run: () => askName(name) },
+          { label: `Tags of ${name}…`, run: () => askTags(name) },
+        ]
+      : []),
+    ...(name ? [{ label: entries.value.get(name)?.info.running === false ? `Close ${name}` : `Kill ${name}…`, run: () => askKill(name) }] : []),
     ...(name ? commands.map((command) => ({ label: `Run ${command}`, run: () => (choose(name), enter(name, command)) })) : []),
     ...(["system", "dark", "light"] as const).map((t) => ({ label: `Theme: ${t}${is(theme.value === t)}`, run: () => (theme.value = t) })),
     ...Object.keys(saved.value).map((one) => ({ label: `Layout: ${one}`, run: () => openLayout(one) })),
@@ -61,9 +67,10 @@ export function Palette() {
       .map((one) => one.choice);
   }, [text, commands, entries.value]);
   const pick = (choice: Choice | undefined): void => {
+    if (!choice) return; // it stays: what is typed next is not for the shell
     dialog.current?.close();
     paletteOpen.value = false;
-    choice?.run();
+    choice.run();
   };
   useEffect(() => dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at]);
   return (
@@ -74,7 +81,7 @@ export function Palette() {
         role="combobox"
         aria-expanded="true"
         aria-controls="palette-list"
-        aria-activedescendant={`palette-${at}`}
+        aria-activedescendant={found.length > 0 ? `palette-${at}` : undefined}
         aria-label="Command"
         placeholder="A session, a command or a setting"
         value={text}
@@ -83,7 +90,7 @@ export function Palette() {
           setAt(0);
         }}
         onKeyDown={(event) => {
-          if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+          if (event.key === "ArrowDown") setAt(Math.max(0, Math.min(at + 1, found.length - 1)));
           else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
           else if (event.key === "Enter") pick(found[at]);
           else return;
@@ -105,6 +112,11 @@ export function Palette() {
           </li>
         ))}
       </ul>
+      {found.length === 0 && (
+        <p class="soft" role="status">
+          Nothing matches.
+        </p>
+      )}
     </dialog>
   );
 }

@@ -2,6 +2,7 @@
 import { Terminal } from "@xterm/xterm";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { getText, listCommands, sessionPath, type CommandInfo } from "./api";
+import { SCROLLBAR_PX, SMALLEST_PX } from "./frame";
 import { attempt, selected, view } from "./store";
 import { fontSize, terminalFont, terminalTheme } from "./theme";
 
@@ -25,6 +26,7 @@ const NEAR_S = 1e-4;
 const MOST_EARLY = 32;
 /** Nothing is printed for longer than this: a silence. */
 const SILENCE_S = 1;
+const PAD_PX = 12;
 const SPEEDS = [0.5, 1, 2, 5, 10];
 const EXPORTS: [format: string, ending: string, label: string][] = [
   ["asciicast-v2", "cast", "asciicast"],
@@ -61,6 +63,16 @@ async function save(name: string, format: string, ending: string, begin: number)
   link.download = `${name}.${ending}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Smaller type where the recording is wider than the room; what is too small to be read is scrolled instead. */
+function fitWidth(terminal: Terminal, room: HTMLElement): void {
+  const screen = room.querySelector<HTMLElement>(".xterm-screen");
+  const now = terminal.options.fontSize ?? fontSize.peek();
+  if (!screen || screen.offsetWidth === 0) return;
+  const scale = (room.clientWidth - 2 * PAD_PX - SCROLLBAR_PX) / screen.offsetWidth;
+  const size = Math.min(fontSize.peek(), Math.max(SMALLEST_PX, Math.floor(now * scale * 4) / 4));
+  if (Math.abs(size - now) >= 0.25) terminal.options.fontSize = size;
 }
 
 export function Replay() {
@@ -108,6 +120,11 @@ export function Replay() {
       scrollback: 1000,
     });
     terminal.open(holder.current);
+    const fit = (): void => fitWidth(terminal, holder.current as HTMLDivElement);
+    fit();
+    const resized = terminal.onResize(fit);
+    const observer = new ResizeObserver(fit);
+    observer.observe(holder.current);
     let done = 0;
     const seek = (to: number): void => {
       // Backwards means from the start: the emulator cannot forget.
@@ -134,6 +151,8 @@ export function Replay() {
     seek(at);
     return () => {
       player.current = null;
+      observer.disconnect();
+      resized.dispose();
       terminal.dispose();
     };
   }, [cast]);
@@ -228,7 +247,9 @@ export function Replay() {
             ))}
           </div>
         </details>
-        <button onClick={() => (view.value = "single")}>Back to live</button>
+        <button class="not-phone" onClick={() => (view.value = "single")}>
+          Back to live
+        </button>
       </header>
       <div class="film" ref={holder} />
       <footer class="scrubber">

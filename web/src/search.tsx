@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, callWorkspace, getScrollback } from "./api";
 import { choose, current, entries, searchTick, view } from "./store";
-import { findInTerminal } from "./terminal";
+import { showLine } from "./block";
 
 type Match = "words" | "literal" | "regex";
 const MATCHES: [Match, string][] = [
@@ -239,7 +239,7 @@ export function Search() {
                     class="row"
                     onClick={() => {
                       choose(line.session);
-                      findInTerminal(line.session, results.match === "words" ? (results.query.split(/\s+/)[0] ?? "") : results.query, results.match === "regex");
+                      void showLine(line.session, line.number - 1);
                     }}
                   >
                     <span class="soft">

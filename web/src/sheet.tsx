@@ -7,6 +7,8 @@ const TERMINAL: [string, string][] = [
   ["Ctrl+Shift+C", "Copy what is selected; so does selecting it"],
   ["Ctrl+C", "Copy while something is selected, else the program's"],
   ["Ctrl+Shift+V", "Paste"],
+  ["Shift+PageUp, Shift+Home", "Earlier lines; the first one that is kept"],
+  ["Shift+PageDown, Shift+End", "Later lines; the last one"],
   ["Shift+wheel", "Pan a session that is wider than the window"],
 ];
 

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { copyBlock, linkBlock, runBlock, stepBlock } from "./block";
 import { ordered } from "./group";
 import { closePane, growPane, layoutsOpen, splitPane, stepPane } from "./layout";
-import { captured, choose, connection, creating, finding, inspector, leader, listed, paletteOpen, searchTick, selected, sheetOpen, tell, USUAL_LEADER, view } from "./store";
+import { captured, choose, connection, creating, finding, inspector, leader, listed, opening, paletteOpen, searchTick, selected, sheetOpen, tell, USUAL_LEADER, view } from "./store";
 import { fitSession, focusTerminal, releaseKeys, takeStrayKey, typeLiterally } from "./terminal";
 import { zoom } from "./theme";
 
@@ -136,6 +136,7 @@ function take(event: KeyboardEvent): boolean {
     direct.run();
     return true;
   }
+  if (opening.value !== null) return takeStrayKey(event, null);
   const focus = document.activeElement;
   if (focus === null || focus === document.body) {
     // While the list of sessions is on its way a terminal is about to appear.

@@ -1,6 +1,6 @@
 import "./group.css";
 import { grouping, GROUPINGS, groups, setGrouping, type Group, type Grouping } from "./group";
-import { inbox } from "./inbox";
+import { wanting } from "./inbox";
 import { TOUCHED } from "./frame";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
@@ -29,7 +29,7 @@ export function Sidebar() {
     <nav class="sidebar" aria-label="Sessions">
       <header>
         <strong>wsh</strong>
-        <button class="quiet" title={`Command palette (${keysFor("k")})`} onClick={() => (paletteOpen.value = true)}>
+        <button class="quiet" title={`Command palette (${keysFor("k")})`} onClick={() => ((sidebarOpen.value = false), (paletteOpen.value = true))}>
           {TOUCHED ? "Go to…" : keysFor("k")}
         </button>
         <button class="primary" title={`New session (${keysFor("n")})`} onClick={() => (creating.value = true)}>
@@ -38,7 +38,7 @@ export function Sidebar() {
       </header>
       <div class="places">
         <Place to="grid" label="Grid" keys={keysFor("g")} />
-        <Place to="queue" label="Queue" keys={keysFor("q")} count={inbox.value.wants} />
+        <Place to="queue" label="Queue" keys={keysFor("q")} count={wanting.value} />
         <Place to="search" label="Search" keys={keysFor("s")} />
         <Place to="admin" label="Server" keys="palette" />
       </div>

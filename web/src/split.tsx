@@ -1,16 +1,12 @@
 // The stage with its splits: panes with a session each, and dividers that are moved by pointer and by keys.
-import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import "./split.css";
 import { closePane, deleteLayout, enterPane, front, isSplit, layout, layoutsOpen, openLayout, panes, saved, saveLayout, setShare, show, type Layout, type Pane, type Split } from "./layout";
+import { score } from "./fuzzy";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
 import { Single } from "./stage";
-import { create, entries, shown } from "./store";
-
-const phone = window.matchMedia("(max-width: 720px)");
-const narrow = signal(phone.matches);
-phone.addEventListener("change", () => (narrow.value = phone.matches));
+import { create, entries, narrow } from "./store";
 
 export function Splits() {
   // A phone has room for one.
@@ -83,34 +79,73 @@ function PaneView(props: { pane: Pane }) {
 
 /** What shall be shown here: a new session, or one that no other part shows. */
 function Chooser(props: { pane: Pane; active: boolean; gone: string | null }) {
-  const first = useRef<HTMLButtonElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState("");
   useLayoutEffect(() => {
-    if (props.active) first.current?.focus();
+    if (props.active) field.current?.focus();
   }, [props.active]);
   const taken = new Set(panes.value.map((one) => one.session));
   const beside = panes.value.find((one) => one.session !== null && entries.value.has(one.session))?.session;
   const cwd = beside ? entries.value.get(beside)?.info.cwd : undefined;
+  const open = (): void => {
+    front.value = props.pane.id;
+    void create(cwd ? { cwd } : {});
+  };
+  const found = [...entries.value.values()]
+    .filter((entry) => !taken.has(entry.info.name))
+    .map((entry) => ({ entry, score: score(text, [entry.info.name, entry.info.title || entry.info.command, ...entry.info.tags].join(" ")) }))
+    .filter((one) => one.score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map((one) => one.entry);
+  const rows = (): HTMLElement[] => [...(field.current?.closest(".chooser")?.querySelectorAll<HTMLElement>("input, li .row") ?? [])];
   return (
-    <section class="chooser" aria-label="Choose a session">
+    <section
+      class="chooser"
+      aria-label="Choose a session"
+      onKeyDown={(event) => {
+        const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (by !== undefined) rows()[Math.max(0, rows().indexOf(document.activeElement as HTMLElement) + by)]?.focus();
+        else if (event.key === "Escape") closePane(props.pane.id);
+        else return;
+        event.preventDefault();
+      }}
+    >
       <h2>{props.gone === null ? "What shall be shown here?" : `${props.gone} is gone`}</h2>
-      <button ref={first} class="primary" onClick={() => ((front.value = props.pane.id), void create(cwd ? { cwd } : {}))}>
-        New session
-      </button>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() === "") open();
+          else if (found[0]) show(props.pane.id, found[0].info.name);
+        }}
+      >
+        <input
+          ref={field}
+          type="text"
+          aria-label="Filter"
+          placeholder="Name, command or tag; Enter for a new session"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <button type="button" class="primary" onClick={open}>
+          New session
+        </button>
+      </form>
       <ul>
-        {shown.value
-          .filter((entry) => !taken.has(entry.info.name))
-          .map((entry) => (
-            <li key={entry.info.name}>
-              <button class="row" onClick={() => show(props.pane.id, entry.info.name)}>
-                <StateMark entry={entry} />
-                <bdi>{entry.info.name}</bdi>
-                <span class="soft mono">
-                  <bdi>{entry.info.title || entry.info.command}</bdi>
-                </span>
-              </button>
-            </li>
-          ))}
+        {found.map((entry) => (
+          <li key={entry.info.name}>
+            <button class="row" onClick={() => show(props.pane.id, entry.info.name)}>
+              <StateMark entry={entry} />
+              <bdi>{entry.info.name}</bdi>
+              <span class="soft mono">
+                <bdi>{entry.info.title || entry.info.command}</bdi>
+              </span>
+            </button>
+          </li>
+        ))}
       </ul>
+      {text !== "" && found.length === 0 && <p class="soft">No session matches.</p>}
       <button class="quiet" onClick={() => closePane(props.pane.id)}>
         Close this part ({keysFor("x")})
       </button>

@@ -1,39 +1,49 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { LastInput } from "./api";
+import type { LastInput, SessionInfo } from "./api";
 import { Approvals } from "./approvals";
+import { copyText } from "./clipboard";
+import { FindBar } from "./find";
 import { ordered } from "./group";
 import { InboxList } from "./inbox";
 import { PushSwitch } from "./notice";
 import { KeyBar } from "./keybar";
 import { StateMark } from "./state";
 import {
+  askKill,
+  askName,
+  askTags,
   attempt,
   captured,
   choose,
+  create,
   creating,
   current,
   detach,
   finding,
   handBack,
   inspector,
-  kill,
-  rename,
-  retag,
+  narrow,
   room,
   selected,
   shown,
   sidebarOpen,
   takeOver,
+  tell,
   view,
   type Entry,
 } from "./store";
 import { closePane, layoutsOpen, panes, splitPane } from "./layout";
 import { keysFor } from "./shortcut";
-import { fitSession, focusTerminal, searches, TerminalView, type Remote } from "./terminal";
+import { fitSession, focusTerminal, TerminalView, visibleText, type Remote } from "./terminal";
 import { zoom } from "./theme";
 
+async function copyShown(name: string): Promise<void> {
+  if (await copyText(visibleText(name))) tell("Copied.");
+  else tell("The browser did not let the clipboard be written.", undefined, true);
+}
+
 function Menu(props: { entry: Entry }) {
-  const { name, tags } = props.entry.info;
+  const { name } = props.entry.info;
   const menu = useRef<HTMLDetailsElement>(null);
   const close = (): void => menu.current?.removeAttribute("open");
   // It stands for this session alone and closes like any menu.
@@ -55,85 +65,27 @@ function Menu(props: { entry: Entry }) {
     <details ref={menu} class="menu" onKeyDown={onKey} onClick={(event) => event.target instanceof HTMLButtonElement && close()}>
       <summary title="More">⋯</summary>
       <div>
-        <button
-          onClick={() => {
-            const to = prompt("New name", name);
-            if (to && to !== name) void rename(name, to);
-          }}
-        >
-          Rename…
-        </button>
-        <button
-          onClick={() => {
-            const words = prompt("Tags, separated by blanks", tags.join(" "));
-            if (words === null) return;
-            const wanted = words.split(/\s+/).filter(Boolean);
-            void retag(name, wanted.filter((t) => !tags.includes(t)), tags.filter((t) => !wanted.includes(t)));
-          }}
-        >
-          Tags…
-        </button>
+        <button onClick={() => askName(name)}>Rename…</button>
+        <button onClick={() => askTags(name)}>Tags…</button>
         <button onClick={() => void detach(name)}>Detach every viewer</button>
         <button onClick={() => (view.value = "replay")}>Replay</button>
         <button onClick={() => (finding.value = true)}>Find…</button>
-        <button onClick={() => splitPane("row")}>Split to the right</button>
-        <button onClick={() => splitPane("column")}>Split below</button>
-        {panes.value.length > 1 && <button onClick={() => closePane()}>Close this part</button>}
-        <button onClick={() => (layoutsOpen.value = true)}>Layouts…</button>
+        <button onClick={() => void copyShown(name)}>Copy what is shown</button>
+        {!narrow.value && (
+          <>
+            <button onClick={() => splitPane("row")}>Split to the right</button>
+            <button onClick={() => splitPane("column")}>Split below</button>
+            {panes.value.length > 1 && <button onClick={() => closePane()}>Close this part</button>}
+            <button onClick={() => (layoutsOpen.value = true)}>Layouts…</button>
+          </>
+        )}
         <button onClick={() => zoom(1)}>Larger type</button>
         <button onClick={() => zoom(-1)}>Smaller type</button>
-        <button
-          class="danger"
-          onClick={() => {
-            if (confirm(`Kill ${name} and everything it started?`)) void kill(name);
-          }}
-        >
-          Kill…
+        <button class="danger" onClick={() => askKill(name)}>
+          {props.entry.info.running ? "Kill…" : "Close"}
         </button>
       </div>
     </details>
-  );
-}
-
-function FindBar(props: { name: string; close: () => void }) {
-  const [text, setText] = useState("");
-  const field = useRef<HTMLInputElement>(null);
-  // Before the next key is pressed, and back to the terminal when it goes.
-  useLayoutEffect(() => {
-    field.current?.focus();
-    return () => focusTerminal(props.name);
-  }, [props.name]);
-  const find = (back: boolean): void => {
-    const search = searches.get(props.name);
-    if (text) void (back ? search?.findPrevious(text) : search?.findNext(text));
-  };
-  return (
-    <form
-      class="find"
-      onSubmit={(event) => {
-        event.preventDefault();
-        find(true);
-      }}
-    >
-      <input
-        ref={field}
-        type="search"
-        aria-label="Find in this terminal"
-        placeholder="Find"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Escape" && props.close()}
-      />
-      <button type="button" title="Older match" onClick={() => find(true)}>
-        ↑
-      </button>
-      <button type="button" title="Newer match" onClick={() => find(false)}>
-        ↓
-      </button>
-      <button type="button" onClick={props.close}>
-        Close
-      </button>
-    </form>
   );
 }
 
@@ -166,6 +118,22 @@ function Fit(props: { name: string; remote: Remote }) {
       </span>{" "}
       Fit
     </button>
+  );
+}
+
+/** What became of a session that has ended, and what may be done now. */
+function Ended(props: { info: SessionInfo }) {
+  const { name, command, cwd, tags, exit_code, sandbox } = props.info;
+  return (
+    <footer class="ended">
+      <span role="status">
+        <bdi>{name}</bdi> has ended with status {exit_code ?? "unknown"}. Its lines can be read until you close it.
+      </span>
+      {!sandbox && !name.includes("/") && <button onClick={() => void create({ command, cwd, tags })}>New one like it</button>}
+      <button class="primary" onClick={() => askKill(name)}>
+        Close
+      </button>
+    </footer>
   );
 }
 
@@ -242,9 +210,13 @@ export function Single(props: { entry?: Entry; active?: boolean }) {
           <bdi>{info.notice}</bdi>
         </p>
       )}
-      {finding.value && active && <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />}
+      {finding.value && active && (
+        <div class="find-over">
+          <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />
+        </div>
+      )}
       <TerminalView key={info.name} name={info.name} focus={active} onRemote={setRemote} />
-      {info.running && <KeyBar name={info.name} />}
+      {info.running ? <KeyBar name={info.name} /> : info.unreachable_since == null && <Ended info={info} />}
     </section>
   );
 }
@@ -276,13 +248,26 @@ export function Grid() {
     observer.observe(element);
     return () => observer.disconnect();
   }, [count]);
+  const links = (): HTMLElement[] => [...(area.current?.querySelectorAll<HTMLElement>(".tile .link") ?? [])];
+  // The keyboard begins at the session that one came from.
+  useLayoutEffect(() => {
+    const all = links();
+    (all.find((one) => one.dataset.session === selected.peek()) ?? all[0])?.focus();
+  }, []);
+  const go = (event: KeyboardEvent): void => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
+    if (by === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    const all = links();
+    all[all.indexOf(document.activeElement as HTMLElement) + by]?.focus();
+    event.preventDefault();
+  };
   return (
-    <section class="grid" aria-label="All sessions" ref={area} style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
+    <section class="grid" aria-label="All sessions" ref={area} onKeyDown={go} style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
       {ordered.value.map((entry) => (
-        <article key={entry.info.name} class="tile">
+        <article key={entry.info.name} class="tile" title={`Open ${entry.info.name}`} onClick={() => choose(entry.info.name)}>
           <header>
             <StateMark entry={entry} />
-            <button class="link" onClick={() => choose(entry.info.name)}>
+            <button class="link" data-session={entry.info.name} onClick={() => choose(entry.info.name)}>
               <bdi>{entry.info.name}</bdi>
             </button>
             <span class="soft mono">

@@ -25,9 +25,19 @@ export const view = signal<View>("single");
 export const filter = signal("");
 export const connection = signal<Connection>("connecting");
 export const inspector = signal<"commands" | "details" | "approvals" | null>(window.innerWidth > 1200 ? "commands" : null);
+/** A phone, held either way: there is room for one thing at a time. */
+const phone = window.matchMedia("(max-width: 720px), (pointer: coarse) and (max-width: 960px) and (max-height: 600px)");
+export const narrow = signal(phone.matches);
+phone.addEventListener("change", () => (narrow.value = phone.matches));
+/** Whether the notice that the server is away was dismissed. */
+export const awayHeeded = signal(false);
 export const paletteOpen = signal(false);
 export const sidebarOpen = signal(false);
 export const creating = signal(false);
+/** What was asked for when a session could not be made: the dialog comes back with it. */
+export const draft = signal<Record<string, unknown> | null>(null);
+/** A session is being opened here: "" until its name is known, then its name until its terminal takes the keys. */
+export const opening = signal<string | null>(null);
 export const finding = signal(false);
 export const sheetOpen = signal(false);
 /** Whether the sessions are known; before that one may be about to appear. */
@@ -153,7 +163,22 @@ function follow(name: string): void {
     .catch(() => undefined);
 }
 
-/** What its program waits for, from the kernel; asked when it falls silent, never in a loop. */
+/** A session that has printed nothing for so long while nobody looked went quiet; a pause between two lines is none. */
+const QUIET_MS = 15_000;
+const quieting = new Map<string, number>();
+
+function stirs(name: string): void {
+  clearTimeout(quieting.get(name));
+  quieting.delete(name);
+}
+
+function rests(name: string): void {
+  stirs(name);
+  const later = (): void => change(name, (entry) => ({ ...entry, attention: looked(name) ? false : entry.info.running }));
+  quieting.set(name, window.setTimeout(later, QUIET_MS));
+}
+
+/** What its program waits for, from the kernel; asked when it falls silent or goes on, never in a loop. */
 export async function lookAt(name: string): Promise<void> {
   try {
     const state = await api.getState(name);
@@ -163,9 +188,14 @@ export async function lookAt(name: string): Promise<void> {
   }
 }
 
+function setWord(name: string, word: StateAnswer["state"]): void {
+  change(name, (entry) => ({ ...entry, info: { ...entry.info, state: word }, state: entry.state && { ...entry.state, state: word } }));
+}
+
 async function refresh(name: string): Promise<void> {
   try {
-    put(await api.getSession(name));
+    const info = await api.getSession(name);
+    if (entries.value.has(name)) put(info); // not one that was renamed or removed meanwhile
   } catch {
     // gone meanwhile; its end is told by an event of its own
   }
@@ -190,7 +220,9 @@ export function start(): void {
         break;
       case "session_renamed": {
         const [old, now] = [String(event.old_name), String(event.new_name)];
+        const entry = entries.value.get(old);
         change(old, () => undefined);
+        if (entry) put({ ...entry.info, name: now });
         renamed.value = [old, now];
         if (selected.value === old) selected.value = now;
         void refresh(now);
@@ -198,6 +230,7 @@ export function start(): void {
         break;
       }
       case "session_destroyed":
+        stirs(name);
         change(name, () => undefined);
         if (selected.value === name) selected.value = entries.value.keys().next().value ?? null;
         break;
@@ -210,19 +243,25 @@ export function start(): void {
         change(name, (entry) => ({ ...entry, info: { ...entry.info, tags: event.tags as string[] } }));
         break;
       case "running":
+        stirs(name);
         change(name, (entry) => ({ ...entry, active: performance.now(), attention: false }));
+        // It may have been answered.
+        if (["asks", "hidden"].includes(entries.value.get(name)?.state?.state ?? "")) void lookAt(name);
         break;
       case "idle":
-        change(name, (entry) => ({ ...entry, attention: looked(name) ? false : entry.info.running }));
+        rests(name);
         void lookAt(name);
         void refresh(name);
         if (name === selected.value) commandTick.value++;
         break;
       case "command_finished":
       case "command_started":
+        // Known at once, also of a command that is never silent.
+        setWord(name, event.event === "command_started" ? "running" : "idle");
         if (name === selected.value) commandTick.value++;
         break;
       case "exit":
+        stirs(name);
         change(name, (entry) => ({
           ...entry,
           info: { ...entry.info, running: false, exit_code: event.exit_code as number },
@@ -234,7 +273,8 @@ export function start(): void {
   channel.open();
 }
 
-const looked = (name: string): boolean => name === selected.value && view.value === "single" && document.hasFocus();
+/** Whether the person has this session before them. */
+export const looked = (name: string): boolean => name === selected.value && view.value === "single" && document.hasFocus();
 
 export function choose(name: string, how: View = "single"): void {
   selected.value = name;
@@ -245,19 +285,47 @@ export function choose(name: string, how: View = "single"): void {
 
 // actions
 
-export async function create(wanted: Record<string, unknown>): Promise<void> {
+/** Sessions that were opened here without a size of their own: each takes the size of the part that it comes into. */
+export const fresh = new Set<string>();
+
+/** Make a session and show it. Keys wait for it from now on; whether it was made. */
+export async function create(wanted: Record<string, unknown>): Promise<boolean> {
+  opening.value = "";
   const made = await attempt(() => api.createSession({ ...room.value, ...wanted }));
   if (made) {
+    if (wanted.rows === undefined && wanted.cols === undefined) fresh.add(made.name);
     put(made);
     choose(made.name);
-    creating.value = false;
   }
+  opening.value = made?.name ?? null;
+  return made !== undefined;
+}
+
+/** End a session, after asking; one that has ended is only taken away. */
+export function askKill(name: string): void {
+  const running = entries.value.get(name)?.info.running !== false;
+  if (!running || confirm(`Kill ${name} and everything it started?`)) void kill(name);
+}
+
+/** Ask the person for another name. */
+export function askName(name: string): void {
+  const to = prompt("New name", name);
+  if (to && to !== name) void rename(name, to);
+}
+
+/** Ask the person for the tags. */
+export function askTags(name: string): void {
+  const tags = entries.value.get(name)?.info.tags ?? [];
+  const words = prompt("Tags, separated by blanks", tags.join(" "));
+  if (words === null) return;
+  const wanted = words.split(/\s+/).filter(Boolean);
+  void retag(name, wanted.filter((t) => !tags.includes(t)), tags.filter((t) => !wanted.includes(t)));
 }
 export const rename = (name: string, to: string): Promise<unknown> =>
   attempt(() => api.updateSession(name, { name: to }));
 export const retag = (name: string, add: string[], remove: string[]): Promise<unknown> =>
   attempt(() => api.updateSession(name, { add_tags: add, remove_tags: remove }));
-export const kill = (name: string): Promise<unknown> => attempt(() => api.killSession(name));
+const kill = (name: string): Promise<unknown> => attempt(() => api.killSession(name));
 export const detach = (name: string): Promise<unknown> => attempt(() => api.detachSession(name));
 export const takeOver = (name: string): Promise<unknown> =>
   attempt(async () => {

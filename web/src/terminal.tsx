@@ -1,5 +1,4 @@
 // A session in an emulator: pictures come from the server composed, keys go back as they are.
-import { SearchAddon } from "@xterm/addon-search";
 import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
@@ -7,14 +6,13 @@ import { effect, signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyOnSelect, copyText, hearWish } from "./clipboard";
 import { Frame, shrink } from "./frame";
-import { leader, tell } from "./store";
+import { connection, fresh, leader, narrow, opening, selected, tell, toasts, view } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
-import { NOTHING, Viewer, type Remote } from "./viewer";
+import { KEPT_LINES, NOTHING, noteScroll, scrollTo, Viewer, type Remote } from "./viewer";
 
 export type { Remote } from "./viewer";
 
 const ASK_FIRST_BYTES = 256 * 1024;
-export const searches = new Map<string, SearchAddon>();
 export const emulators = new Map<string, Terminal>();
 
 /** What the terminal in front shows, as text: for tests and for assistive scripts. */
@@ -37,7 +35,7 @@ const runners = new Map<string, (command: string) => void>();
 export const held = signal({ ctrl: false, alt: false });
 
 /** `data` as if the modifiers that are held had been pressed with it. */
-function modified(data: string): string {
+export function modified(data: string): string {
   const { ctrl, alt } = held.peek();
   if (!ctrl && !alt) return data;
   held.value = { ctrl: false, alt: false };
@@ -55,9 +53,29 @@ function modified(data: string): string {
 const early: string[] = [];
 const EARLY_KEYS = 4096;
 
-function deliver(terminal: Terminal): void {
+/** Hand over what waited, unless it waits for another session. */
+function deliver(name: string, terminal: Terminal): void {
+  const awaited = opening.peek();
+  if (awaited !== null && awaited !== name) return;
   for (const data of early.splice(0)) terminal.input(data, true);
+  opening.value = null;
 }
+
+let awaits = false;
+effect(() => {
+  const name = opening.value;
+  const chosen = selected.value === name && view.value === "single";
+  // No session came of it: the keys were meant for no other.
+  if (name === null && awaits) early.length = 0;
+  awaits = name !== null;
+  if (!name) return;
+  const terminal = emulators.get(name);
+  if (!chosen) opening.value = null;
+  else if (terminal) {
+    terminal.focus();
+    deliver(name, terminal);
+  }
+});
 
 const NAMED: Record<string, string> = { Enter: "\r", Backspace: "\x7f", Tab: "\t", Escape: "\x1b" };
 
@@ -78,7 +96,7 @@ function bytesOf(event: KeyboardEvent): string | null {
 export function takeStrayKey(event: KeyboardEvent, name: string | null): boolean {
   const data = bytesOf(event);
   if (data === null) return false;
-  const terminal = name === null ? undefined : emulators.get(name);
+  const terminal = name === null || opening.peek() !== null ? undefined : emulators.get(name);
   if (terminal) {
     terminal.focus();
     terminal.input(data, true);
@@ -89,7 +107,7 @@ export function takeStrayKey(event: KeyboardEvent, name: string | null): boolean
 const ARROWS: Record<string, string> = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D" };
 
 /** Press a key that the device's own keyboard lacks. */
-export function typeKey(name: string, key: string): void {
+export function typeKey(name: string, key: string, focus = true): void {
   const terminal = emulators.get(name);
   const type = typers.get(name);
   if (!terminal || !type) return;
@@ -101,12 +119,21 @@ export function typeKey(name: string, key: string): void {
     const plain = terminal.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[";
     type(shift > 1 ? `\x1b[1;${shift}${arrow}` : plain + arrow);
   } else type(modified(key === "Escape" ? "\x1b" : key === "Tab" ? "\t" : key));
-  terminal.focus();
+  if (focus) terminal.focus();
 }
 
 /** Send a whole text, such as a line that was composed elsewhere. */
 export function typeText(name: string, text: string): void {
   typers.get(name)?.(text);
+}
+
+/** What is in sight, without blanks at the ends of lines. */
+export function visibleText(name: string): string {
+  const terminal = emulators.get(name);
+  const buffer = terminal?.buffer.active;
+  if (!terminal || !buffer) return "";
+  const lines = Array.from({ length: terminal.rows }, (_, row) => buffer.getLine(buffer.viewportY + row)?.translateToString(true) ?? "");
+  return lines.join("\n").trimEnd();
 }
 
 /** Put the keyboard into that terminal, if it is on the page. */
@@ -128,11 +155,18 @@ export function enter(name: string, command: string): void {
   emulators.get(name)?.focus();
 }
 
-/** Show the newest place of `text` once the terminal is there and has its scrollback. */
-export function findInTerminal(name: string, text: string, regex: boolean, tries = 20): void {
-  const search = searches.get(name);
-  const found = search?.findPrevious(text, { regex });
-  if (!found && tries > 0) setTimeout(() => findInTerminal(name, text, regex, tries - 1), 150);
+const viewers = new Map<string, Viewer>();
+const WAIT_MS = 50;
+const MOST_WAITS = 200;
+
+/** The terminal when it has its picture and, if asked for, all earlier lines; null if it does not come. */
+export async function loadTerminal(name: string, all: boolean): Promise<Terminal | null> {
+  for (let turn = 0; !viewers.get(name)?.drawn; turn++) {
+    if (turn > MOST_WAITS) return null;
+    await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+  }
+  if (all) await viewers.get(name)?.loadAll();
+  return emulators.get(name) ?? null;
 }
 
 export const fitters = new Map<string, () => void>();
@@ -167,10 +201,14 @@ async function pasteMuch(name: string, terminal: Terminal, viewer: Viewer, text:
   if (!whole) tell("The paste was stopped.", "What had been sent before is in the session.");
 }
 
+const keepKeyboard = (event: Event): void => event.preventDefault();
+
 export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
   const holder = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
   const [remote, setRemote] = useState<Remote>(NOTHING);
+  const [isBack, setBack] = useState(false);
+  const go = useRef({ first: () => {}, last: () => {} });
 
   // At once when it is on the page, not after the next frame: the keyboard is there from the first moment.
   useLayoutEffect(() => {
@@ -181,14 +219,13 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       fontFamily: terminalFont(),
       fontSize: fontSize.peek(),
       lineHeight: 1.15,
-      scrollback: 5000,
+      scrollback: looksOnly ? 0 : KEPT_LINES,
       theme: terminalTheme(),
       disableStdin: looksOnly,
       macOptionIsMeta: true,
       screenReaderMode: false,
+      logLevel: "error",
     });
-    const search = new SearchAddon();
-    terminal.loadAddon(search);
     terminal.loadAddon(new WebLinksAddon((event, link) => {
       if (event.ctrlKey || event.metaKey) window.open(link, "_blank", "noopener,noreferrer");
     }));
@@ -207,6 +244,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
         requestAnimationFrame(place);
       },
     );
+    viewer.fresh = !looksOnly && fresh.delete(props.name);
     let later = 0;
     const frame = looksOnly
       ? null
@@ -220,10 +258,18 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     const stops = [
       terminal.onData((data) => viewer.type(modified(data))),
       terminal.onBinary((data) => viewer.typeBinary(data)),
+      terminal.onRender(() => {
+        viewer.looked();
+        const { viewportY, baseY } = terminal.buffer.active;
+        setBack(!looksOnly && viewportY < baseY);
+      }),
       ...(looksOnly ? [terminal.onCursorMove(place)] : [terminal.parser.registerOscHandler(52, (data) => hearWish(props.name, data))]),
     ];
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) place();
+      if (element.clientWidth === 0) return;
+      // What is told for a moment takes no rows from the session: a part of it is out of sight meanwhile.
+      if (frame && narrow.peek() && toasts.peek().length > 0) frame.follow();
+      else place();
     });
     observer.observe(element);
     const unfollow = effect(() => {
@@ -243,8 +289,27 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     const copySelection = (): void => {
       if (copyOnSelect.peek() && terminal.hasSelection()) void copyText(terminal.getSelection());
     };
+    go.current = {
+      first: () => {
+        terminal.scrollToTop();
+        void viewer.loadAll().then(() => scrollTo(terminal, 0));
+      },
+      last: () => {
+        noteScroll(terminal);
+        terminal.scrollToBottom();
+      },
+    };
+    // Shift+Home and Shift+End go to the first and the last line, beside Shift+PageUp and Shift+PageDown, which the emulator has itself.
+    const goes = (event: KeyboardEvent): boolean => {
+      const to = event.shiftKey && !event.ctrlKey && !event.altKey && terminal.buffer.active.type === "normal" ? event.key : "";
+      if (to !== "Home" && to !== "End") return false;
+      if (event.type === "keydown") go.current[to === "End" ? "last" : "first"]();
+      event.preventDefault();
+      return true;
+    };
     // Ctrl+C with something selected, and Ctrl+Shift+C, copy; otherwise Ctrl+C is the program's.
     terminal.attachCustomKeyEventHandler((event) => {
+      if (goes(event)) return false;
       const copies = event.ctrlKey && !event.altKey && !event.metaKey && event.code === "KeyC" && (event.shiftKey || terminal.hasSelection());
       if (!copies) return true;
       event.preventDefault();
@@ -254,28 +319,34 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       }
       return false;
     });
+    for (const kind of ["wheel", "keydown", "pointerdown", "touchmove"]) element.addEventListener(kind, () => noteScroll(terminal), { capture: true, passive: true });
     element.addEventListener("paste", ask, true);
     element.addEventListener("mousedown", () => window.addEventListener("mouseup", () => setTimeout(copySelection), { once: true }));
-    searches.set(props.name, search);
     emulators.set(props.name, terminal);
     if (!looksOnly) {
-      typers.set(props.name, (data) => viewer.type(data));
-      runners.set(props.name, (command) => viewer.run(command));
+      viewers.set(props.name, viewer);
+      // Whoever sends something looks at the end, where it arrives.
+      const toEnd = (): void => {
+        noteScroll(terminal);
+        terminal.scrollToBottom();
+      };
+      typers.set(props.name, (data) => (toEnd(), viewer.type(data)));
+      runners.set(props.name, (command) => (toEnd(), viewer.run(command)));
       releasers.set(props.name, () => viewer.release());
       fitters.set(props.name, () => viewer.fit());
     }
     if (props.focus !== false) {
       terminal.focus();
-      deliver(terminal);
+      deliver(props.name, terminal);
     }
     return () => {
       unfollow();
       observer.disconnect();
       element.removeEventListener("paste", ask, true);
       for (const stop of stops) stop.dispose();
-      if (searches.get(props.name) === search) searches.delete(props.name);
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
       if (!looksOnly) {
+        viewers.delete(props.name);
         typers.delete(props.name);
         runners.delete(props.name);
         releasers.delete(props.name);
@@ -295,7 +366,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
           Keys captured by {remote.owner}. Press {leader.value} to take them back.
         </div>
       )}
-      {remote.lost && (
+      {remote.lost && connection.value === "connected" && (
         <div class="lost" role="status">
           Connection lost. Trying again…
         </div>
@@ -303,6 +374,16 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       <div class="emulator" ref={holder}>
         <div class="picture" ref={picture} />
       </div>
+      {isBack && (
+        <div class="jumps">
+          <button aria-label="To the first line" onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.first()}>
+            ⤒
+          </button>
+          <button onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.last()}>
+            ⤓ To the end
+          </button>
+        </div>
+      )}
     </div>
   );
 }

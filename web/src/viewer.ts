@@ -3,13 +3,23 @@ import type { Terminal } from "@xterm/xterm";
 import { openSocket, sessionPath } from "./api";
 import { leader, tell } from "./store";
 
+/** Earlier lines that come with the first picture; more are asked for as somebody scrolls up to them. */
 const EARLIER_LINES = 2000;
+const MORE_TIMES = 5;
+/** The server gives no more. */
+const MOST_LINES = 100_000;
+/** Rows from the top at which more are asked for. */
+const NEAR_TOP = 300;
 /** The server takes no message above a megabyte. */
 const MESSAGE_BYTES = 128 * 1024;
 /** Pieces of a large paste that may be on their way to the program at once. */
 const PIECES = 4;
+/** Lines that the emulator keeps above those that it was given. */
+export const KEPT_LINES = 10_000;
 /** A tile among many is drawn so often, not with every frame: painting is what a grid costs. */
 const TILE_MS = 100;
+/** So long somebody who has gone elsewhere may wait for a connection that takes the keys which they pressed here. */
+const LEAVE_MS = 60_000;
 /** Keys that are kept while there is no connection. */
 const KEPT_BYTES = 64 * 1024;
 
@@ -35,6 +45,51 @@ export interface Remote {
 
 export const NOTHING: Remote = { owner: null, taken: null, waits: null, exit: undefined, lost: false, size: null, fits: null, follows: false };
 
+const SETTLE_FRAMES = 8;
+const moves = new WeakMap<Terminal, number>();
+
+/** Something scrolls this terminal, a person or the page: what was to be scrolled to before no longer counts. */
+export function noteScroll(terminal: Terminal): number {
+  const mine = (moves.get(terminal) ?? 0) + 1;
+  moves.set(terminal, mine);
+  return mine;
+}
+
+/** The emulator's scrollbar learns of new lines with the next frame, and takes back a move beyond those that it knows: it is told now. */
+function syncScrollbar(terminal: Terminal): void {
+  const { _core: core } = terminal as unknown as { _core?: { _viewport?: { _sync?: () => void } } };
+  core?._viewport?._sync?.();
+}
+
+/** Write without a pause in which the person could do something. */
+function writeNow(terminal: Terminal, bytes: Uint8Array, then: () => void): void {
+  const { _core: core } = terminal as unknown as { _core?: { writeSync?: (bytes: Uint8Array) => void } };
+  if (!core?.writeSync) {
+    terminal.write(bytes, then);
+    return;
+  }
+  core.writeSync(bytes);
+  then();
+  // Who listens to what is written hears of it. Not an empty text: the emulator's next writing at once would end at it.
+  terminal.write(new Uint8Array());
+}
+
+/** Bring a line to the top, and look some frames long whether it stays there. */
+export function scrollTo(terminal: Terminal, line: number): void {
+  const mine = noteScroll(terminal);
+  let turns = SETTLE_FRAMES;
+  const move = (): void => {
+    if (moves.get(terminal) !== mine) return;
+    const wanted = Math.max(0, Math.min(line, terminal.buffer.active.baseY));
+    if (terminal.buffer.active.viewportY !== wanted) {
+      syncScrollbar(terminal);
+      terminal.scrollToLine(wanted);
+    }
+    if (turns-- > 0) requestAnimationFrame(move);
+  };
+  move();
+}
+
 export class Viewer {
   private socket: WebSocket | null = null;
   private pause = 200;
@@ -48,6 +103,19 @@ export class Viewer {
   private marks = new Map<number, () => void>();
   private nextMark = 1;
   private room: Size = { rows: 24, cols: 80 };
+  /** The session takes the size that has room here before anybody has typed: it was opened here. */
+  fresh = false;
+  private lines = EARLIER_LINES;
+  /** Whether the server has lines above those that are here. */
+  private more = false;
+  /** Lines that scrolled off were left out. */
+  private gap = false;
+  private asking = false;
+  /** Set while a picture with earlier lines is on its way. */
+  private coming: "picture" | "answer" | null = null;
+  private heard: (() => void)[] = [];
+  /** Whether there is a picture. */
+  drawn = false;
 
   constructor(
     private readonly name: string,
@@ -63,7 +131,7 @@ export class Viewer {
       cols: String(this.room.cols),
       whole: "true",
       prefix: leader.value,
-      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(EARLIER_LINES) }),
+      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(this.lines) }),
     });
     openSocket(sessionPath(this.name, "/ws/view"), query).then(
       (socket) => (this.closed ? socket.close() : this.use(socket)),
@@ -76,6 +144,7 @@ export class Viewer {
     if (!this.leaving) this.tellRemote({ lost: true });
     for (const done of this.marks.values()) done();
     this.marks.clear();
+    this.settle();
     setTimeout(() => {
       if (!this.closed) this.open();
     }, this.pause);
@@ -95,9 +164,11 @@ export class Viewer {
       // The whole picture comes again, with what scrolled off before it.
       this.undrawn = [];
       this.terminal.reset();
+      this.coming = null;
+      this.gap = false;
       this.tellRemote({ owner: null, taken: null, waits: null, lost: false });
       this.pause = 200;
-      if (rows !== this.room.rows || cols !== this.room.cols) this.fitsNow(this.room);
+      if (this.fresh || rows !== this.room.rows || cols !== this.room.cols) this.fitsNow(this.room);
       this.sendKept();
     };
     socket.onmessage = (message) => {
@@ -113,7 +184,8 @@ export class Viewer {
       this.undrawn.push(bytes);
       return;
     }
-    this.terminal.write(bytes);
+    if (this.coming) this.drawAnew(bytes);
+    else this.terminal.write(bytes, () => (this.drawn = true));
     if (!this.readOnly) return;
     this.resting = true;
     setTimeout(() => {
@@ -124,6 +196,52 @@ export class Viewer {
       for (const one of [first, ...rest]) this.terminal.write(one);
       this.draw(new Uint8Array());
     }, TILE_MS);
+  }
+
+  /** The picture with its earlier lines: written in one go, so that a person who scrolls meanwhile goes on from what they saw. */
+  private drawAnew(bytes: Uint8Array): void {
+    const answers = this.coming === "answer";
+    this.coming = null;
+    const { baseY, viewportY } = this.terminal.buffer.active;
+    // At the end the emulator follows what is written; from anywhere else it would be led astray.
+    if (viewportY < baseY) this.terminal.scrollToBottom();
+    writeNow(this.terminal, bytes, () => {
+      this.drawn = true;
+      if (viewportY < baseY) scrollTo(this.terminal, this.terminal.buffer.active.baseY - (baseY - viewportY));
+      if (answers) this.settle();
+    });
+  }
+
+  private settle(): void {
+    this.asking = false;
+    for (const hear of this.heard.splice(0)) hear();
+  }
+
+  private get normal(): boolean {
+    return this.terminal.buffer.active.type === "normal";
+  }
+
+  /** The person may have scrolled: lines above the first one are fetched before they are reached, and a gap is closed when they look back. */
+  looked(): void {
+    const { viewportY, baseY } = this.terminal.buffer.active;
+    if (this.asking || this.readOnly || !this.normal || viewportY >= baseY) return;
+    if (this.more && viewportY < NEAR_TOP) this.fetch(this.lines * MORE_TIMES);
+    else if (this.gap) this.fetch(Math.max(this.lines, baseY));
+  }
+
+  /** Resolves when all lines that the server gives are here. */
+  async loadAll(): Promise<void> {
+    if (this.asking) await new Promise<void>((resolve) => this.heard.push(resolve));
+    if (!this.normal || !(this.more || this.gap) || !this.isOpen) return;
+    const here = new Promise<void>((resolve) => this.heard.push(resolve));
+    this.fetch(MOST_LINES);
+    await here;
+  }
+
+  private fetch(lines: number): void {
+    this.lines = Math.min(MOST_LINES, lines);
+    this.asking = true;
+    this.say({ type: "scrollback", lines: this.lines });
   }
 
   private sendKept(): void {
@@ -151,6 +269,18 @@ export class Viewer {
         break;
       case "exit":
         this.tellRemote({ exit: said.exit_code as number | null });
+        break;
+      case "scrollback": {
+        // A picture that was under way when more was asked for is not yet the answer.
+        this.coming = this.asking && (said.asked ?? this.lines) === this.lines ? "answer" : "picture";
+        this.more = said.more === true && this.lines < MOST_LINES;
+        this.gap = false;
+        const room = Number(said.lines) + KEPT_LINES;
+        if (room > (this.terminal.options.scrollback ?? 0)) this.terminal.options.scrollback = room;
+        break;
+      }
+      case "gap":
+        this.gap = true;
         break;
       case "mark":
         this.marks.get(Number(said.id))?.();
@@ -184,6 +314,7 @@ export class Viewer {
   }
 
   type(data: string): void {
+    this.fresh = false;
     this.sendBytes(this.encoder.encode(data));
   }
 
@@ -229,6 +360,7 @@ export class Viewer {
     this.room = room;
     this.tellRemote({ fits: room });
     this.say({ type: "resize", ...room });
+    if (this.fresh) this.fit();
   }
 
   release(): void {
@@ -243,7 +375,7 @@ export class Viewer {
     if (this.kept.length === 0 || this.isOpen) this.end();
     else {
       this.leaving = true;
-      setTimeout(() => this.end(), 10_000);
+      setTimeout(() => this.end(), LEAVE_MS);
     }
   }
 
