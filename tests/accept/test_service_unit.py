@@ -66,4 +66,6 @@ def test_a_unit_is_started_by_a_connection_and_restarted_after_a_crash_with_its_
     assert "restarts: 1" in said
     assert "after a restart: kept after" in said
     left = next(line for line in said if line.startswith("left: "))
-    assert left.split("\t")[:2] == ["left: kept", "kept"], "the socket went with its unit, the session is the keeper's"
+    assert left.split("\t")[:2] == ["left: kept", "kept"], (
+        f"the socket went with its unit, the session is the keeper's: {done}"
+    )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ import pytest
 from tests.support.session import printer
 from tests.support.session.printer import KINDS
 from tests.support.session.running import open_quiet, plain, run, settings_of, whole_text
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
 from wsh.session.registry import SessionRegistry, terminal_limits
@@ -52,6 +53,27 @@ def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> N
             await second.stop()
 
     run(work())
+
+
+@pytest.mark.parametrize("left", ["nothing", "the description of before"])
+async def test_a_description_that_a_killed_server_did_not_write_is_written_by_the_next(
+    places: Places, left: str
+) -> None:
+    first = await SessionRegistry.open(places, settings_of())
+    session = await open_quiet(first, name="kept")
+    described = session.folder.path / "meta.json"
+    await until(described.exists, "the first description")
+    session.set_tags(add=("x",))
+    session.resize(20, 70)
+    await first.aclose()
+    if left == "nothing":
+        described.unlink()
+    second = await SessionRegistry.open(places, settings_of())
+    try:
+        told = json.loads(described.read_bytes())
+        assert (told["name"], told["tags"], told["rows"], told["cols"]) == ("kept", ["x"], 20, 70)
+    finally:
+        await second.stop()
 
 
 def test_ended_sessions_come_back_readable(places: Places) -> None:

@@ -82,7 +82,8 @@ async def _rebuild(
     folder = SessionFolder(registry.places.sessions / str(meta["sid"]))
     folder.sweep()
     folder.missing = registry.settings.get_bool("journal.enabled") and not folder.path.is_dir()
-    meta = _complete(meta, folder)
+    described = folder.read_meta() or {}
+    meta = _complete(meta, described)
     name = str(meta["name"])
     if registry.find_session(name) is not None:
         name = make_session_name({s.name for s in registry.list_sessions()})
@@ -127,6 +128,7 @@ async def _rebuild(
     session.terminal.resize(rows, cols)
     if plan.news:
         session.memory.remember()
+    if plan.news or registry.settings.get_bool("journal.enabled") and _is_outdated(described, meta):
         await asyncio.to_thread(_write_down, session)
     borrowed = int(meta.get("borrowed_rows") or 0)
     if borrowed > 0 and session.running:
@@ -170,10 +172,15 @@ def _write_down(session: Session) -> None:
         log.warning("session %s cannot be written to disk: %s", session.name, problem)
 
 
-def _complete(meta: JsonObject, folder: SessionFolder) -> JsonObject:
+def _complete(meta: JsonObject, described: JsonObject) -> JsonObject:
     """The keeper's word on a session, with the folder's where the keeper had not been told yet."""
     whole = {"command": "", "argv": [], "cwd": "/", "rows": 24, "cols": 80, "created": time.time(), "running": True}
-    return whole | (folder.read_meta() or {}) | meta
+    return whole | described | meta
+
+
+def _is_outdated(described: JsonObject, meta: JsonObject) -> bool:
+    """The server died before it wrote the folder's description, or before it wrote what changed."""
+    return any(described.get(key) != meta.get(key) for key in ("name", "tags", "rows", "cols"))
 
 
 async def _catch_up(session: Session, journal: Journal, child: ChildHandle | None) -> None:
