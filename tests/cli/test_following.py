@@ -9,12 +9,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from wsh.cli.following import wait_on
+from wsh.wire.error import WaitTimeout
 from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-m", "wsh.cli.main"]
@@ -103,6 +106,16 @@ def test_a_run_says_what_it_waits_for_and_begins_when_that_has_ended(server: Run
     told, _ = running.communicate(timeout=60)
     assert (told, running.returncode) == ("own\n", 5)
     assert [command["command"] for command in server.get("/sessions/work/commands")][1:] == ["echo own; (exit 5)"]
+
+
+def test_a_command_that_had_not_begun_at_the_deadline_is_waited_for(server: RunningServer) -> None:
+    generation = server.get("/sessions/work/idle?timeout_ms=0&max_wait_ms=400")["generation"]
+    late = WaitTimeout("It has not begun.", timeout_ms=500, command_id=None, generation=generation)
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(wait_on, "work", late)
+        server.request("POST", "/sessions/work/input", b"echo own; (exit 5)\r")
+        done = waiting.result(60)
+    assert (done["finished_by"], done["exit_code"], done["output"]) == ("command", 5, "own")
 
 
 def test_a_status_that_nobody_tells_is_not_0(server: RunningServer) -> None:

@@ -80,6 +80,10 @@ def wait_on(session: str, late: WshError) -> dict[str, Any]:
             break
         except WaitTimeout:
             continue
+    if id is None:  # it was typed, and had not begun at the deadline
+        id = seen.get("command_id")
+    if id is None:
+        return {"finished_by": "exit" if seen["ended_by"] == "exit" else "prompt", "screen": seen["screen"]}
     found = call("GET", session_path(session, f"/commands/{id}"), start=False, doing="")
     lines: list[str] = []
     while page := read_page(session, id, len(lines))["lines"]:

@@ -96,6 +96,27 @@ def test_a_run_hears_the_end_of_its_command_before_it_ends(
 
 
 @each_shell
+def test_a_run_that_waits_for_a_command_hears_its_end_before_it_types(places: Places, shell: str, gate: Path) -> None:
+    async def work(session: Session) -> None:
+        await session.run_command("true", AGENT, max_wait_ms=60_000)
+        await session.input.send(f"cat {gate}; sh -c 'exit 3'\r".encode(), AGENT)
+        log = session.commands
+        await until(lambda: log is not None and log.current is not None, "the command does not begin")
+        typed_at: list[str] = []
+        stop = session.listeners.add(
+            lambda event: typed_at.append(session.at_prompt) if isinstance(event, Input) else None
+        )
+        running = asyncio.ensure_future(session.run_command("echo own; sh -c 'exit 5'", AGENT, max_wait_ms=60_000))
+        await end_unheard(session, gate)
+        done = await running
+        stop()
+        assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 5, "own")
+        assert "no" not in typed_at, "typed while the command before counted as running"
+
+    with_shell(places, shell, work)
+
+
+@each_shell
 def test_a_prompt_that_comes_late_is_not_taken_for_the_end_of_a_line(places: Places, shell: str) -> None:
     slow = {
         "bashrc": "PROMPT_COMMAND='sleep 0.6'",

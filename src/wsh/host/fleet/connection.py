@@ -170,8 +170,8 @@ class FleetConnection:
         try:
             async with asyncio.timeout(_CLOSE_S):
                 await self.client.close()
-        except TimeoutError:
-            log.info("the connection to NATS does not close")
+        except (TimeoutError, OSError) as problem:
+            log.info("the connection to NATS does not close: %s", problem or "no answer")
 
 
 class RevisionTaken(Exception):
@@ -301,6 +301,10 @@ async def open_connection(credential: NodeCredential, url: str, max_call_bytes: 
         )
     except (Error, OSError, TimeoutError, WshError) as problem:
         raise ConnectionLost(_explain(problem, url)) from None
+    # A task of the client that finds the connection broken closes it, and may fail once more at that; `ended` tells us.
+    for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
+        if task is not None:
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
     connection = FleetConnection(client, credential, max_call_bytes)
     holder.append(connection)
     try:

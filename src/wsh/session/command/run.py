@@ -41,6 +41,7 @@ _LOOK_AGAIN_S = 0.25
 _LOOK_FIRST_S = 0.02
 _HANDOVER_S = 0.001
 _PARSE_TURNS = 50
+_HEARING_S = 1.0
 _ENTER_ALT = b"\x1b[?1049h"
 _FORK_LOOKS, _FORK_PAUSE_S = 4, 0.003
 # What fish itself writes when a command begins.
@@ -325,14 +326,27 @@ class _Run:
             raise _ProgramBusy
         if not self.answers:
             await self._refuse_question()
-        for _ in range(_PARSE_TURNS):
-            if not self._session.output.backlog():
-                break
-            await asyncio.sleep(_HANDOVER_S)
+        await self._hear_out()
         self._alt_before = self._session.terminal.alt
         self._sent = time.monotonic()
         self._note_before()
         return prefix
+
+    async def _hear_out(self) -> None:
+        """Parse what was printed before the input. Raises LineMoved where that tells that the command in front has ended."""
+        log, session = self._log, self._session
+        if log is None or self._at_prompt or session.terminal.alt:
+            for _ in range(_PARSE_TURNS):
+                if not session.output.backlog():
+                    return
+                await asyncio.sleep(_HANDOVER_S)
+            return
+        until = min(time.monotonic() + _HEARING_S, self._deadline)
+        while not await has_heard_all(session) and time.monotonic() < until:
+            self._wake.clear()
+            await self._typing.pause(_HANDOVER_S)
+        if log.phase in ("prompt", "prompting"):
+            raise LineMoved
 
     async def _is_program_busy(self) -> bool:
         """Whether a line typed now would wait in the kernel, and stand in the output of a program that does not want it."""
