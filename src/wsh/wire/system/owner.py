@@ -117,6 +117,13 @@ def find_own_fault(server: Folder | None) -> str | None:
     The limit is compared with that of the server that listens on `server`, if one does, else with that of the program that
     opened this terminal (the parent of the session's leader).
     """
+    try:
+        seen = os.readlink("/proc/self")
+    except OSError:
+        return "cannot be traced to its ancestors"
+    if seen != str(os.getpid()):
+        # Our number is another process's there: its ancestors, not ours, would be looked at.
+        return "is in a process namespace that /proc does not show"
     reference = _server_limit(server) if server is not None else None
     if reference is None:
         try:
