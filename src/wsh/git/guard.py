@@ -8,6 +8,7 @@ Settings travel as GIT_CONFIG_* variables. A submodule has settings that were no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,11 @@ READING_COMMANDS = frozenset(
     "name-rev "
     "cherry count-objects check-ignore check-attr version".split()
 )
+_LOOK_INTO_SUBMODULES = frozenset(
+    "add am bisect checkout cherry-pick commit merge pull rebase reset restore revert rm submodule switch".split()
+)
+# git takes the first value of these, so one that is said later replaces nothing.
+_FIRST_WINS = re.compile(r"remote\..*\.(?:uploadpack|receivepack)", re.DOTALL)
 _NO_DRIVERS = ("--no-ext-diff", "--no-textconv")
 _NO_SUBMODULES = ("--ignore-submodules=dirty",)
 # What is said right after these words: attributes in the tree can choose a driver that the configuration defines.
@@ -49,6 +55,8 @@ _ENVIRONMENT = {
     "GIT_ASKPASS": "",
     "SSH_ASKPASS": "",
     "GIT_ATTR_NOSYSTEM": "1",
+    # The first core.gitProxy that fits counts, so a setting cannot replace it.
+    "GIT_PROXY_COMMAND": "",
 }
 
 
@@ -94,8 +102,13 @@ def _placed(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _looks_into_submodules(words: Sequence[str]) -> bool:
-    """`describe --dirty` asks every submodule for its state, and no option or setting keeps it from that."""
-    return tuple(words[:1]) == ("describe",) and any(word.startswith(("--di", "--b")) for word in words[1:])
+    """True for what asks every submodule for its state, which no option or setting keeps it from."""
+    verb, rest = "".join(words[:1]), words[1:]
+    if verb == "describe":
+        return any(word.startswith(("--di", "--b")) for word in rest)
+    if verb == "stash":
+        return tuple(rest[:1]) not in (("list",), ("show",))
+    return verb in _LOOK_INTO_SUBMODULES
 
 
 def guard(argv: Sequence[str], settings: bytes, index: bytes | None = None) -> Guarded:
@@ -106,11 +119,12 @@ def guard(argv: Sequence[str], settings: bytes, index: bytes | None = None) -> G
     before, words = _split(argv)
     reading = words[0] in READING_COMMANDS if words else False
     if _looks_into_submodules(words) and (index is None or _has_gitlinks(index)):
-        raise Unguarded(
-            "describe with --dirty or --broken looks into submodules, whose own configuration could run programs; "
-            "leave that option out, or ask git status"
-        )
-    pairs = [*ALWAYS, *(READING if reading else ()), *_replaced(settings)]
+        way_out = "leave --dirty and --broken out" if words[0] == "describe" else "do it in a terminal"
+        raise Unguarded(f"{words[0]} looks into submodules, whose own configuration could run programs; {way_out}")
+    replaced = _replaced(settings)
+    if not reading and any(_FIRST_WINS.fullmatch(fold(key)) for key, _ in replaced):
+        raise Unguarded("the repository names the program that a remote is asked by, and that cannot be replaced")
+    pairs = [*ALWAYS, *(READING if reading else ()), *replaced]
     env = dict(_ENVIRONMENT)
     env["GIT_CONFIG_COUNT"] = str(len(pairs))
     for number, (key, value) in enumerate(pairs):

@@ -53,6 +53,8 @@ ALWAYS: tuple[tuple[str, str], ...] = (
     ("protocol.ext.allow", "never"),
     ("safe.bareRepository", "explicit"),
     ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("log.showSignature", "false"),

@@ -38,7 +38,6 @@ def test_what_the_user_configured_globally_stays() -> None:
             ("local", "Filter.X.Clean", "evil"),
             ("global", "credential.helper", "store"),
             ("local", "credential.helper", "evil"),
-            ("local", "remote.o.uploadpack", "evil"),
         )
     ).encode()
     env = guard(("git", "fetch"), listing).env
@@ -46,8 +45,52 @@ def test_what_the_user_configured_globally_stays() -> None:
     assert ("filter.lfs.clean", "git-lfs clean") in pairs
     assert ("Filter.X.Clean", "") in pairs
     assert pairs.index(("credential.helper", "")) < pairs.index(("credential.helper", "store"))
-    assert ("remote.o.uploadpack", "git-upload-pack") in pairs
     assert "GIT_ALLOW_PROTOCOL" not in env and "GIT_ALLOW_PROTOCOL" in guard(("git", "log"), b"").env
+
+
+def test_a_setting_whose_first_value_counts_refuses_what_would_run_it(tmp_path: Path) -> None:
+    far, near, trap = tmp_path / "far", tmp_path / "near", tmp_path / "trap"
+    far.mkdir()
+    near.mkdir()
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    for folder in (far, near):
+        git(folder, "init", "-q")
+    git(near, "remote", "add", "origin", str(far))
+    assert launched(("git", "fetch", "origin"), near).returncode == 0
+    git(near, "config", "core.gitProxy", str(trap))
+    launched(("git", "fetch", "git://127.0.0.1:1/x"), near)
+    git(near, "config", "remote.origin.uploadpack", str(trap))
+    assert launched(("git", "log"), near).returncode != 127
+    for command in ("fetch", "pull", "push"):
+        with pytest.raises(Refused, match="asked by"):
+            launched(("git", command, "origin"), near)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_command_that_would_look_into_submodules_is_refused_where_there_are_any(tmp_path: Path) -> None:
+    inner, outer, trap = tmp_path / "inner", tmp_path / "outer", tmp_path / "trap"
+    inner.mkdir()
+    outer.mkdir()
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\ncat\n")
+    trap.chmod(0o755)
+    for folder in (inner, outer):
+        git(folder, "init", "-q")
+        (folder / "a.txt").write_text("a\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", "one")
+    (outer / "b.txt").write_text("b\n")
+    assert launched(("git", "add", "-A"), outer).returncode == 0
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(outer / "sub", "config", "filter.evil.clean", str(trap))
+    (outer / "sub" / ".gitattributes").write_text("* filter=evil\n")
+    (outer / "sub" / "a.txt").write_text("A\n")
+    for command in ("add -A", "commit -am x", "stash", "stash push", "switch -", "checkout .", "restore ."):
+        with pytest.raises(Refused, match="submodules"):
+            launched(("git", *command.split()), outer)
+    for command in ("status", "stash list", "fetch", "log"):
+        assert launched(("git", *command.split()), outer).returncode == 0, command
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_the_question_goes_where_the_command_goes_and_asks_nothing_else() -> None:

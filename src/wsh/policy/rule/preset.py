@@ -32,7 +32,7 @@ class ProposedRule:
 
 _GIT = (
     ("git add *", "puts changes into the index; nothing is lost"),
-    ("git commit *", "records a commit, and runs the repository's own hooks"),
+    ("git commit *", "records a commit; the repository's own hooks do not run"),
     ("git stash push *", "sets changes aside"),
     ("git switch *", "changes branches; git refuses where that would lose changes"),
     ("git fetch *", "asks the remote for its commits"),
