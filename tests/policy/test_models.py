@@ -186,6 +186,13 @@ diff --paginate a b
 du --files0-from=x
 wc --files0-from=x
 jq --run-tests x
+jq -n 'import "config" as $c {search: "/etc/docker"}; $c'
+jq ' include "x"; .'
+jq -n 'module {}; import "x" as $x; $x'
+jq -n '# import "x" as $x; $x'
+jq -f prog.jq f
+jq -nf prog.jq
+jq --from-file prog.jq f
 locale -m
 locale -am
 locale --charmaps
@@ -313,7 +320,8 @@ jq -r .a f
 jq -n --arg a b $a
 jq --argjson a 1 .a f
 jq --indent 2 . f
-jq -f prog.jq f
+jq '.import, .module' f
+jq 'select(.kind == "include")' f
 find . -mmin -5
 find . -size +1M -mtime -1
 strings -n 8 f

@@ -16,7 +16,7 @@ from wsh import process
 from wsh.contract.runner import OnOutput
 from wsh.git.guard import index_query, query
 from wsh.policy.execute.launch import Launch, is_git, minimal_environment, prepare
-from wsh.policy.execute.own_file import refuse_own_files
+from wsh.policy.execute.own_file import refuse_own_files, refuse_own_settings
 from wsh.process import HeadlessRun, KeeperClient
 from wsh.sandbox.hold import Sandboxes, SandboxPlan
 from wsh.sandbox.section import SandboxPolicy
@@ -51,6 +51,8 @@ class HeadlessRunner:
         await asyncio.to_thread(refuse_own_files, argv, cwd, self.own_folders)
         whole = minimal_environment(self.environ, env)
         settings, index = await self._ask_git(argv, cwd, whole) if is_git(argv) else (b"", None)
+        if settings:
+            await asyncio.to_thread(refuse_own_settings, settings, cwd, self.own_folders)
         with prepare(argv, cwd, whole, git_settings=settings, git_index=index) as launch:
             async with self._hold(launch, env) as plan:
                 started = await process.start(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import running_server
-from wsh.policy.execute.own_file import refuse_own_files
+from wsh.policy.execute.own_file import refuse_own_files, refuse_own_settings
 from wsh.wire.error import Refused
 from wsh.wire.system.place import Places
 
@@ -58,6 +58,17 @@ REFUSED = [
     "stat {runtime}/default.sock",
     "date -f {config}/tokens.json",
     "date -f{config}/tokens.json",
+    "grep -R owner linked",
+    "grep -nR owner linked",
+    "grep --dereference-recursive owner linked",
+    "grep -R owner far",
+    "rg -L owner linked",
+    "rg -nL owner linked",
+    "rg --follow owner linked",
+    "diff linked sub",
+    "diff -r linked sub",
+    "diff -r sub up",
+    "git grep --untracked owner {base}",
 ]
 ALLOWED = [
     "cat notes.txt",
@@ -80,6 +91,12 @@ ALLOWED = [
     "cat /proc/self/status",
     "diff -r sub sub",
     "sort -f notes.txt",
+    "grep -r owner linked",
+    "grep -R owner sub",
+    "rg owner linked",
+    "rg -L owner sub",
+    "diff -r --no-dereference linked sub",
+    "git grep --untracked owner",
 ]
 
 
@@ -96,6 +113,10 @@ def folders(tmp_path: Path) -> dict[str, str]:
     (work / "link").symlink_to(secret)
     (work / "folder-link").symlink_to(secret.parent)
     os.link(secret, work / "hard")
+    for name, target in (("linked", secret), ("up", tmp_path), ("far", work / "linked")):
+        (work / name).mkdir()
+        (work / name / "inside").symlink_to(target)
+    (work / "sub" / "around").symlink_to(work / "sub")
     return {
         "config": str(tmp_path / "config" / "wsh"),
         "runtime": str(tmp_path / "runtime" / "wsh"),
@@ -126,10 +147,27 @@ def test_nothing_runs_in_our_folders_and_no_search_begins_above_them(folders: di
     for command in ("cat tokens.json", "ls", "rg x"):
         with pytest.raises(Refused):
             try_it(folders, command, folders["config"])
-    for command in ("rg x", "grep -r x", "git grep --no-index x"):
+    for command in ("rg x", "grep -r x", "git grep --no-index x", "git grep --untracked x"):
         with pytest.raises(Refused):
             try_it(folders, command, folders["base"])
     try_it(folders, "ls", folders["base"])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "core.worktree\n{config}",
+        "core.worktree\n{base}",
+        "core.worktree\n../../config/wsh",
+        "a.b\n{config}/tokens.json",
+    ],
+)
+def test_a_repository_does_not_lead_git_to_them(folders: dict[str, str], setting: str) -> None:
+    own = [Path(folders[name]) for name in ("config", "runtime", "state")]
+    named = setting.format(**folders).encode()
+    with pytest.raises(Refused, match="own files"):
+        refuse_own_settings(b"local\0core.bare\nfalse\0local\0" + named + b"\0", folders["work"], own)
+    refuse_own_settings(b"global\0" + named + b"\0local\0core.worktree\n..\0", folders["work"] + "/sub", own)
 
 
 def test_the_server_refuses_them_headless_whatever_the_rules_say(places: Places, tmp_path: Path) -> None:

@@ -15,10 +15,13 @@ from pathlib import Path
 from wsh.wire.error import Refused
 
 _MOST_FILES = 1000
+_MOST_ENTRIES = 200_000
 # Reads the content of whatever lies below a folder that it is given, or below the folder it runs in.
 _SEARCHES = frozenset("grep egrep fgrep zgrep rg ag ack diff tar cp rsync zip scp".split())
 _NEEDS_OPTION = frozenset("grep egrep fgrep zgrep diff cp scp".split())
 _RECURSIVE = re.compile(r"-[A-Za-z0-9]*[rR]|--(?:r|de|di)[a-z-]*|-[A-Za-z0-9]*d")
+# Follows links that it comes across: grep -R, rg -L, and diff unless told otherwise.
+_FOLLOWS = {"rg": re.compile(r"-[A-Za-z0-9.]*L|--fo"), "grep": re.compile(r"-[A-Za-z0-9]*R|--de")}
 _LISTS_FILES = re.compile(r"--fi")
 _PIECES = re.compile(r"[\s\"'`,;(){}\[\]|<>]+")
 _WINDOW = re.compile(
@@ -42,6 +45,26 @@ def refuse_own_files(argv: Sequence[str], cwd: str, folders: Sequence[Path]) -> 
     for place in searched:
         if any(_is_within(folder, place) for folder in own):
             raise _refusal(place)
+    _refuse_links(_find_followed(argv, cwd), own)
+
+
+def refuse_own_settings(settings: bytes, cwd: str, folders: Sequence[Path]) -> None:
+    """Raises Refused if the configuration that git has in `cwd` names something of ours: a work tree, a list of revisions.
+
+    `settings` is the answer to `wsh.git.guard.query`.
+    """
+    own = [os.path.realpath(folder) for folder in folders]
+    identities = _list_identities(own)
+    fields = settings.split(b"\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = os.fsdecode(entry).partition("\n")
+        if scope in (b"system", b"global", b"command") or not value:
+            continue
+        for start in (cwd, os.path.join(cwd, ".git")):
+            place = os.path.join(start, os.path.expanduser(value))
+            above = key == "core.worktree" and any(_is_within(folder, os.path.realpath(place)) for folder in own)
+            if above or _names_own(place, own, identities):
+                raise _refusal(f"{key} = {value}")
 
 
 def _refusal(what: str) -> Refused:
@@ -86,7 +109,7 @@ def _find_searched(argv: Sequence[str], cwd: str) -> list[str]:
         return [os.path.sep] if any(_LISTS_FILES.match(word) for word in words) else []
     if name == "git":
         # Outside a repository both read plain folders, without being asked to.
-        return folders if {"grep", "diff"} & set(words) and folders else _here_if(words, "--no-i", cwd)
+        return folders if {"grep", "diff"} & set(words) and folders else _here_if(words, ("--no-i", "--unt"), cwd)
     if name == "find":
         return (folders or [os.path.realpath(cwd)]) if any(w.startswith(("-exec", "-ok")) for w in words) else []
     if name not in _SEARCHES or (name in _NEEDS_OPTION and not any(_RECURSIVE.match(word) for word in words)):
@@ -94,8 +117,51 @@ def _find_searched(argv: Sequence[str], cwd: str) -> list[str]:
     return folders or [os.path.realpath(cwd)]
 
 
-def _here_if(words: Sequence[str], option: str, cwd: str) -> list[str]:
-    return [os.path.realpath(cwd)] if any(word.startswith(option) for word in words) else []
+def _here_if(words: Sequence[str], options: tuple[str, ...], cwd: str) -> list[str]:
+    return [os.path.realpath(cwd)] if any(word.startswith(options) for word in words) else []
+
+
+def _find_followed(argv: Sequence[str], cwd: str) -> list[str]:
+    """Folders in which the program follows the links that it comes across."""
+    name = os.path.basename(argv[0])
+    places = [os.path.realpath(os.path.join(cwd, word)) for word in argv[1:] if not word.startswith("-")]
+    folders = [place for place in places if os.path.isdir(place)]
+    if name == "diff":
+        return [] if any(word.startswith("--no-d") for word in argv[1:]) else folders
+    option = _FOLLOWS.get("grep" if name.endswith("grep") else name)
+    if option is None or not any(option.match(word) for word in argv[1:]):
+        return []
+    return folders or [os.path.realpath(cwd)]
+
+
+def _refuse_links(waiting: list[str], own: Sequence[str]) -> None:
+    """Raises Refused if a link below one of these folders leads to our files, or to a folder above them."""
+    seen: set[str] = set()
+    looked = 0
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        looked += len(entries)
+        if looked > _MOST_ENTRIES:
+            raise Refused(
+                f"{folder[:200]!r} holds more than can be looked through for links to wsh's own files.",
+                hint="Do not follow links (grep -r, rg without -L), or name a smaller folder.",
+            )
+        for entry in entries:
+            if entry.is_symlink():
+                target = os.path.realpath(entry.path)
+                if any(_is_within(target, ours) or _is_within(ours, target) for ours in own):
+                    raise _refusal(entry.path)
+                if os.path.isdir(target):
+                    waiting.append(target)
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
 
 
 def _is_within(path: str, folder: str) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from wsh.policy.harmless.model import ArgumentModel, Judge, judge, judged, model
 
+_JQ_IMPORT = re.compile(r"\s*\b(?:import|include|module)\b")
+
 
 def _date_operand(operand: str) -> str | None:
     return None if operand.startswith("+") else "a date that is not a format sets the clock"
@@ -18,6 +20,13 @@ def _tail_operand(operand: str) -> str | None:
 
 def _strings_operand(operand: str) -> str | None:
     return "a file of arguments may hold any" if operand.startswith("@") else None
+
+
+def _jq_operand(operand: str) -> str | None:
+    # Imports stand first. A comment may hide the beginning, and where it ends depends on the version.
+    if _JQ_IMPORT.match(operand) or ("#" in operand and _JQ_IMPORT.search(operand)):
+        return "a program that imports reads other files"
+    return None
 
 
 def _tree(known: ArgumentModel) -> Judge:
@@ -281,13 +290,15 @@ PROGRAMS: Mapping[str, Judge] = {
     # No -m: it starts gzip to look into the charmaps.
     "locale": judged(model("-ackv --all-locales --category-name --keyword-name --verbose")),
     "getconf": judged(model("-a")),
+    # No -f: a program in a file may import others.
     "jq": judged(
         model(
             "-nrRsScCMaej --null-input --raw-output --raw-input --slurp --sort-keys --compact-output --color-output "
-            "--monochrome-output --ascii-output --exit-status --join-output --tab --seq --stream -f --from-file "
+            "--monochrome-output --ascii-output --exit-status --join-output --tab --seq --stream "
             "--args --jsonargs",
             values="--indent",
             pairs="--arg --argjson --slurpfile --rawfile",
+            check_operand=_jq_operand,
         )
     ),
 }
