@@ -324,6 +324,15 @@ def test_a_page_of_a_permitted_origin_may_call(places: Places) -> None:
         assert server.request("OPTIONS", "/sessions", token=None, headers=other).status == 403
 
 
+def test_a_method_that_no_path_takes_is_told_what_this_path_takes(places: Places) -> None:
+    with running_server(places) as server:
+        for path, allowed in (("/sessions", "GET, POST"), ("/server/stop", "POST"), ("/sessions/x/screen", "GET")):
+            reply = server.request("OPTIONS", path)
+            assert (reply.status, reply.headers["allow"]) == (405, allowed), path
+        assert server.request("OPTIONS", "/nowhere").status == 404
+        assert server.request("OPTIONS", "/sessions", token=None).status == 401
+
+
 def test_every_route_is_also_below_the_base_prefix(places: Places) -> None:
     with running_server(places, "--base-prefix", "/deep/wsh") as server:
         assert server.request("GET", "/deep/wsh/health", token=None).status == 200

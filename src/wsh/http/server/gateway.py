@@ -106,8 +106,8 @@ class Gateway:
         try:
             headers = read_headers(scope)
             extra = self._check_place(scope, headers)
-            if scope["method"] == "OPTIONS":
-                await self._answer(send, scope, self._preflight(headers), extra)
+            if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
+                await self._answer(send, scope, _preflight(), extra)
                 return
             segments = self._split(scope)
             mount = self._find_mount(segments)
@@ -236,16 +236,6 @@ class Gateway:
             (b"vary", b"Origin"),
         ]
 
-    def _preflight(self, headers: Mapping[str, str]) -> HttpAnswer:
-        if "origin" not in headers or "access-control-request-method" not in headers:
-            raise failure.MethodNotAllowed(["GET", "POST", "PUT", "PATCH", "DELETE"])
-        allowed = (
-            ("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE"),
-            ("access-control-allow-headers", "Authorization, Content-Type, Mcp-Session-Id, Mcp-Protocol-Version"),
-            ("access-control-max-age", "600"),
-        )
-        return HttpAnswer(b"", 204, headers=allowed)
-
     def _identify(
         self, scope: Scope, headers: Mapping[str, str], ticket: str | None = None, public: bool = False
     ) -> Caller:
@@ -344,6 +334,15 @@ _SIGN_IN = (
     b"<h1>Sign in to wsh</h1><p>This page needs a link that works once. Make one in a terminal:</p>"
     b"<pre>wsh link</pre><p>and open it in this browser.</p></html>"
 )
+
+
+def _preflight() -> HttpAnswer:
+    allowed = (
+        ("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE"),
+        ("access-control-allow-headers", "Authorization, Content-Type, Mcp-Session-Id, Mcp-Protocol-Version"),
+        ("access-control-max-age", "600"),
+    )
+    return HttpAnswer(b"", 204, headers=allowed)
 
 
 def _wants_page(scope: Scope) -> bool:
