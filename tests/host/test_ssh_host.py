@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.host.conftest import Net
 
@@ -21,3 +22,13 @@ def test_a_far_session_is_made_used_and_ended_by_its_address(net: Net) -> None:
     assert "far/none" in missing.json["error"]["message"]
     assert net.server.request("DELETE", "/sessions/far%2Ftrain").status == 204
     assert "far/train" not in [one["name"] for one in net.server.get("/sessions")]
+
+
+def test_a_far_session_begins_at_home_as_a_login_does(net: Net) -> None:
+    home = Path(net.ssh.machines["near"].environ["HOME"])
+    (home / "project").mkdir(exist_ok=True)
+    for name, given, cwd in (("near/a", {}, home), ("near/b", {"cwd": "project"}, home / "project")):
+        made = net.server.request("POST", "/sessions", {"name": name, "command": "cat", **given})
+        assert made.status == 201, made
+        assert made.json["cwd"] == str(cwd.resolve())
+        assert net.server.request("DELETE", f"/sessions/{name.replace('/', '%2F')}").status == 204

@@ -114,7 +114,7 @@ async def create_session(context: Context, params: SessionCreate) -> Annotated[J
         command=params.command,
         rows=params.rows,
         cols=params.cols,
-        cwd=_resolve(caller.cwd, params.cwd),
+        cwd=_resolve(caller.cwd or (_find_home() if caller.via else ""), params.cwd),
         env=params.env or {},
         tags=tuple(params.tags or ()),
         actor=caller.actor,
@@ -124,6 +124,12 @@ async def create_session(context: Context, params: SessionCreate) -> Annotated[J
         sandbox_policy=policy,
     )
     return describe(rooms, await rooms.registry.open_session(spec))
+
+
+def _find_home() -> str:
+    """Where a login begins: for callers on another machine, which have no folder here."""
+    home = os.path.expanduser("~")
+    return home if os.path.isdir(home) else ""
 
 
 def _resolve(base: str, cwd: str | None) -> str | None:
