@@ -58,7 +58,7 @@ _SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".password-store", ".aws", ".azur
 _PUBLIC = re.compile(r"(known_hosts(\.old)?|authorized_keys|.*\.pub|\.?ssh_config|config\.d)$")
 _SECRET_NAME = re.compile(
     r"""(id_(rsa|dsa|ecdsa|ed25519)(_sk)?([._-][\w-]+)?(?<!\.pub)
-    |.*\.(pem|key|p12|pfx|jks|kdbx|keystore|ppk|gpg|asc|age|ovpn)
+    |.*\.(pem|key|p12|pfx|jks|kdbx|keystore|ppk|gpg|asc|age|ovpn|nk|creds|fleet\.json)
     |shadow-?|gshadow-?|sudoers|master\.passwd|\.htpasswd|\.?pgpass|\.my\.cnf|\.netrc|_netrc
     |\.env|\.env\.(?!example$|sample$|template$|dist$|schema$)[\w.-]+|[\w-]+\.env
     |\.npmrc|\.pypirc|\.git-credentials|\.vault-token|\.boto|\.s3cfg|credentials(\.\w+)?|\.credentials(\.\w+)?
