@@ -7,6 +7,7 @@ from typing import Literal
 
 from wsh.terminal.engine import native
 from wsh.terminal.engine.native import Native, lib
+from wsh.terminal.engine.view import find_view
 from wsh.terminal.screen import MouseMode, TerminalModes
 
 _MOUSE_MODES: tuple[tuple[int, MouseMode], ...] = (
@@ -35,7 +36,7 @@ _SET = native.ModeSet(_NUMBERS)
 
 def read_modes(handle: Native) -> TerminalModes:
     kitty_keyboard = native.get_u8(handle, lib.GHOSTTY_TERMINAL_DATA_KITTY_KEYBOARD_FLAGS)
-    return _make_modes(_SET.read(handle), kitty_keyboard, native.cursor_shape(handle))
+    return _make_modes(_SET.read(handle), kitty_keyboard, find_view(handle).cursor_shape)
 
 
 @lru_cache(maxsize=256)

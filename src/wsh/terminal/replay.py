@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from wsh.terminal.engine import native
 from wsh.terminal.engine.native import NULL, EngineError, lib
+from wsh.terminal.engine.view import find_view
 from wsh.terminal.hidden_screen import CANCEL, alternate_mode
 from wsh.terminal.row import read_wrapped_rows
 from wsh.terminal.snapshot import copy_of
@@ -192,7 +193,7 @@ def _relative(place: bytes, margins: bytes) -> bytes:
 
 
 def _cursor_shape(terminal: Terminal) -> bytes:
-    shape = native.cursor_shape(terminal.handle)
+    shape = find_view(terminal.handle).cursor_shape
     blinking = native.get_mode(terminal.handle, 12)
     number = {"block": 1, "underline": 3, "bar": 5}.get(("bar", "block", "underline", "block")[shape], 1)
     if number == 1 and not blinking:

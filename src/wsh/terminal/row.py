@@ -8,10 +8,12 @@ out of VT output (its HTML has them).
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from functools import lru_cache
 
 from wsh.terminal.engine import native
 from wsh.terminal.engine.native import Native
+from wsh.terminal.engine.view import find_view, forget_view
 from wsh.terminal.width import columns
 
 _HTML = re.compile(r'<a href="([^"]*)">|(</a>)|<[^>]*>|([^<]+)')
@@ -26,29 +28,72 @@ _MAY_SPAN = re.compile(_SHOWS + rb"(?:\x1b\[[0-9;:]*m)*[^\x1b]* [^\x1b]")
 _RUN = re.compile(r"((?:\x1b\[[0-9;:]*m)*)([^\x1b]*)")
 _SHOWN = re.compile(_SHOWS.decode())
 _BLANKS = re.compile(r" +")
-_GAP = b"\0" * 8
+_GAP = _NOTHING = b"\0" * 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 NOTHING_FLOWS: frozenset[int] = frozenset()
 
 
-def read_active_rows(terminal: Native, rows: int, cols: int) -> tuple[list[bytes], frozenset[int]]:
-    """The visible rows with style and links, and those that flow into the next."""
-    found = _split(native.format_rows(terminal, native.ACTIVE, 0, rows - 1, cols, native.VT), rows)
-    blank = bytes(8 * cols)
-    flowing, nearly = [], cols - 1
-    for y, (linked, raw, cells) in enumerate(native.scan_active(terminal)):
-        row = found[y]
-        if not row:
-            if cells != blank and cells.strip(b"\0"):
-                found[y] = _background_row(memoryview(cells).cast("Q").tolist())
-            continue
-        if len(row) >= nearly and native.flows(raw, cells):
-            flowing.append(y)
-        if (_MAY_BLEED.search(row) or _MAY_SPAN.search(row)) and _GAP in cells.rstrip(b"\0"):
-            found[y] = row = _in_segments(terminal, native.ACTIVE, y, memoryview(cells).cast("Q").tolist())
-        if linked:
-            found[y] = _with_links(terminal, native.ACTIVE, y, cols, row)
-    return found, frozenset(y for y in flowing if y + 1 < rows and found[y + 1]) if flowing else NOTHING_FLOWS
+class ActiveRows:
+    """The visible rows with style and links. Only those that changed since the last look are read."""
+
+    __slots__ = ("_fragile", "_full", "flowing", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[bytes] = []
+        self.flowing = NOTHING_FLOWS
+        """Rows whose line goes on in the next one, and which are full up to there."""
+        self._full: Set[int] = NOTHING_FLOWS
+        self._fragile = False
+        """Whether a row ends where a wide character did not fit: the library changes it together with the row below, and does not say so."""
+
+    def forget(self) -> None:
+        """Nothing that was read counts any more."""
+        self.rows = []
+
+    def refresh(self, terminal: Native, rows: int, cols: int, *, all_of_them: bool) -> bool:
+        """Read them anew, those that changed or `all_of_them`; says whether any is another than before."""
+        anew = len(self.rows) != rows
+        known, full = ([b""] * rows if anew else self.rows), set(self._full)
+        if anew or all_of_them or self._fragile:
+            forget_view(terminal)
+            full.clear()
+            self._fragile = False
+        self.forget()  # for the case that this fails
+        changed = self._read_changed(terminal, known, full, cols)
+        self.rows, self._full = known, full
+        if full or self.flowing:
+            # That a row is continued on the next one is no change to the library.
+            self.flowing = frozenset(
+                y for y in full if y + 1 < rows and known[y + 1] and native.row_flags(terminal, native.ACTIVE, y)[1]
+            )
+        return changed or anew
+
+    def _read_changed(self, terminal: Native, known: list[bytes], full: set[int], cols: int) -> bool:
+        changed = find_view(terminal).take_changed()
+        if not changed:
+            return False
+        first, last = changed[0].y, changed[-1].y
+        made = _split(native.format_rows(terminal, native.ACTIVE, first, last, cols, native.VT), last - first + 1)
+        blank, nearly, new = bytes(8 * cols), cols - 1, False
+        for y, linked, cells in changed:
+            row = made[y - first]
+            full.discard(y)
+            if cells[-8:] != _NOTHING and native.lacks_wide(cells):
+                self._fragile = True
+            if not row:
+                if cells != blank and cells.strip(b"\0"):
+                    row = _background_row(memoryview(cells).cast("Q").tolist())
+            else:
+                if len(row) >= nearly and native.are_full(cells):
+                    full.add(y)
+                if b"\x1b" in row and (_MAY_BLEED.search(row) or _MAY_SPAN.search(row)) and _GAP in cells.rstrip(b"\0"):
+                    row = _in_segments(terminal, native.ACTIVE, y, memoryview(cells).cast("Q").tolist())
+                if linked:
+                    row = _with_links(terminal, native.ACTIVE, y, cols, row)
+            if row != known[y]:
+                known[y] = row
+                new = True
+        return new
 
 
 def read_screen_rows(terminal: Native, first: int, last: int, cols: int) -> list[bytes]:

@@ -18,11 +18,12 @@ from wsh.terminal.engine.limit import TerminalLimits, engine_limits, row_bytes, 
 from wsh.terminal.engine.native import NULL, EngineError, Native, check, ffi, lib
 from wsh.terminal.engine.note import Note, Work, noted
 from wsh.terminal.engine.risk import RiskSearch
+from wsh.terminal.engine.view import forget_view
 from wsh.terminal.event import AltScreen, TerminalEvent
 from wsh.terminal.hidden_screen import open_hidden_screen
 from wsh.terminal.line_numbers import LineNumbers
 from wsh.terminal.mode import read_modes
-from wsh.terminal.row import NOTHING_FLOWS, read_active_rows, read_plain_rows, read_screen_rows, read_wrapped_rows
+from wsh.terminal.row import ActiveRows, read_plain_rows, read_screen_rows, read_wrapped_rows
 from wsh.terminal.screen import (
     Line,
     Match,
@@ -38,6 +39,8 @@ from wsh.wire.error import InvalidSize
 log = logging.getLogger(__name__)
 
 MAX_SIDE = 1000
+_SHORT = 4096
+"""Longer output is not looked through for text that the library may not mark."""
 _compressed = ffi.new("GhosttyTerminalCompressionResult*")
 
 
@@ -48,26 +51,31 @@ def _checked_size(rows: int, cols: int) -> tuple[int, int]:
     return rows, cols
 
 
+def _free(handle: Native) -> None:
+    forget_view(handle)
+    lib.ghostty_terminal_free(handle)
+
+
 class Terminal:
     """A terminal without a window. Not for use from several threads at once."""
 
     __slots__ = (
         "__weakref__",
+        "_active",
         "_beneath",
         "_corrections",
         "_decoded",
         "_finalizer",
-        "_flowing",
         "_heavy",
         "_numbers",
         "_plain",
         "_risks",
-        "_rows",
         "_sink",
         "_sink_handle",
         "_spans",
         "_stale",
         "_step",
+        "_unmarked",
         "_version",
         "cols",
         "handle",
@@ -94,16 +102,15 @@ class Terminal:
         """How often the library lost its state, and a blank screen had to take the place of what there was."""
         self.note: Note | None = None
         """Hears before and after each visit to the library that could be its last."""
-        self._finalizer = weakref.finalize(self, lib.ghostty_terminal_free, handle)
+        self._finalizer = weakref.finalize(self, _free, handle)
         self._sink = EngineCallbacks(limits, rows, cols)
         self._sink_handle = self._sink.attach(handle)
-        self._rows: list[bytes] = []
-        self._flowing = NOTHING_FLOWS
+        self._active = ActiveRows()
         self._spans: dict[bytes, StyledLine] = {}
         self._plain: list[str] | None = None
         self._version = 0
         self._beneath: Terminal | None = None
-        self._stale = True
+        self._stale = self._unmarked = True
         self._step = step_bytes(limits)
         self._heavy = False
         self._decoded = decoded
@@ -189,6 +196,8 @@ class Terminal:
         handle, observe, rows, cols, step = self.handle, numbers.observe, self.rows, self.cols, self._step
         sink = self._sink
         self._stale, self._plain = True, None
+        if not self._unmarked:
+            self._unmarked = length > _SHORT or not ffi.buffer(pointer, length)[:].isascii()
         at = 0
         while at < length:
             size = min(step, length - at)
@@ -235,7 +244,7 @@ class Terminal:
             "terminal_resize",
         )
         self._stale, self._plain = True, None
-        self._rows = []
+        self._active.forget()
         self._forget_beneath()
         self._numbers.resized(rows, reflow)
 
@@ -288,12 +297,7 @@ class Terminal:
 
     @property
     def cursor(self) -> TerminalCursor:
-        handle = self.handle
-        return TerminalCursor(
-            native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y),
-            native.get_u16(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_X),
-            native.get_bool(handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_VISIBLE),
-        )
+        return TerminalCursor(*native.read_cursor(self.handle))
 
     @property
     def cursor_line(self) -> int:
@@ -329,11 +333,9 @@ class Terminal:
     def _refresh(self) -> None:
         if not self._stale:
             return
-        self._stale = False
-        rows, self._flowing = read_active_rows(self.handle, self.rows, self.cols)
-        if rows != self._rows:
+        if self._active.refresh(self.handle, self.rows, self.cols, all_of_them=self._unmarked):
             self._version += 1
-            self._rows = rows
+        self._stale = self._unmarked = False
 
     def _styled(self, rows: list[bytes]) -> list[Line]:
         known = self._spans
@@ -364,13 +366,13 @@ class Terminal:
     def vt_rows(self, first: int = 0, last: int | None = None) -> list[bytes]:
         """Visible rows as VT bytes, each complete in itself: style set before the text and reset after it."""
         self._refresh()
-        return self._rows[first : None if last is None else last + 1]
+        return self._active.rows[first : None if last is None else last + 1]
 
     @property
     def flowing_rows(self) -> frozenset[int]:
         """Visible rows whose line goes on in the next one, and which are full up to there."""
         self._refresh()
-        return self._flowing
+        return self._active.flowing
 
     def styled_rows(self, first: int = 0, last: int | None = None) -> list[StyledLine]:
         """Visible rows as spans."""
@@ -391,7 +393,7 @@ class Terminal:
         lines: list[Line]
         if styled:
             self._refresh()
-            lines = self._styled(self._rows)
+            lines = self._styled(self._active.rows)
         else:
             lines = list(self._plain_rows())
         numbers = self._exact_numbers()

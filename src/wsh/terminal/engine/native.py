@@ -141,6 +141,24 @@ def get_u8(terminal: Native, key: int) -> int:
     return int(_int[0]) & 0xFF
 
 
+_col: Final[Native] = ffi.new("uint16_t*")
+_cursor_keys: Final[Native] = ffi.new(
+    "GhosttyTerminalData[]",
+    [
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y,
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_X,
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_VISIBLE,
+    ],
+)
+_cursor_values: Final[Native] = ffi.new("void*[]", [_u16, _col, _bool])
+
+
+def read_cursor(terminal: Native) -> tuple[int, int, bool]:
+    """Row and column of the cursor, and whether it shows."""
+    check(lib.ghostty_terminal_get_multi(terminal, 3, _cursor_keys, _cursor_values, _written), "terminal_get_multi")
+    return _u16[0], _col[0], _bool[0]
+
+
 def get_string(terminal: Native, key: int) -> bytes:
     if lib.ghostty_terminal_get(terminal, key, _string) or not _string.len:
         return b""
@@ -284,12 +302,15 @@ def _cell_at(terminal: Native, tag: int, x: int, y: int) -> int:
     return int(_cell[0])
 
 
-def flows(row: int, cells: bytes) -> bool:
-    """Whether a row is continued on the next one and full up to there."""
-    lib.ghostty_row_get(row, lib.GHOSTTY_ROW_DATA_WRAP, _bool)
-    return _bool[0] and _is_full(
-        int.from_bytes(cells[-16:-8], sys.byteorder), int.from_bytes(cells[-8:], sys.byteorder)
-    )
+def are_full(cells: bytes) -> bool:
+    """`is_full` for the raw cells of a row."""
+    return _is_full(int.from_bytes(cells[-16:-8], sys.byteorder), int.from_bytes(cells[-8:], sys.byteorder))
+
+
+def lacks_wide(cells: bytes) -> bool:
+    """Whether a row ends in a cell where a wide character did not fit."""
+    lib.ghostty_cell_get(int.from_bytes(cells[-8:], sys.byteorder), lib.GHOSTTY_CELL_DATA_WIDE, _int)
+    return bool(_int[0] == lib.GHOSTTY_CELL_WIDE_SPACER_HEAD)
 
 
 def is_full(terminal: Native, tag: int, y: int, cols: int) -> bool:
@@ -337,62 +358,6 @@ def row_cells(terminal: Native, tag: int, y: int, cols: int) -> list[int]:
         read(reference, out)
         cells.append(out[0])
     return cells
-
-
-_row_keys: Final[Native] = ffi.new(
-    "GhosttyRenderStateRowData[]",
-    [lib.GHOSTTY_RENDER_STATE_ROW_DATA_RAW, lib.GHOSTTY_RENDER_STATE_ROW_DATA_CELLS_RAW],
-)
-_row_view: Final[Native] = ffi.new("GhosttyCellsView*")
-_row_values: Final[Native] = ffi.new("void*[]", [_row, _row_view])
-_render: Final[Native] = ffi.new("GhosttyRenderState*")
-_rows: Final[Native] = ffi.new("GhosttyRenderStateRowIterator*")
-
-
-def scan_active(terminal: Native) -> list[tuple[bool, int, bytes]]:
-    """For each visible row: whether it may hold hyperlinks, the row as `flows` takes it, and its raw cells (8 bytes each)."""
-    check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
-    try:
-        check(lib.ghostty_render_state_update(_render[0], terminal), "render_state_update")
-        check(lib.ghostty_render_state_row_iterator_new(NULL, _rows), "row_iterator_new")
-        try:
-            check(
-                lib.ghostty_render_state_get(_render[0], lib.GHOSTTY_RENDER_STATE_DATA_ROW_ITERATOR, _rows),
-                "render_state_get",
-            )
-            found = []
-            rows = _rows[0]
-            advance = lib.ghostty_render_state_row_iterator_next
-            read, flag, link = (
-                lib.ghostty_render_state_row_get_multi,
-                lib.ghostty_row_get,
-                lib.GHOSTTY_ROW_DATA_HYPERLINK,
-            )
-            view, row, has_link, keys, values, written = _row_view, _row, _bool, _row_keys, _row_values, _written
-            while advance(rows):
-                read(rows, 2, keys, values, written)
-                raw = row[0]
-                flag(raw, link, has_link)
-                found.append((has_link[0], raw, bytes(ffi.buffer(view.ptr, view.len * 8))))
-            return found
-        finally:
-            lib.ghostty_render_state_row_iterator_free(_rows[0])
-    finally:
-        lib.ghostty_render_state_free(_render[0])
-
-
-def cursor_shape(terminal: Native) -> int:
-    """The look of the cursor, by the library's numbers: bar, block, underline, hollow block."""
-    check(lib.ghostty_render_state_new(NULL, _render), "render_state_new")
-    try:
-        check(lib.ghostty_render_state_update(_render[0], terminal), "render_state_update")
-        check(
-            lib.ghostty_render_state_get(_render[0], lib.GHOSTTY_RENDER_STATE_DATA_CURSOR_VISUAL_STYLE, _int),
-            "render_state_get",
-        )
-        return int(_int[0])
-    finally:
-        lib.ghostty_render_state_free(_render[0])
 
 
 def cell_background(cell: int) -> str:

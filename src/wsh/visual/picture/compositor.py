@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wsh.visual.picture.cell import BLANK, CellRow, clip, encode, lay_spans, put
 from wsh.visual.picture.draw import draw_overlay, draw_panel
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from wsh.visual.stage import Stage
 
 
-@dataclass(frozen=True)
-class Viewport:
+class Viewport(NamedTuple):
     """The part of a picture that a viewer shows."""
 
     top: int
@@ -61,6 +60,10 @@ class Picture:
         self._forget_removed()
         stage, layout = self._stage, self._stage.layout
         whole = window.left == 0 and window.cols >= stage.cols
+        if whole and not stage.overlays and not stage.panels:
+            # What a key's echo meets nearly always: nothing lies above or beside the program's screen.
+            shown = [] if stage.has_canvas else self._terminal.vt_rows(window.top, window.top + window.rows - 1)
+            return shown if len(shown) == window.rows else shown + [b""] * (window.rows - len(shown))
         rows: list[bytes] = [b""] * window.rows
         above = self._overlays_by_row()
         program = [] if stage.has_canvas else self._terminal.vt_rows()

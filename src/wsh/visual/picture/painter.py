@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Set
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from wsh.terminal import TerminalModes
 from wsh.visual.mode import change_modes
@@ -36,8 +36,7 @@ _PIECE = 32
 """Lines that are read before looking at the clock again."""
 
 
-@dataclass(frozen=True)
-class ViewShape:
+class ViewShape(NamedTuple):
     """What makes two viewers see the same bytes."""
 
     rows: int
@@ -63,8 +62,7 @@ class ViewShape:
         return max(1, self.rows - 1) if self.status and self.rows > 1 else self.rows
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(NamedTuple):
     rows: list[bytes]
     used: int
     """How many of them show something, the border and the status line left out."""
@@ -96,6 +94,8 @@ class Painter:
         self.left_out = False
         """Whether the last change left lines out that scrolled off: the viewers' scrollback has a gap."""
         self._status_drawn = ("", b"")
+        self._modes_wheel = (PAGE_MODES, PAGE_MODES)
+        """Modes that the program set last, and the same with the wheel reported."""
         self.name = ""
         """The title where the program gives none."""
         self.status = ""
@@ -121,7 +121,7 @@ class Painter:
             history, flows = self._history(now, scrollback_lines)
             out += history
             if flows:
-                self._shown = now = replace(now, flowed=now.flowed | {0})
+                self._shown = now = now._replace(flowed=now.flowed | {0})
         if now.alternate:
             out.append(b"\x1b[?1049h" + _CLEAR)
         out += _draw([b""] * len(now.rows), now.rows, _NOTHING_FLOWS, now.flowed, self.shape.cols)
@@ -154,7 +154,7 @@ class Painter:
             scrolled, rows, flowed = self._scroll(before, now, until)
             out += scrolled
             if 0 in flowed and (self.behind or self._flows_into(now.first_line)):
-                self._shown = now = replace(now, flowed=now.flowed | {0})
+                self._shown = now = now._replace(flowed=now.flowed | {0})
         out += _draw(rows, now.rows, flowed, now.flowed, self.shape.cols)
         if before.title != now.title:
             out.append(_title(now.title))
@@ -223,7 +223,9 @@ class Painter:
         modes = self._terminal.modes
         # On the alternate screen the emulator itself turns the wheel into arrows.
         if self.shape.wheel and not modes.mouse and not alternate:
-            return replace(modes, mouse=True, mouse_mode="normal", mouse_format="sgr")
+            if modes is not self._modes_wheel[0]:
+                self._modes_wheel = (modes, replace(modes, mouse=True, mouse_mode="normal", mouse_format="sgr"))
+            return self._modes_wheel[1]
         return modes
 
     def _look_at_page(self, page: Page) -> _Shown:
