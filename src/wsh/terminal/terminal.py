@@ -329,10 +329,12 @@ class Terminal:
 
     # reading the screen
 
-    @noted(Work.READ)
     def _refresh(self) -> None:
-        if not self._stale:
-            return
+        if self._stale:
+            self._read_active()
+
+    @noted(Work.READ)
+    def _read_active(self) -> None:
         if self._active.refresh(self.handle, self.rows, self.cols, all_of_them=self._unmarked):
             self._version += 1
         self._stale = self._unmarked = False

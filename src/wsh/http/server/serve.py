@@ -27,6 +27,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.exceptions import InvalidHandshake
 
+from wsh.http.server.frame_boundary import FrameBoundary, read_short
 from wsh.wire.system.owner import find_peer_fault, own_limit
 
 # Its parts ask the package for this name, which would import all the rest of it (see `open_package`).
@@ -223,6 +224,25 @@ class _WebSocket(WebSocketsSansIOProtocol):
         self._present = False
         self.on_bytes: Callable[[bytes], None] | None = None
         """If set, called for binary messages at once, past the application's queue. Must not raise."""
+        self._boundary: FrameBoundary | None = None
+
+    def data_received(self, data: bytes) -> None:
+        boundary = self._boundary
+        if boundary is None:  # the handshake, which comes by itself
+            super().data_received(data)
+            self._boundary = FrameBoundary()
+            return
+        if self.on_bytes is not None and boundary.is_between_messages and self._passes_at_once():
+            key = read_short(data)
+            if key is not None:
+                self.on_bytes(key)
+                return
+        boundary.follow(data)
+        super().data_received(data)
+
+    def _passes_at_once(self) -> bool:
+        """Whether a message may pass the application's queue: not before text that came earlier and still waits there."""
+        return self.queue.empty() and not self.close_sent
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -249,8 +269,7 @@ class _WebSocket(WebSocketsSansIOProtocol):
             self.scope["state"]["line"] = self
 
     def handle_bytes(self, event: Any) -> None:
-        # Not past text that came earlier and still waits for the application.
-        if self.on_bytes is not None and event.fin and self.queue.empty() and not self.close_sent:
+        if self.on_bytes is not None and event.fin and self._passes_at_once():
             self.on_bytes(event.data)
         else:
             super().handle_bytes(event)

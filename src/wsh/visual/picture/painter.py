@@ -159,7 +159,7 @@ class Painter:
         if before.title != now.title:
             out.append(_title(now.title))
         visible, was_visible = now.cursor is not None, before.cursor is not None
-        if before.modes != now.modes or visible != was_visible:
+        if (before.modes is not now.modes and before.modes != now.modes) or visible != was_visible:
             out.append(change_modes(before.modes, now.modes, visible, was_visible))
         if not out and before.cursor == now.cursor:
             return b""
