@@ -1,6 +1,7 @@
 // The connection of one viewer: pictures in, keys out. It comes back by itself, and the first thing after that is a whole picture.
 import type { Terminal } from "@xterm/xterm";
 import { openSocket, sessionPath } from "./api";
+import { MESSAGE_BYTES, Outbox } from "./outbox";
 import { leader, tell } from "./store";
 
 /** Earlier lines that come with the first picture; more are asked for as somebody scrolls up to them. */
@@ -10,8 +11,6 @@ const MORE_TIMES = 5;
 const MOST_LINES = 100_000;
 /** Rows from the top at which more are asked for. */
 const NEAR_TOP = 300;
-/** The server takes no message above a megabyte. */
-const MESSAGE_BYTES = 128 * 1024;
 /** Pieces of a large paste that may be on their way to the program at once. */
 const PIECES = 4;
 /** Lines that the emulator keeps above those that it was given. */
@@ -20,8 +19,6 @@ export const KEPT_LINES = 10_000;
 const TILE_MS = 100;
 /** So long somebody who has gone elsewhere may wait for a connection that takes the keys which they pressed here. */
 const LEAVE_MS = 60_000;
-/** Keys that are kept while there is no connection. */
-const KEPT_BYTES = 64 * 1024;
 
 export interface Size {
   rows: number;
@@ -97,7 +94,11 @@ export class Viewer {
   /** Nobody looks any more, and keys that were pressed here still have to go. */
   private leaving = false;
   private readonly encoder = new TextEncoder();
-  private kept: Uint8Array[] = [];
+  private readonly outbox = new Outbox();
+  /** Whether the server has said how much of what was typed it has: before that nothing more is sent. */
+  private ready = false;
+  /** Whether it tells what it has written. */
+  private receipts = false;
   private undrawn: Uint8Array[] = [];
   private resting = false;
   private marks = new Map<number, () => void>();
@@ -131,7 +132,7 @@ export class Viewer {
       cols: String(this.room.cols),
       whole: "true",
       prefix: leader.value,
-      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(this.lines) }),
+      ...(this.readOnly ? { read_only: "true" } : { scrollback: String(this.lines), input_id: String(this.outbox.id), typed: String(this.outbox.written) }),
     });
     openSocket(sessionPath(this.name, "/ws/view"), query).then(
       (socket) => (this.closed ? socket.close() : this.use(socket)),
@@ -155,12 +156,9 @@ export class Viewer {
     socket.binaryType = "arraybuffer";
     this.socket = socket;
     const { rows, cols } = this.room;
+    this.ready = false;
     socket.onopen = () => {
-      if (this.leaving) {
-        this.sendKept();
-        this.end();
-        return;
-      }
+      if (this.leaving) return;
       // The whole picture comes again, with what scrolled off before it.
       this.undrawn = [];
       this.terminal.reset();
@@ -169,11 +167,14 @@ export class Viewer {
       this.tellRemote({ owner: null, taken: null, waits: null, lost: false });
       this.pause = 200;
       if (this.fresh || rows !== this.room.rows || cols !== this.room.cols) this.fitsNow(this.room);
-      this.sendKept();
     };
     socket.onmessage = (message) => {
-      if (this.leaving || this.closed) return;
-      if (typeof message.data === "string") this.hear(JSON.parse(message.data) as Record<string, unknown>);
+      if (this.closed) return;
+      const said = typeof message.data === "string" ? (JSON.parse(message.data) as Record<string, unknown>) : null;
+      if (!this.ready) this.begin(said);
+      if (said?.type === "typed") this.hearTyped(said);
+      else if (this.leaving) return;
+      else if (said) this.hear(said);
       else this.draw(new Uint8Array(message.data as ArrayBuffer));
     };
     socket.onclose = () => this.comeBack();
@@ -244,10 +245,28 @@ export class Viewer {
     this.say({ type: "scrollback", lines: this.lines });
   }
 
-  private sendKept(): void {
-    const kept = this.kept;
-    this.kept = [];
-    for (const bytes of kept) this.sendBytes(bytes);
+  /** The first message says how much of what was typed before has come; the rest goes now. */
+  private begin(said: Record<string, unknown> | null): void {
+    this.ready = true;
+    this.receipts = said?.type === "typed";
+    if (!this.receipts) this.outbox.resume(this.outbox.written); // a server on another machine that knows nothing of it
+    else if (said?.unsure === true) {
+      this.outbox.forget(Number(said.received));
+      if (!this.leaving) tell("The server ended at the moment when a key arrived: the last one may be missing.", "Look at the line before you go on.", true);
+    } else this.outbox.resume(Number(said?.received));
+    this.flush();
+  }
+
+  private hearTyped(said: Record<string, unknown>): void {
+    if (said.written !== undefined) this.outbox.acknowledge(Number(said.written));
+    if (this.leaving && this.outbox.empty) this.end();
+  }
+
+  private flush(): void {
+    if (!this.ready || !this.isOpen) return;
+    for (const bytes of this.outbox.take()) this.socket?.send(bytes as Uint8Array<ArrayBuffer>);
+    if (!this.receipts) this.outbox.forget();
+    if (this.leaving && this.outbox.empty) this.end();
   }
 
   private hear(said: Record<string, unknown>): void {
@@ -289,11 +308,13 @@ export class Viewer {
       case "error":
         tell(String(said.message), said.hint as string | undefined, true);
         break;
-      case "host": // the machine that the session is on was lost, or is back
+      case "host": // the machine that the session is on was lost, or is back: what was typed meanwhile reaches nobody
+        this.receipts = false;
+        this.outbox.forget();
         this.tellRemote({ lost: said.online !== true });
         break;
       case "dismissed":
-        this.close();
+        this.end();
         this.tellRemote({ lost: true });
         break;
     }
@@ -303,10 +324,11 @@ export class Viewer {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Send what was typed; while the connection is opening it is kept. */
+  /** Send what was typed, and keep it until it is written; while the connection is opening it waits. */
   private sendBytes(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length && this.isOpen; at += MESSAGE_BYTES) this.socket?.send(bytes.subarray(at, at + MESSAGE_BYTES) as Uint8Array<ArrayBuffer>);
-    if (!this.isOpen && !this.closed && this.kept.reduce((sum, one) => sum + one.length, bytes.length) <= KEPT_BYTES) this.kept.push(bytes);
+    if (this.closed) return;
+    this.outbox.put(bytes, this.isOpen);
+    this.flush();
   }
 
   private say(message: Record<string, unknown>): void {
@@ -372,7 +394,7 @@ export class Viewer {
   }
 
   close(): void {
-    if (this.kept.length === 0 || this.isOpen) this.end();
+    if (this.outbox.empty) this.end();
     else {
       this.leaving = true;
       setTimeout(() => this.end(), LEAVE_MS);

@@ -140,6 +140,11 @@ class Ring:
         """Words, and which of them begins a pair that a successor of this server finds as we left it when we died."""
         return self._words, self._base + layout.NOTE
 
+    @property
+    def typed(self) -> tuple[memoryview, int]:
+        """Words, and which of them begins the pair that says what viewers typed."""
+        return self._words, self._base + layout.TYPED
+
     def readable(self) -> int:
         return self.head - self.tail
 

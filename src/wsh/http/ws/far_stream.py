@@ -115,7 +115,9 @@ class FarStream:
         self._stream = None
         self._tell({"type": "host", "host": self._host, "online": False, "problem": cut.message})
         # What was printed earlier is with the client already.
-        query = {key: value for key, value in self._request.query.items() if key != "scrollback"}
+        # And keys of before are not sent again.
+        left_out = ("scrollback", "input_id", "typed")
+        query = {key: value for key, value in self._request.query.items() if key not in left_out}
         self._request = replace(self._request, query=query)
         while True:
             try:

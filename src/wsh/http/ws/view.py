@@ -1,7 +1,7 @@
 """The WebSocket of a viewer: composed pictures out, keys in.
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
-`taken`, `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
+`taken`, `typed` (what of the input came, and what was written), `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
 reaches), `page_ended`, `wheel`, `read_only` (a key was pressed where one may only look), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
 (answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
 `detach` from the viewer.
@@ -21,6 +21,7 @@ from wsh.http.route.table import HttpCall, Query
 from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
 from wsh.http.ws.slow_consumer import has_room_for_picture
+from wsh.session.input.receipt import COUNT_BITS, ID_BITS
 from wsh.visual.input.keyboard import Direction
 from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
 from wsh.visual.viewer.viewer import Viewer
@@ -48,6 +49,10 @@ class ViewQuery(Query):
     """Earlier lines that are sent ahead of the first picture."""
     prefix: Annotated[str, Field(max_length=16, pattern=r"^[ -~]*$")] = ""
     """Name of a key that the viewer acts on itself: all that it sends is then the program's. Else Ctrl+\\ is acted on here."""
+    input_id: Annotated[int, Field(ge=0, lt=1 << ID_BITS)] = 0
+    """A number that the viewer chose: it is told what of its input was written (`typed`), also by another server, and sends the rest again."""
+    typed: Annotated[int, Field(ge=0, lt=1 << COUNT_BITS)] = 0
+    """Bytes of its input of which it knows that they were written."""
     wheel: bool = False
     """Whether `wheel` tells that it was turned up where the program does not want the mouse."""
 
@@ -197,6 +202,8 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
             scrollback_lines=asked.scrollback,
             prefix=asked.prefix,
             wheel=asked.wheel,
+            input_id=asked.input_id,
+            typed=asked.typed,
         )
         keys = partial(_type, viewers, viewer)
         connection.outlet.hear_bytes(keys)

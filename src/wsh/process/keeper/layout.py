@@ -11,7 +11,7 @@ import os
 
 PROTOCOL = 1
 
-VERSION = 2
+VERSION = 3
 """Of the words below. A keeper of 0.1.0 says none and knows no note; it hands all words of a slot on all the same."""
 
 MAX_SLOTS = 1 << 17
@@ -42,6 +42,7 @@ LAST_OUTPUT_US = 10  # K: time of the newest byte, microseconds since the epoch
 RING_OLDEST = 11  # K: the ring has no byte before this offset, even if it has room for it
 NOTE = 12  # S: what the terminal engine is at, for who finds it after a death; 0 while it is at nothing
 NOTE_AT = 13  # S: from which offset on
+TYPED = 14  # S: two words: how much of what two viewers typed has been written
 
 FLAG_EOF = 1
 FLAG_PAUSED = 2

@@ -19,6 +19,7 @@ from wsh.session import event as ev
 from wsh.session.command.line import REPORTS, LineInfo, TypedLine
 from wsh.session.command.turn import count_unread, look_at_line, read_modes, refuse_over_another
 from wsh.session.event import SERVER, Actor
+from wsh.session.input.receipt import Receipt, Receipts
 from wsh.wire.error import LimitReached, SessionExited, SessionTaken, WaitTimeout
 from wsh.wire.json.object import JsonObject
 
@@ -59,6 +60,7 @@ class SessionInput:
         """Whose run waits until the line is free, and what it is."""
         self.interrupted: tuple[float, int] = (0.0, 0)
         """When Ctrl+C was last typed, and how many prompts the shell had shown before."""
+        self.receipts = Receipts()
         self._writing = asyncio.Lock()
         self._waiting_bytes = 0
 
@@ -84,12 +86,19 @@ class SessionInput:
 
     # typing
 
-    async def send(self, data: bytes, actor: Actor, *, before: Callable[[], Awaitable[bytes]] | None = None) -> int:
+    async def send(
+        self,
+        data: bytes,
+        actor: Actor,
+        *,
+        before: Callable[[], Awaitable[bytes]] | None = None,
+        receipt: Receipt | None = None,
+    ) -> int:
         """Write `data` to the child and return the generation from before the write.
 
         `before` is awaited while no other input can come between, may refuse by raising, and returns bytes to write first. Returns when the kernel has taken all of it. Raises SessionExited, SessionTaken (agents, while a person has taken
         over), LimitReached if too much waits already, or WaitTimeout if the child does not read for too long: then the
-        rest is dropped, and the error says how much was written.
+        rest is dropped, and the error says how much was written. `receipt` counts what is written, as it is.
         """
         self._check(actor, data)
         if self._waiting_bytes + len(data) > self.limits.waiting_bytes:
@@ -103,7 +112,7 @@ class SessionInput:
                     child = self._check(actor, data)
                 generation = child.ring.head
                 self._note(data, actor)
-                await self._write(child, memoryview(data))
+                await self._write(child, memoryview(data), receipt)
                 self.last = (actor, time.monotonic())  # the write may have waited for the child
         finally:
             self._waiting_bytes -= len(data)
@@ -114,7 +123,7 @@ class SessionInput:
         """As `send`, for programs: raises LineInUse where text that somebody else typed stands on the line."""
         return await self.send(data, actor, before=lambda: refuse_over_another(self._session, data, actor))
 
-    def send_at_once(self, data: bytes, actor: Actor) -> int:
+    def send_at_once(self, data: bytes, actor: Actor, receipt: Receipt | None = None) -> int:
         """Write what the kernel takes now and return how many bytes that were; none while other input is under way.
 
         Raises SessionExited, or SessionTaken as `send` does. A key that a person pressed waits for nobody this way.
@@ -124,7 +133,7 @@ class SessionInput:
             return 0
         generation = child.ring.head
         try:
-            count = child.write(data)
+            count = self._give(child, data, receipt)
         except InputClosed:
             raise SessionExited(self._session.name, self._session.exit_code) from None
         if count:
@@ -160,12 +169,30 @@ class SessionInput:
         if b"\x03" in data:
             self.interrupted = (time.monotonic(), log.prompts if log is not None else 0)
 
-    async def _write(self, child: ChildHandle, data: memoryview) -> None:
+    def _give(self, child: ChildHandle, data: bytes | memoryview, receipt: Receipt | None) -> int:
+        """Write what the kernel takes now."""
+        if receipt is None:
+            return child.write(data)
+        self.receipts.note(child.ring, receipt, under_way=True)
+        count = 0
+        try:
+            count = child.write(data)
+        finally:
+            self.receipts.add(child.ring, receipt, count)
+        return count
+
+    def settle(self, receipt: Receipt, count: int) -> None:
+        """So many bytes that came are for nobody, or were refused: they count as written."""
+        child = self._session.child
+        ring = child.ring if child is not None and self._session.running else None
+        self.receipts.add(ring, receipt, count)
+
+    async def _write(self, child: ChildHandle, data: memoryview, receipt: Receipt | None) -> None:
         written = 0
         deadline = time.monotonic() + self.limits.timeout_ms / 1000
         try:
             while written < len(data):
-                count = child.write(data[written:])
+                count = self._give(child, data[written:], receipt)
                 written += count
                 if not count:
                     async with asyncio.timeout(max(0.0, deadline - time.monotonic())):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from wsh.session.event import Actor
+from wsh.session.input.receipt import Receipt
 from wsh.wire.error import SessionExited, WshError
 
 if TYPE_CHECKING:
@@ -17,12 +20,23 @@ WAITING_BYTES = 16 << 20
 _AT_ONCE_BYTES = 65536
 
 
+@dataclass(frozen=True)
+class _Typed:
+    data: bytes
+    actor: Actor
+    receipt: Receipt
+
+
+_Item: TypeAlias = _Typed | Callable[[], None]
+
+
 class Typing:
     def __init__(self, session: Session, on_error: Callable[[Actor, WshError], None]) -> None:
         """`on_error` hears whose input was refused, and why."""
         self._session = session
         self._on_error = on_error
-        self._waiting: asyncio.Queue[tuple[bytes, Actor] | Callable[[], None]] = asyncio.Queue()
+        self._waiting: deque[_Item] = deque()
+        self._some = asyncio.Event()
         self._sending = False
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
@@ -32,59 +46,79 @@ class Typing:
         self._task = asyncio.ensure_future(self._run())
 
     def close(self) -> None:
+        """What waits goes on waiting until `open`."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
-    def put(self, data: bytes, actor: Actor) -> bool:
+    @property
+    def _idle(self) -> bool:
+        return not self._waiting and not self._sending
+
+    def put(self, data: bytes, actor: Actor, receipt: Receipt) -> bool:
         """Take what was typed; False if there is no room for it."""
         try:
-            if self._waiting.empty() and not self._sending:
-                data = data[self._session.input.send_at_once(data, actor) :]
+            if self._idle:
+                data = data[self._session.input.send_at_once(data, actor, receipt) :]
                 if not data:
                     return True
         except SessionExited:
-            return True  # the picture says so already
+            self._session.input.settle(receipt, len(data))  # the picture says so already
+            return True
         if self._waiting_bytes + len(data) > WAITING_BYTES:
+            self.after(lambda: self._session.input.settle(receipt, len(data)))
             return False
         self._waiting_bytes += len(data)
-        self._waiting.put_nowait((data, actor))
+        self._append(_Typed(data, actor, receipt))
         return True
 
     def after(self, then: Callable[[], None]) -> None:
         """Call `then` when what was put before is with the program; at once if nothing waits."""
-        if self._waiting.empty() and not self._sending:
+        if self._idle:
             then()
         else:
-            self._waiting.put_nowait(then)
+            self._append(then)
+
+    def _append(self, item: _Item) -> None:
+        self._waiting.append(item)
+        self._some.set()
 
     async def _run(self) -> None:
-        put_off: list[tuple[bytes, Actor] | Callable[[], None]] = []
         while True:
-            item = put_off.pop() if put_off else await self._waiting.get()
-            if not isinstance(item, tuple):
+            while not self._waiting:
+                self._some.clear()
+                await self._some.wait()
+            item = self._waiting.popleft()
+            if not isinstance(item, _Typed):
                 item()
-                self._sending = False
                 continue
-            data, actor = item
-            self._waiting_bytes -= len(data)
-            while not self._waiting.empty() and len(data) < _AT_ONCE_BYTES:
-                more = self._waiting.get_nowait()
-                if not isinstance(more, tuple) or more[1] != actor:
-                    put_off.append(more)
+            parts = [item.data]
+            size = len(item.data)
+            while self._waiting and size < _AT_ONCE_BYTES:
+                more = self._waiting[0]
+                if not isinstance(more, _Typed) or more.actor != item.actor:
                     break
-                self._waiting_bytes -= len(more[0])
-                data += more[0]
+                self._waiting.popleft()
+                parts.append(more.data)
+                size += len(more.data)
+            self._waiting_bytes -= size
             self._sending = True
             try:
-                await self._send(data, actor)
+                await self._send(b"".join(parts), item.actor, item.receipt)
             finally:
-                self._sending = bool(put_off)
+                self._sending = False
 
-    async def _send(self, data: bytes, actor: Actor) -> None:
+    async def _send(self, data: bytes, actor: Actor, receipt: Receipt) -> None:
+        begun = receipt.written
         try:
-            await self._session.input.send(data, actor)
-        except SessionExited:
-            pass  # the picture says so already
+            await self._session.input.send(data, actor, receipt=receipt)
+        except asyncio.CancelledError:
+            rest = data[receipt.written - begun :]
+            if rest:
+                self._waiting.appendleft(_Typed(rest, actor, receipt))
+                self._waiting_bytes += len(rest)
+            raise
         except WshError as error:
-            self._on_error(actor, error)
+            if not isinstance(error, SessionExited):  # the picture says so already
+                self._on_error(actor, error)
+            self._session.input.settle(receipt, len(data) - (receipt.written - begun))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, assert_never
@@ -19,6 +20,10 @@ from wsh.wire.error import WshError
 if TYPE_CHECKING:
     from wsh.session.session import Session
     from wsh.visual.stage import Stage
+
+
+_ACKNOWLEDGE_S = 0.05
+"""After so long a viewer is told what was written: once for many keys."""
 
 
 class ViewerKeys:
@@ -49,7 +54,10 @@ class ViewerKeys:
             viewer.outlet.tell({"type": "read_only"})
         if viewer.prefix:
             if not viewer.read_only:
-                self._pass_on(viewer, data)
+                viewer.receipt.received += len(data)
+                rest = len(data) - self._pass_on(viewer, data)
+                if rest:
+                    self.typing.after(lambda: self._session.input.settle(viewer.receipt, rest))
             return
         for piece in viewer.keyboard.split(data, time.monotonic(), is_window(viewer.shape, self._stage)):
             if isinstance(piece, bytes):
@@ -101,7 +109,8 @@ class ViewerKeys:
         viewer.follows_cursor = True
         self._sizes.fit_typist(viewer)
 
-    def _pass_on(self, viewer: Viewer, data: bytes) -> None:
+    def _pass_on(self, viewer: Viewer, data: bytes) -> int:
+        """Lets the program have it, and returns how many bytes go there."""
         if viewer.wheel and b"\x1b[<" in data and not self._session.terminal.modes.mouse:
             data, turns = take_wheel(data)
             if turns:
@@ -109,7 +118,7 @@ class ViewerKeys:
         if self._stage.input.mode == "capture":
             for name, raw in parse_keys(data):
                 self._stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
-            return
+            return 0
         if is_typed(data):
             self.note_typing(viewer)
         layout = self._stage.layout
@@ -117,10 +126,30 @@ class ViewerKeys:
         if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
             data = move_mouse(data, area)
         if not data:
-            return
+            return 0
         self._frames.expect_echo()
-        if not self.typing.put(data, viewer.actor):
+        if not self.typing.put(data, viewer.actor, viewer.receipt):
             viewer.outlet.send(b"\x07")
+        return len(data)
+
+    def tell_received(self, viewer: Viewer) -> None:
+        """The first thing that a viewer with a number is told: how much of what it sent came, here or to a server before."""
+        receipt = viewer.receipt
+        viewer.outlet.tell({"type": "typed", "received": receipt.received, "unsure": receipt.unsure})
+        receipt.unsure = False
+        later: asyncio.TimerHandle | None = None
+
+        def acknowledge() -> None:
+            nonlocal later
+            later = None
+            if viewer.id in self._present:
+                viewer.outlet.tell({"type": "typed", "written": receipt.written})
+
+        def wait() -> None:
+            nonlocal later
+            later = later or asyncio.get_running_loop().call_later(_ACKNOWLEDGE_S, acknowledge)
+
+        receipt.on_written = wait
 
     def _tell_refusal(self, actor: Actor, error: WshError) -> None:
         viewer = self._present.get(actor.id)

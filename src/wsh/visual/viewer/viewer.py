@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from wsh.session.event import Actor
+from wsh.session.input.receipt import Receipt
 from wsh.visual.input.keyboard import Keyboard
 from wsh.visual.picture.page import Page
 from wsh.visual.picture.painter import ViewShape
@@ -62,6 +63,8 @@ class Viewer:
     """Whether its person has taken the keyboard over."""
     wheel: bool = False
     """Whether it is told when the wheel is turned up where the program does not want the mouse."""
+    receipt: Receipt = field(default_factory=Receipt)
+    """How much of what was typed there the program has."""
     page: Page | None = None
     """What it shows instead of the session's picture."""
 

@@ -72,6 +72,8 @@ class Viewers:
         scrollback_lines: int = 0,
         prefix: str = "",
         wheel: bool = False,
+        input_id: int = 0,
+        typed: int = 0,
     ) -> Viewer:
         """A person begins to look: a whole picture is sent at once, frames follow."""
         rows, cols = check_size(rows, cols)
@@ -90,6 +92,8 @@ class Viewers:
             prefix=prefix,
             wheel=wheel,
         )
+        if input_id and prefix and not read_only:
+            self._resume_input(viewer, input_id, typed)
         self.sizes.measure(viewer, rows, cols)
         if not self._viewers:
             self._open()
@@ -105,6 +109,17 @@ class Viewers:
         if taken_by is not None:
             outlet.tell({"type": "taken", "by": taken_by})
         return viewer
+
+    def _resume_input(self, viewer: Viewer, id: int, typed: int) -> None:
+        for other in self.list_viewers():
+            if other.receipt.id == id:
+                # What may still arrive by the connection before is sent again by this one.
+                other.read_only = True
+                self.dismiss(other, "the viewer came again")
+        child = self.session.child
+        ring = child.ring if child is not None and self.session.running else None
+        viewer.receipt = self.session.input.receipts.open(ring, id, typed)
+        self.keys.tell_received(viewer)
 
     def detach(self, viewer: Viewer) -> None:
         """The viewer is gone. Idempotent."""
