@@ -146,3 +146,12 @@ def test_a_program_cannot_change_the_width_of_its_terminal(sequence: bytes) -> N
         terminal.scrollback(styled=True)
         assert terminal.replay()
         assert terminal.search("x", limit=1)
+
+
+def test_rows_that_are_gained_show_the_lines_above_also_where_the_width_changes() -> None:
+    terminal = Terminal(20, 40)
+    terminal.feed(b"".join(b"%d\r\n" % number for number in range(60)) + b"$ ")
+    before = [str(line) for line in terminal.screen(styled=False).lines]
+    for rows, cols in ((8, 90), (20, 40), (8, 30), (20, 40)):
+        terminal.resize(rows, cols)
+    assert [str(line) for line in terminal.screen(styled=False).lines] == before

@@ -230,9 +230,14 @@ class Terminal:
             sink.cell_width = cell_width_px
         if cell_height_px:
             sink.cell_height = cell_height_px
-        reflow = cols != self.cols
+        reflow = flows = cols != self.cols
+        if reflow and rows > self.rows:
+            # At once, the library would leave the rows that are gained blank; alone, it fills them with the lines above.
+            sink.cols = self.cols = cols
+            self._resize_engine(True)
+            flows = False
         sink.rows, sink.cols = self.rows, self.cols = rows, cols
-        self._resize_engine(reflow)
+        self._resize_engine(flows)
         if reflow:
             self._set_limits()
             self._numbers.observe(rows)  # the new limits may have let go of lines
