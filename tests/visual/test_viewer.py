@@ -7,6 +7,7 @@ import pytest
 from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
 from tests.support.waiting import until
 from wsh.session.event import Actor
+from wsh.session.input.receipt import Receipts
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
@@ -287,17 +288,72 @@ def test_a_viewer_is_given_more_earlier_lines_when_it_asks_and_is_told_of_a_gap(
         session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(500)))
         emulator = Emulator(24, 80)
         viewer = viewers.attach(emulator, 24, 80, scrollback_lines=100)
-        assert {"type": "scrollback", "asked": 100, "lines": 100, "more": True} in emulator.told
+        (told,) = [one for one in emulator.told if one["type"] == "scrollback"]
+        assert (told["asked"], told["lines"], told["more"]) == (100, 100, True)
+        assert (told["first"], told["line"]) == (0, session.terminal.screen_line)
         viewers.frames.renew(viewer, 1000)
         viewers.frames.make()
         above = session.terminal.screen_line - session.terminal.first_line
-        assert emulator.told[-1] == {"type": "scrollback", "asked": 1000, "lines": above, "more": False}
+        told = emulator.told[-1]
+        assert (told["asked"], told["lines"], told["more"]) == (1000, above, False)
         assert kept(emulator.terminal) == kept(session.terminal)
         session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(5000)))
         viewers.frames.make()
-        assert emulator.told[-1] == {"type": "gap"}
+        assert emulator.told[-1]["type"] == "gap"
         viewers.frames.renew(viewer, 10_000)
         viewers.frames.make()
         assert kept(emulator.terminal) == kept(session.terminal), "the gap is closed"
+        session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(3000)))
+        viewers.frames.renew(viewer, 50, (session.terminal.epoch, 4))
+        viewers.frames.make()
+        assert kept(emulator.terminal) == kept(session.terminal)[4:], "down to the line that somebody reads"
+
+    run_with_registry(places, work)
+
+
+def test_a_viewer_is_told_at_once_that_the_screen_had_to_be_begun_anew(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="anew")
+        viewers = viewers_of(session)
+        _, emulator = look(viewers, 24, 80)
+        viewers.frames.make()
+        assert all(one["type"] != "notice" for one in emulator.told)
+        session.terminal.mended = 1
+        for _ in range(2):
+            viewers.frames.make()
+        (told,) = [one for one in emulator.told if one["type"] == "notice"]
+        assert "begin its screen anew" in str(told["text"])
+
+    run_with_registry(places, work)
+
+
+def test_what_was_typed_is_counted_as_it_is_written_and_known_when_the_viewer_comes_again(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="count", command="sh -c 'printf \"$ \"; exec cat'")
+        viewers = viewers_of(session)
+
+        def come(typed: int = 0) -> tuple[Viewer, Emulator]:
+            emulator = Emulator(24, 80)
+            made = viewers.attach(emulator, 24, 80, prefix="Ctrl+B", input_id=77, typed=typed)
+            return made, emulator
+
+        first, emulator = come()
+        assert emulator.told[0] == {"type": "typed", "received": 0, "unsure": False}
+        viewers.keys.press(first, b"hello")
+        await until(lambda: {"type": "typed", "written": 5} in emulator.told, "the receipt")
+        second, again = come(5)
+        assert again.told[0] == {"type": "typed", "received": 5, "unsure": False}
+        assert emulator.dismissed, "the connection before is over"
+        viewers.keys.press(first, b"late")
+        viewers.keys.press(second, b" there")
+        await until(lambda: {"type": "typed", "written": 11} in again.told, "the receipt")
+        # As the next server finds it.
+        assert session.child is not None
+        found = Receipts().open(session.child.ring, 77, 0)
+        assert (found.received, found.written, found.unsure) == (11, 11, False)
+        session.input.receipts.note(session.child.ring, found, under_way=True)
+        assert Receipts().open(session.child.ring, 77, 0).unsure
+        assert Receipts().open(session.child.ring, 78, 3).received == 3, "nothing is known of another"
+        await until(lambda: "hello there" in again.lines[0], "all of it, once")
 
     run_with_registry(places, work)

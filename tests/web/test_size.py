@@ -208,3 +208,44 @@ def test_the_inspector_leaves_a_narrow_window_room_for_the_terminal(server: Runn
         expect(page.locator(".sidebar")).not_to_be_in_viewport()
         page.keyboard.type("echo $((40+2))\n")
         until(watched, lambda t: "\n42" in t, "the keyboard is in the terminal")
+
+
+def test_parts_that_one_typed_in_follow_the_divider_and_fill_the_room_of_a_closed_one(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "left")
+    make(server, "right")
+    make_by_agent(server, "agents", rows=20, cols=70)
+    with open_page(browser, viewport={"width": 1400, "height": 800}) as watched:
+        page = watched.page
+        page.goto(link(server))
+        page.locator(".session", has_text="left").click()
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.keyboard.type("x")
+        wait_until(lambda: size(server, "left") != (24, 80), "the size of the whole stage")
+        whole = size(server, "left")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.type("|")
+        expect(page.get_by_label("Filter", exact=True)).to_be_focused()
+        wait_until(lambda: size(server, "left")[1] < whole[1] * 0.6, "the half of it")
+        half = size(server, "left")
+        page.keyboard.type("right")
+        page.keyboard.press("Enter")
+        expect(page.locator(".pane.front h1")).to_have_text("right")
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.keyboard.type("y")
+        wait_until(lambda: abs(size(server, "right")[1] - half[1]) < 4, "the other half")
+        divider = page.get_by_role("separator")
+        divider.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowLeft")
+        wait_until(lambda: size(server, "left")[1] < half[1] < size(server, "right")[1], "both to follow the divider")
+        page.locator(".pane .emulator").last.click()
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("x")
+        expect(page.locator(".pane")).to_have_count(0)
+        wait_until(lambda: size(server, "left") == whole, "all of the room", seen=lambda: size(server, "left"))
+        expect(page.locator(".single .fit")).to_have_count(0)
+        page.locator(".session", has_text="agents").click()
+        ready(watched)
+        assert size(server, "agents") == (20, 70), "one that was only looked at keeps its size"

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { create, creating, draft, room } from "./store";
+import { create, creating, draft, room, whenClosed } from "./store";
 
 export function CreateDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -9,7 +9,7 @@ export function CreateDialog() {
     return Array.isArray(value) ? value.join(" ") : String(value ?? "");
   };
   return (
-    <dialog ref={dialog} class="dialog" onClose={() => ((creating.value = false), (draft.value = null))} aria-labelledby="create-title">
+    <dialog ref={dialog} class="dialog" {...whenClosed(() => ((creating.value = false), (draft.value = null)))} aria-labelledby="create-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -2,8 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { IDecoration, Terminal } from "@xterm/xterm";
 import "./find.css";
-import { focusTerminal, loadTerminal } from "./terminal";
-import { scrollTo } from "./viewer";
+import { beginsLater, focusTerminal, loadTerminal, revealLine, uncover } from "./terminal";
 
 interface Match {
   row: number;
@@ -96,22 +95,15 @@ class Marks {
   }
 }
 
-/** Rows at the top that the bar may lie over. */
-const COVERED = 4;
-
-/** Show a row in the middle, unless it is in sight. */
-function reveal(terminal: Terminal, row: number): void {
-  const { viewportY } = terminal.buffer.active;
-  if (row < viewportY + Math.min(COVERED, viewportY) || row >= viewportY + terminal.rows) scrollTo(terminal, row - Math.floor(terminal.rows / 2));
-}
-
 export function FindBar(props: { name: string; close: () => void }) {
   const { name } = props;
   const [text, setText] = useState("");
   const [regex, setRegex] = useState(false);
   const [exactCase, setExactCase] = useState(false);
   const [told, setTold] = useState("");
+  const [cut, setCut] = useState(false);
   const field = useRef<HTMLInputElement>(null);
+  const bar = useRef<HTMLFormElement>(null);
   const search = useRef<{ terminal: Terminal; all: Match[]; at: number; pattern: RegExp } | null>(null);
   const marks = useRef(new Marks());
   const turn = useRef(0);
@@ -121,12 +113,14 @@ export function FindBar(props: { name: string; close: () => void }) {
     field.current?.focus();
     return () => {
       marks.current.clear();
+      uncover(name);
       focusTerminal(name);
     };
   }, [name]);
 
   const say = (): void => {
     const now = search.current;
+    setCut(now !== null && beginsLater(name));
     if (!now) setTold("");
     else setTold(now.all.length === 0 ? "Nothing found" : `${now.at + 1} of ${now.all.length}`);
   };
@@ -135,10 +129,22 @@ export function FindBar(props: { name: string; close: () => void }) {
     const now = search.current;
     if (!now) return;
     marks.current.draw(now.terminal, now.all, now.at);
-    const match = now.all[now.at];
-    if (match) reveal(now.terminal, match.row);
+    reveal();
     say();
   };
+
+  const reveal = (): void => {
+    const now = search.current;
+    const match = now?.all[now.at];
+    if (match) revealLine(name, match.row, match.col, bar.current);
+  };
+  // Also when the room becomes smaller: a phone's keyboard comes up.
+  useLayoutEffect(() => {
+    const room = bar.current?.closest(".single")?.querySelector(".emulator");
+    const observer = new ResizeObserver(reveal);
+    if (room) observer.observe(room);
+    return () => observer.disconnect();
+  }, [name]);
 
   /** From what is in sight upwards; where there is nothing above, the first below. */
   const begin = async (): Promise<void> => {
@@ -198,6 +204,7 @@ export function FindBar(props: { name: string; close: () => void }) {
   const stay = (event: Event): void => event.preventDefault();
   return (
     <form
+      ref={bar}
       class="find"
       role="search"
       onSubmit={(event) => event.preventDefault()}
@@ -238,6 +245,11 @@ export function FindBar(props: { name: string; close: () => void }) {
       <button type="button" title="Close (Esc)" aria-label="Close" onClick={props.close}>
         ×
       </button>
+      {cut && (
+        <small class="soft cut" role="status">
+          Earlier lines are no longer kept.
+        </small>
+      )}
     </form>
   );
 }

@@ -21,7 +21,10 @@ export class Frame {
   private x = 0;
   private y = 0;
   private moved = false;
-  private dragged = 0;
+  /** Pixels at the top that something lies over: the picture may begin below. */
+  private covered = 0;
+  /** A place is to stay in sight. */
+  private holds = false;
   private placed = "";
   private wanted: Size | null = null;
 
@@ -32,21 +35,25 @@ export class Frame {
     private readonly onRoom: (size: Size) => void,
   ) {
     terminal.onCursorMove(() => {
+      if (this.holds) return;
       this.moved = false;
       this.follow();
     });
-    room.addEventListener("wheel", (event) => this.pan(event.shiftKey ? event.deltaY : event.deltaX, 0, event), { passive: false, capture: true });
-    let last: Touch | null = null;
-    room.addEventListener("touchstart", (event) => (last = event.touches[0] ?? null), { passive: true });
     room.addEventListener(
-      "touchmove",
+      "wheel",
       (event) => {
-        const now = event.touches[0];
-        if (last && now) this.drag(last.clientX - now.clientX, last.clientY - now.clientY, event);
-        last = now ?? null;
+        const dx = event.shiftKey ? event.deltaY : event.deltaX;
+        if (!dx || !this.over.x) return;
+        this.pan(dx, 0);
+        event.preventDefault();
+        event.stopPropagation();
       },
-      { passive: false },
+      { passive: false, capture: true },
     );
+  }
+
+  get lineHeight(): number {
+    return this.cell()?.height ?? 16;
   }
 
   private get screen(): HTMLElement | null {
@@ -120,33 +127,44 @@ export class Frame {
     this.show();
   }
 
-  /** A finger moves the part that is shown; up and down, where all rows are shown, it goes through the earlier lines. */
-  private drag(dx: number, dy: number, event: Event): void {
-    if (dy && !this.over.y && this.terminal.buffer.active.type === "normal") {
-      this.dragged += dy / (this.cell()?.height ?? 16);
-      const lines = Math.trunc(this.dragged);
-      this.dragged -= lines;
-      if (lines) this.terminal.scrollLines(lines);
-      event.preventDefault();
-    }
-    this.pan(dx, dy, event);
+  /** Move the part that is shown. Returns how far up or down it could not be moved, because there the session ends. */
+  pan(dx: number, dy: number): number {
+    const { x, y } = this.over;
+    if (!(dx && x) && !(dy && y)) return dy;
+    this.moved = true;
+    const wanted = this.y + dy;
+    this.x += dx;
+    this.y = wanted;
+    this.show();
+    return wanted - this.y;
   }
 
-  private pan(dx: number, dy: number, event: Event): void {
-    const { x, y } = this.over;
-    if ((!dx || !x) && (!dy || !y)) return;
+  /** Bring a place of the screen into sight, below `covered` pixels that something lies over. */
+  reveal(row: number, col: number, covered: number): void {
+    const cell = this.cell();
+    if (!cell) return;
+    this.covered = covered;
+    this.holds = true;
+    const { width, height } = this.space;
+    const [left, top] = [col * cell.width, row * cell.height];
     this.moved = true;
-    this.x += dx;
-    this.y += dy;
+    this.x = Math.min(Math.max(this.x, left + MARGIN * cell.width - width), Math.max(0, left - MARGIN * cell.width));
+    if (top - this.y < covered || top + cell.height - this.y > height) this.y = top - (covered + height) / 2;
     this.show();
-    event.preventDefault();
-    event.stopPropagation();
+  }
+
+  /** Nothing lies over it any more. */
+  uncover(): void {
+    this.covered = 0;
+    this.holds = false;
+    this.moved = false;
+    this.follow();
   }
 
   private show(): void {
     const over = this.over;
     this.x = Math.max(0, Math.min(this.x, over.x));
-    this.y = Math.max(0, Math.min(this.y, over.y));
+    this.y = Math.max(-this.covered, Math.min(this.y, over.y));
     // A shade at each edge beyond which the session goes on.
     this.room.classList.toggle("more-left", this.x > 1);
     this.room.classList.toggle("more-right", this.x < over.x - 1);

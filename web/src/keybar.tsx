@@ -20,9 +20,12 @@ const LOWER: Key[] = [
   ["↓", "ArrowDown"],
   ["→", "ArrowRight"],
 ];
+/** These come first while the keyboard is up and the keys stand in one row: as many as have room. */
+const FIRST = ["Escape", "Tab", "ctrl", "\x03", "ArrowLeft", "ArrowUp", "ArrowDown", "ArrowRight"];
 /** Signs that the keyboard of a phone has as well: the last ones where the keys stand in one row. */
 const SIGNS = ["|", "~", "/", "-"];
 const TAB: Key = ["tab", "Tab"];
+const place = (name: string): string | undefined => (FIRST.includes(name) ? `--at: ${FIRST.indexOf(name)}` : undefined);
 
 export function KeyBar(props: { name: string }) {
   const [line, setLine] = useState("");
@@ -52,6 +55,7 @@ export function KeyBar(props: { name: string }) {
     <button
       key={label}
       class={SIGNS.includes(name) ? "sign" : undefined}
+      style={place(name)}
       title={spoken ?? name}
       aria-label={spoken ?? (name.startsWith("Arrow") ? name : undefined)}
       onPointerDown={stay}
@@ -64,6 +68,7 @@ export function KeyBar(props: { name: string }) {
   const modifier = (name: "ctrl" | "alt") => (
     <button
       key={name}
+      style={place(name)}
       aria-pressed={held.value[name]}
       onPointerDown={stay}
       onMouseDown={stay}

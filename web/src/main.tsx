@@ -15,17 +15,21 @@ import { shownSize, shownText } from "./terminal";
 import { followTheme } from "./theme";
 import { listenToKeys } from "./shortcut";
 
-/** A page so low has room for the terminal and the keys alone. */
-const SHORT_PX = 300;
+/** Below this share of the height that it had, the keyboard of a phone is up. */
+const KEYBOARD_SHARE = 0.8;
 
 /** Of the page, what a phone's keyboard leaves to be seen, in browsers that do not shrink the page themselves: the keys stay above it. */
 function followKeyboard(): void {
   const seen = window.visualViewport;
+  /** The greatest height at each width: upright, and sideways. */
+  const tallest = new Map<number, number>();
   const look = (): void => {
     if (!seen) return;
     const covered = seen.scale === 1 && seen.height < window.innerHeight - 1;
     document.documentElement.style.setProperty("--seen-height", covered ? `${seen.height}px` : "100%");
-    document.documentElement.classList.toggle("short", seen.height * seen.scale < SHORT_PX);
+    const [width, height] = [Math.round(seen.width * seen.scale), seen.height * seen.scale];
+    tallest.set(width, Math.max(tallest.get(width) ?? 0, height));
+    document.documentElement.classList.toggle("typing", height < (tallest.get(width) ?? 0) * KEYBOARD_SHARE);
     if (covered) window.scrollTo(0, 0);
   };
   seen?.addEventListener("resize", look);

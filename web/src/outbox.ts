@@ -6,10 +6,28 @@ const KEPT_BYTES = 64 * 1024;
 export const MESSAGE_BYTES = 128 * 1024;
 const ID_LIMIT = 2 ** 24;
 
+const boxes = new Map<string, Outbox>();
+
+/** What is typed into one session from this page; by its number the server knows whoever comes again, also after another part of the page showed it. */
+export function outboxOf(session: string): Outbox {
+  const found = boxes.get(session) ?? new Outbox();
+  boxes.set(session, found);
+  return found;
+}
+
+/** A session has another name, or none any more: nothing is typed into one that takes its name later. */
+export function moveOutbox(session: string, to: string | null): void {
+  const found = boxes.get(session);
+  boxes.delete(session);
+  if (found && to !== null) boxes.set(to, found);
+}
+
 /** Positions count the bytes that were ever typed here. */
 export class Outbox {
   /** By this number the server knows the viewer again. */
   readonly id = 1 + Math.floor(Math.random() * (ID_LIMIT - 1));
+  /** Ends the connection that sends from here; another one takes its place. */
+  private stop: (() => void) | null = null;
   private pieces: Uint8Array[] = [];
   /** Written by the server up to here. */
   written = 0;
@@ -18,6 +36,12 @@ export class Outbox {
 
   get empty(): boolean {
     return this.end === this.written;
+  }
+
+  /** From now on another connection sends what is here. */
+  handTo(stop: () => void): void {
+    this.stop?.();
+    this.stop = stop;
   }
 
   /** Keep what was typed; without a connection there is room for a little only. */

@@ -5,7 +5,7 @@ import { score } from "./fuzzy";
 import { grouping, GROUPINGS, setGrouping } from "./group";
 import { openLayout, saved } from "./layout";
 import { directKeys, keysOf, setDirectKeys, SHORTCUTS } from "./shortcut";
-import { askKill, askName, askTags, choose, entries, paletteOpen, selected, view } from "./store";
+import { askKill, askName, askTags, choose, entries, paletteOpen, selected, view, whenClosed } from "./store";
 import { enter } from "./terminal";
 import { FONTS, fontFamily, fontSize, setFont, theme } from "./theme";
 
@@ -74,7 +74,7 @@ export function Palette() {
   };
   useEffect(() => dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at]);
   return (
-    <dialog ref={dialog} class="palette" aria-label="Command palette" onClose={() => (paletteOpen.value = false)}>
+    <dialog ref={dialog} class="palette" aria-label="Command palette" {...whenClosed(() => (paletteOpen.value = false))}>
       <input
         autofocus
         type="text"

@@ -1,7 +1,7 @@
 // The keys, on a sheet: what they are, and the leader, which can be another.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { directKeys, pending, setDirectKeys, setLeader, SHORTCUTS, wordsOf } from "./shortcut";
-import { leader, sheetOpen, USUAL_LEADER } from "./store";
+import { leader, sheetOpen, USUAL_LEADER, whenClosed } from "./store";
 
 const TERMINAL: [string, string][] = [
   ["Ctrl+Shift+C", "Copy what is selected; so does selecting it"],
@@ -16,7 +16,7 @@ export function Sheet() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="dialog sheet" aria-labelledby="sheet-title" onClose={() => (sheetOpen.value = false)}>
+    <dialog ref={dialog} class="dialog sheet" aria-labelledby="sheet-title" {...whenClosed(() => (sheetOpen.value = false))}>
       <h2 id="sheet-title">Keys</h2>
       <p class="soft">
         Press <kbd>{leader.value}</kbd>, let go, then a key. Everything else goes where the cursor blinks.

@@ -6,7 +6,7 @@ import { score } from "./fuzzy";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
 import { Single } from "./stage";
-import { create, entries, narrow } from "./store";
+import { create, entries, narrow, whenClosed } from "./store";
 
 export function Splits() {
   // A phone has room for one.
@@ -158,7 +158,7 @@ export function Layouts() {
   useLayoutEffect(() => dialog.current?.showModal(), []);
   const names = Object.keys(saved.value);
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="layouts-title" onClose={() => (layoutsOpen.value = false)}>
+    <dialog ref={dialog} class="dialog" aria-labelledby="layouts-title" {...whenClosed(() => (layoutsOpen.value = false))}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

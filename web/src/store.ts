@@ -3,6 +3,7 @@ import { computed, signal } from "@preact/signals";
 import * as api from "./api";
 import { ApiError, type HostInfo, type SessionInfo, type StateAnswer } from "./api";
 import { Channel } from "./channel";
+import { moveOutbox } from "./outbox";
 
 export type View = "single" | "grid" | "queue" | "search" | "admin" | "replay";
 export type Connection = "connecting" | "connected" | "lost" | "signed-out";
@@ -84,6 +85,16 @@ export function visible(entry: Entry): Visible {
   return entry.attention ? "attention" : "running";
 }
 
+/** What a dialog does when it is closed: at once by Escape. Of the rest it tells late: by then it may be gone, and another one be open. */
+export function whenClosed(then: () => void): { onCancel: () => void; onClose: (event: { currentTarget: Element }) => void } {
+  return {
+    onCancel: then,
+    onClose: (event) => {
+      if (event.currentTarget.isConnected) then();
+    },
+  };
+}
+
 let toastId = 0;
 export function tell(text: string, hint?: string, bad = false, act?: () => void): void {
   const toast = { id: ++toastId, text, hint, bad, act };
@@ -148,6 +159,7 @@ async function reload(): Promise<void> {
       attention: old?.attention ?? false,
     });
   }
+  for (const name of entries.value.keys()) if (!next.has(name)) moveOutbox(name, null);
   entries.value = next;
   listed.value = true;
   if (selected.value === null || !next.has(selected.value)) selected.value = list[0]?.name ?? null;
@@ -192,6 +204,11 @@ function setWord(name: string, word: StateAnswer["state"]): void {
   change(name, (entry) => ({ ...entry, info: { ...entry.info, state: word }, state: entry.state && { ...entry.state, state: word } }));
 }
 
+/** What the screen of a session lacks, as soon as that is known. */
+export function setNotice(name: string, notice: string | null): void {
+  change(name, (entry) => ({ ...entry, info: { ...entry.info, notice } }));
+}
+
 async function refresh(name: string): Promise<void> {
   try {
     const info = await api.getSession(name);
@@ -223,6 +240,7 @@ export function start(): void {
         const entry = entries.value.get(old);
         change(old, () => undefined);
         if (entry) put({ ...entry.info, name: now });
+        moveOutbox(old, now);
         renamed.value = [old, now];
         if (selected.value === old) selected.value = now;
         void refresh(now);
@@ -231,6 +249,7 @@ export function start(): void {
       }
       case "session_destroyed":
         stirs(name);
+        moveOutbox(name, null);
         change(name, () => undefined);
         if (selected.value === name) selected.value = entries.value.keys().next().value ?? null;
         break;

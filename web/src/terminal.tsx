@@ -6,6 +6,7 @@ import { effect, signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyOnSelect, copyText, hearWish } from "./clipboard";
 import { Frame, shrink } from "./frame";
+import { Finger } from "./touch";
 import { connection, fresh, leader, narrow, opening, selected, tell, toasts, view } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
 import { KEPT_LINES, NOTHING, noteScroll, scrollTo, Viewer, type Remote } from "./viewer";
@@ -159,6 +160,9 @@ const viewers = new Map<string, Viewer>();
 const WAIT_MS = 50;
 const MOST_WAITS = 200;
 
+/** Whether there were lines before the first one that can be shown. */
+export const beginsLater = (name: string): boolean => viewers.get(name)?.beginsLater === true;
+
 /** The terminal when it has its picture and, if asked for, all earlier lines; null if it does not come. */
 export async function loadTerminal(name: string, all: boolean): Promise<Terminal | null> {
   for (let turn = 0; !viewers.get(name)?.drawn; turn++) {
@@ -167,6 +171,28 @@ export async function loadTerminal(name: string, all: boolean): Promise<Terminal
   }
   if (all) await viewers.get(name)?.loadAll();
   return emulators.get(name) ?? null;
+}
+
+const frames = new Map<string, Frame>();
+
+/** Show a row of all that is there, in the middle unless it is in sight, below what lies over the terminal at its top. */
+export function revealLine(name: string, row: number, col: number, over: Element | null): void {
+  const [terminal, frame] = [emulators.get(name), frames.get(name)];
+  const room = terminal?.element?.closest(".emulator");
+  if (!terminal || !frame || !room) return;
+  const covered = over ? Math.max(0, over.getBoundingClientRect().bottom - room.getBoundingClientRect().top) : 0;
+  const rows = Math.ceil(covered / frame.lineHeight);
+  let top = terminal.buffer.active.viewportY;
+  if (row < top + rows || row >= top + terminal.rows) {
+    top = Math.max(0, Math.min(row - Math.floor((terminal.rows + rows) / 2), terminal.buffer.active.baseY));
+    scrollTo(terminal, top);
+  }
+  frame.reveal(row - top, col, covered);
+}
+
+/** What lay over the terminal is gone. */
+export function uncover(name: string): void {
+  frames.get(name)?.uncover();
 }
 
 export const fitters = new Map<string, () => void>();
@@ -207,7 +233,8 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
   const holder = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
   const [remote, setRemote] = useState<Remote>(NOTHING);
-  const [isBack, setBack] = useState(false);
+  /** Lines that came since somebody scrolled back; null at the end. */
+  const [since, setSince] = useState<number | null>(null);
   const go = useRef({ first: () => {}, last: () => {} });
 
   // At once when it is on the page, not after the next frame: the keyboard is there from the first moment.
@@ -246,14 +273,23 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     );
     viewer.fresh = !looksOnly && fresh.delete(props.name);
     let later = 0;
+    let opened = false;
+    /** The line that was at the end when somebody scrolled back. */
+    let left: { line: number; epoch: number | undefined } | null = null;
     const frame = looksOnly
       ? null
       : new Frame(element, picture.current as HTMLDivElement, terminal, (room) => {
+          if (!opened) return viewer.beginWith(room);
           clearTimeout(later);
           later = window.setTimeout(() => viewer.fitsNow(room), 60);
         });
+    if (frame) {
+      frames.set(props.name, frame);
+      new Finger(element, terminal, frame, (data) => viewer.type(data));
+    }
     const place = (): void => (frame ? frame.place(fontSize.peek()) : shrink(element, terminal));
     place();
+    opened = true;
     viewer.open();
     const stops = [
       terminal.onData((data) => viewer.type(modified(data))),
@@ -261,7 +297,12 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       terminal.onRender(() => {
         viewer.looked();
         const { viewportY, baseY } = terminal.buffer.active;
-        setBack(!looksOnly && viewportY < baseY);
+        if (looksOnly) return;
+        const line = viewer.lineOf(baseY);
+        const now = line === null ? null : { line, epoch: viewer.epoch };
+        if (viewportY >= baseY) left = null;
+        else if (left?.epoch !== now?.epoch || left === null) left = now;
+        setSince(viewportY >= baseY ? null : now && left ? Math.max(0, now.line - left.line) : 0);
       }),
       ...(looksOnly ? [terminal.onCursorMove(place)] : [terminal.parser.registerOscHandler(52, (data) => hearWish(props.name, data))]),
     ];
@@ -347,6 +388,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
       if (!looksOnly) {
         viewers.delete(props.name);
+        frames.delete(props.name);
         typers.delete(props.name);
         runners.delete(props.name);
         releasers.delete(props.name);
@@ -374,13 +416,13 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       <div class="emulator" ref={holder}>
         <div class="picture" ref={picture} />
       </div>
-      {isBack && (
+      {since !== null && (
         <div class="jumps">
-          <button aria-label="To the first line" onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.first()}>
+          <button aria-label="To the first line" title="To the first line (Shift+Home)" onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.first()}>
             ⤒
           </button>
-          <button onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.last()}>
-            ⤓ To the end
+          <button title="To the end (Shift+End)" onPointerDown={keepKeyboard} onMouseDown={keepKeyboard} onClick={() => go.current.last()}>
+            ⤓ To the end{since > 0 && <span class="since">{since === 1 ? "1 new line" : `${since.toLocaleString("en")} new lines`}</span>}
           </button>
         </div>
       )}

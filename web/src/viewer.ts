@@ -1,8 +1,8 @@
 // The connection of one viewer: pictures in, keys out. It comes back by itself, and the first thing after that is a whole picture.
-import type { Terminal } from "@xterm/xterm";
+import type { IMarker, Terminal } from "@xterm/xterm";
 import { openSocket, sessionPath } from "./api";
-import { MESSAGE_BYTES, Outbox } from "./outbox";
-import { leader, tell } from "./store";
+import { MESSAGE_BYTES, outboxOf } from "./outbox";
+import { leader, setNotice, tell } from "./store";
 
 /** Earlier lines that come with the first picture; more are asked for as somebody scrolls up to them. */
 const EARLIER_LINES = 2000;
@@ -15,6 +15,8 @@ const NEAR_TOP = 300;
 const PIECES = 4;
 /** Lines that the emulator keeps above those that it was given. */
 export const KEPT_LINES = 10_000;
+/** A known place is taken anew after so many lines: the emulator lets go of old ones. */
+const ANCHOR_LINES = 1000;
 /** A tile among many is drawn so often, not with every frame: painting is what a grid costs. */
 const TILE_MS = 100;
 /** So long somebody who has gone elsewhere may wait for a connection that takes the keys which they pressed here. */
@@ -87,6 +89,12 @@ export function scrollTo(terminal: Terminal, line: number): void {
   move();
 }
 
+interface Anchor {
+  marker: IMarker;
+  line: number;
+  epoch: number;
+}
+
 export class Viewer {
   private socket: WebSocket | null = null;
   private pause = 200;
@@ -94,7 +102,7 @@ export class Viewer {
   /** Nobody looks any more, and keys that were pressed here still have to go. */
   private leaving = false;
   private readonly encoder = new TextEncoder();
-  private readonly outbox = new Outbox();
+  private readonly outbox;
   /** Whether the server has said how much of what was typed it has: before that nothing more is sent. */
   private ready = false;
   /** Whether it tells what it has written. */
@@ -109,12 +117,19 @@ export class Viewer {
   private lines = EARLIER_LINES;
   /** Whether the server has lines above those that are here. */
   private more = false;
+  /** The first line that it had when it last told. */
+  private first = 0;
   /** Lines that scrolled off were left out. */
   private gap = false;
   private asking = false;
+  private askedFor = 0;
   /** Set while a picture with earlier lines is on its way. */
   private coming: "picture" | "answer" | null = null;
   private heard: (() => void)[] = [];
+  /** A row whose line has this number at the server. Numbers count in an epoch, which another size ends. */
+  private anchor: Anchor | null = null;
+  /** The same for rows above a gap, where somebody may read. */
+  private above: Anchor | null = null;
   /** Whether there is a picture. */
   drawn = false;
 
@@ -124,7 +139,10 @@ export class Viewer {
     private readonly readOnly: boolean,
     private readonly tellRemote: (change: Partial<Remote>) => void,
     private readonly onSize: (size: Size) => void,
-  ) {}
+  ) {
+    this.outbox = outboxOf(readOnly ? "" : name);
+    if (!readOnly) this.outbox.handTo(() => this.end());
+  }
 
   open(): void {
     const query = (): Record<string, string> => ({
@@ -204,13 +222,56 @@ export class Viewer {
     const answers = this.coming === "answer";
     this.coming = null;
     const { baseY, viewportY } = this.terminal.buffer.active;
+    const top = this.lineRead();
+    const epoch = this.anchor?.epoch;
     // At the end the emulator follows what is written; from anywhere else it would be led astray.
     if (viewportY < baseY) this.terminal.scrollToBottom();
     writeNow(this.terminal, bytes, () => {
       this.drawn = true;
-      if (viewportY < baseY) scrollTo(this.terminal, this.terminal.buffer.active.baseY - (baseY - viewportY));
+      this.anchor = this.above = null;
+      this.place?.();
+      if (viewportY < baseY) {
+        // The same line at the top as before, whatever was printed meanwhile.
+        const end = this.terminal.buffer.active.baseY;
+        const last = this.anchor === null || this.epoch !== epoch ? null : this.lineOf(end);
+        scrollTo(this.terminal, top !== null && last !== null ? end - (last - top) : end - (baseY - viewportY));
+      }
       if (answers) this.settle();
     });
+  }
+
+  /** Set when the server has said which line is at the end. */
+  private place: (() => void) | null = null;
+
+  get epoch(): number | undefined {
+    return this.anchor?.epoch;
+  }
+
+  /** The lines above the screen end before that one. */
+  private noteLine(said: Record<string, unknown>): () => void {
+    return () => {
+      const buffer = this.terminal.buffer.active;
+      if (said.line === undefined || buffer.type !== "normal") return;
+      const row = Math.max(0, buffer.baseY - 1);
+      const marker = this.terminal.registerMarker(row - buffer.baseY - buffer.cursorY);
+      if (!marker) return;
+      if (this.gap) this.above ??= this.anchor;
+      if (this.anchor !== this.above) this.anchor?.marker.dispose();
+      this.anchor = { marker, line: Number(said.line) + row - buffer.baseY, epoch: Number(said.epoch) };
+    };
+  }
+
+  /** The number at the server of the line in a row; null where that is not known. */
+  lineOf(row: number, anchor = this.anchor): number | null {
+    if (!anchor || anchor.marker.isDisposed || !this.normal) return null;
+    const line = anchor.line + row - anchor.marker.line;
+    if (row - anchor.marker.line > ANCHOR_LINES && row === this.terminal.buffer.active.baseY) this.noteLine({ line, epoch: anchor.epoch })();
+    return line;
+  }
+
+  /** That of the row at the top of what is shown. */
+  private lineRead(): number | null {
+    return this.lineOf(this.terminal.buffer.active.viewportY, this.above ?? this.anchor);
   }
 
   private settle(): void {
@@ -226,14 +287,24 @@ export class Viewer {
   looked(): void {
     const { viewportY, baseY } = this.terminal.buffer.active;
     if (this.asking || this.readOnly || !this.normal || viewportY >= baseY) return;
-    if (this.more && viewportY < NEAR_TOP) this.fetch(this.lines * MORE_TIMES);
+    if (this.hasMore && viewportY < NEAR_TOP) this.fetch(this.lines * MORE_TIMES);
     else if (this.gap) this.fetch(Math.max(this.lines, baseY));
+  }
+
+  /** Also lines that the emulator has let go of meanwhile. */
+  private get hasMore(): boolean {
+    return this.more || (this.lines < MOST_LINES && (this.lineOf(0) ?? 0) > this.first);
+  }
+
+  /** Whether there were lines before the first one that is here. */
+  get beginsLater(): boolean {
+    return (this.lineOf(0) ?? 0) > 0;
   }
 
   /** Resolves when all lines that the server gives are here. */
   async loadAll(): Promise<void> {
     if (this.asking) await new Promise<void>((resolve) => this.heard.push(resolve));
-    if (!this.normal || !(this.more || this.gap) || !this.isOpen) return;
+    if (!this.normal || !(this.hasMore || this.gap) || !this.isOpen) return;
     const here = new Promise<void>((resolve) => this.heard.push(resolve));
     this.fetch(MOST_LINES);
     await here;
@@ -242,7 +313,11 @@ export class Viewer {
   private fetch(lines: number): void {
     this.lines = Math.min(MOST_LINES, lines);
     this.asking = true;
-    this.say({ type: "scrollback", lines: this.lines });
+    this.askedFor = this.lines;
+    const { viewportY, baseY } = this.terminal.buffer.active;
+    const line = viewportY < baseY ? this.lineRead() : null;
+    const reads = line === null ? {} : { from_line: Math.max(0, line - NEAR_TOP), epoch: this.epoch };
+    this.say({ type: "scrollback", lines: this.lines, ...reads });
   }
 
   /** The first message says how much of what was typed before has come; the rest goes now. */
@@ -291,15 +366,22 @@ export class Viewer {
         break;
       case "scrollback": {
         // A picture that was under way when more was asked for is not yet the answer.
-        this.coming = this.asking && (said.asked ?? this.lines) === this.lines ? "answer" : "picture";
+        this.coming = this.asking && (said.asked ?? this.askedFor) === this.askedFor ? "answer" : "picture";
+        this.lines = Math.max(this.lines, Number(said.lines));
         this.more = said.more === true && this.lines < MOST_LINES;
+        this.first = Number(said.first ?? 0);
         this.gap = false;
         const room = Number(said.lines) + KEPT_LINES;
         if (room > (this.terminal.options.scrollback ?? 0)) this.terminal.options.scrollback = room;
+        this.place = this.noteLine(said);
         break;
       }
       case "gap":
         this.gap = true;
+        this.terminal.write(new Uint8Array(), this.noteLine(said));
+        break;
+      case "notice":
+        setNotice(this.name, said.text as string | null);
         break;
       case "mark":
         this.marks.get(Number(said.id))?.();
@@ -375,6 +457,12 @@ export class Viewer {
 
   run(command: string): void {
     this.say({ type: "run", command });
+  }
+
+  /** So much has room here, as is known before it opens. */
+  beginWith(room: Size): void {
+    this.room = room;
+    this.tellRemote({ fits: room });
   }
 
   /** So much has room here; the session takes it where its policy says so. */

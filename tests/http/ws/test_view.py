@@ -130,9 +130,8 @@ def test_a_viewer_asks_for_earlier_lines_as_it_needs_them(server: RunningServer,
     person = Looking(connect(url, additional_headers=server.auth, max_size=None), 24, 80)
     with person.connection:
         person.read_until(lambda: "300" in person.lines, "the picture")
-        assert [one for one in person.told if one["type"] == "scrollback"] == [
-            {"type": "scrollback", "asked": 50, "lines": 50, "more": True}
-        ]
+        (told,) = [one for one in person.told if one["type"] == "scrollback"]
+        assert (told["asked"], told["lines"], told["more"], told["first"]) == (50, 50, True, 0)
         person.say(type="scrollback", lines=100_001)
         person.read_until(lambda: person.was_told("error"), "the refusal")
         person.told.clear()

@@ -2,7 +2,7 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `typed` (what of the input came, and what was written), `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `page_ended`, `wheel`, `read_only` (a key was pressed where one may only look), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+reaches), `page_ended`, `wheel`, `notice` (what its screen lacks), `read_only` (a key was pressed where one may only look), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
 (answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
 `detach` from the viewer.
 """
@@ -74,6 +74,9 @@ class Earlier(Model):
 
     type: Literal["scrollback"]
     lines: EarlierLines
+    from_line: LineNumber | None = None
+    """Not fewer than from this line on, whatever is printed until they are sent: there somebody reads."""
+    epoch: int = 0
 
 
 class TypedMark(Model):
@@ -268,8 +271,8 @@ def _act(viewers: Viewers, viewer: Viewer, message: Plain) -> None:
             if viewer.read_only:
                 raise Refused("A viewer that only looks cannot resize.", hint="Attach without read_only.")
             viewers.sizes.fit(viewer)
-        case Earlier(lines=lines):
-            viewers.frames.renew(viewer, lines)
+        case Earlier(lines=lines, from_line=line, epoch=epoch):
+            viewers.frames.renew(viewer, lines, None if line is None else (epoch, line))
         case TypedMark(id=number):
             viewers.keys.typing.after(lambda: viewer.outlet.tell({"type": "mark", "id": number}))
         case Move(top=top, left=left):

@@ -170,6 +170,12 @@ class Painter:
         """How far down the viewers' normal screen something is shown; None while they show the alternate one."""
         return None if self._shown is None or self._shown.alternate else self._shown.used
 
+    @property
+    def place(self) -> dict[str, object]:
+        """The number of the first line that the viewers' scrollback has not got, and what numbers count in; empty on the alternate screen."""
+        now = self._shown
+        return {} if now is None or now.alternate else {"line": self._pushed, "epoch": now.epoch}
+
     # looking
 
     def _look(self) -> _Shown:
@@ -329,6 +335,13 @@ class Painter:
             return 0, False
         lines = now.first_line - self._terminal.first_line
         return min(count, lines), lines > count
+
+    def lines_from(self, place: tuple[int, int] | None) -> int:
+        """How many lines above the picture there are from one on, which is given with its epoch; 0 if its number no longer counts."""
+        now = self._shown
+        if now is None or place is None or place[0] != now.epoch:
+            return 0
+        return max(0, now.first_line - place[1])
 
     def _history(self, now: _Shown, count: int) -> tuple[list[bytes], bool]:
         """Earlier lines, and whether the last of them flows into the first row."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PUT_OFF_S = 0.25
 """However much making news of a screen costs, what is printed is shown after this long: a frame here, a difference in a feed."""
+_MOST_LINES = 100_000
+"""Earlier lines that a viewer may have."""
 _LOAD = 60.0
 """Making frames takes at most one part in so many of the time."""
 _FRAME_S = 0.001
@@ -55,6 +57,7 @@ class ViewerFrames:
         self._last_generation = 0
         self._cost_s = 0.0
         self._echo_frames = 0
+        self._notice = session.notice
 
     def close(self) -> None:
         """Nobody looks any more. Somebody may come again."""
@@ -169,7 +172,10 @@ class ViewerFrames:
         if self._echo_frames:
             self._echo_frames -= 1
         by_shape: dict[ViewShape, list[Viewer]] = {}
+        notice, self._notice = self._notice, self._session.notice
         for viewer in self._present.values():
+            if self._notice != notice:
+                viewer.outlet.tell({"type": "notice", "text": self._notice})
             self._end_page(viewer)
             self.follow(viewer)
             by_shape.setdefault(viewer.shape, []).append(viewer)
@@ -214,20 +220,25 @@ class ViewerFrames:
             elif change:
                 viewer.outlet.send(change)
             if gap and viewer.scrollback_lines:
-                viewer.outlet.tell({"type": "gap"})
+                viewer.outlet.tell({"type": "gap", **painter.place})
         return len(free) < len(viewers)
 
     def _send_earlier(self, viewer: Viewer, painter: Painter, *, renew: bool = False) -> None:
         """A whole picture with the earlier lines that the viewer wants ahead of it."""
         if viewer.scrollback_lines:
             asked = viewer.scrollback_lines
-            lines, more = painter.earlier_lines(asked)
-            viewer.outlet.tell({"type": "scrollback", "asked": asked, "lines": lines, "more": more})
+            viewer.scrollback_lines = max(asked, min(_MOST_LINES, painter.lines_from(viewer.reads)))
+            viewer.reads = None
+            lines, more = painter.earlier_lines(viewer.scrollback_lines)
+            first = self._session.terminal.first_line
+            told = {"asked": asked, "lines": lines, "more": more, "first": first, **painter.place}
+            viewer.outlet.tell({"type": "scrollback", **told})
         viewer.outlet.send(painter.full(viewer.scrollback_lines, renew=renew))
 
-    def renew(self, viewer: Viewer, scrollback_lines: int) -> None:
-        """Give the viewer the picture anew, with so many earlier lines."""
+    def renew(self, viewer: Viewer, scrollback_lines: int, reads: tuple[int, int] | None = None) -> None:
+        """Give the viewer the picture anew, with so many earlier lines, or all from the one on that somebody `reads`."""
         viewer.scrollback_lines = scrollback_lines
+        viewer.reads = reads
         viewer.stale = viewer.renew = True
         self.schedule(0.0)
 

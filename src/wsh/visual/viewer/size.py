@@ -21,6 +21,8 @@ class ViewerSizes:
         self.policy: SizePolicy = policy
         self._typist = ""
         """Id of the viewer that typed last."""
+        self._typist_input = 0
+        """The number that it chose for its input."""
 
     def measure(self, viewer: Viewer, rows: int, cols: int) -> None:
         """Note what has room at the viewer, and how large its picture is."""
@@ -47,9 +49,14 @@ class ViewerSizes:
 
     def fit_typist(self, viewer: Viewer) -> None:
         """Somebody typed at this viewer."""
-        self._typist = viewer.id
+        self._typist, self._typist_input = viewer.id, viewer.receipt.id
         if self.policy != "smallest" and viewer.fits != (self._stage.rows, self._stage.cols):
             self.fit_all()
+
+    def resume_typist(self, viewer: Viewer) -> None:
+        """A viewer came again, perhaps in another part of its page: if it was the one that typed last, it still is."""
+        if self._typist_input and viewer.receipt.id == self._typist_input:
+            self._typist = viewer.id
 
     def fit_all(self) -> None:
         """Give the session the size that the policy says."""

@@ -46,6 +46,8 @@ class Viewer:
     """Rows and columns that the session takes if this viewer gives it its size."""
     scrollback_lines: int = 0
     """Earlier lines that come ahead of a whole picture when the session has another size: then they are laid out anew."""
+    reads: tuple[int, int] | None = None
+    """Epoch and number of a line that somebody reads: the next earlier lines begin there, or before."""
     renew: bool = False
     """Whether they come with the next one."""
     top: int = 0

@@ -120,6 +120,7 @@ class Viewers:
         ring = child.ring if child is not None and self.session.running else None
         viewer.receipt = self.session.input.receipts.open(ring, id, typed)
         self.keys.tell_received(viewer)
+        self.sizes.resume_typist(viewer)
 
     def detach(self, viewer: Viewer) -> None:
         """The viewer is gone. Idempotent."""
