@@ -117,25 +117,22 @@ class Campaign:
 
 @pytest.mark.torture
 @pytest.mark.parametrize("program", [find_program(), DEBIAN_PROGRAM], ids=["newest", "debian"])
-def test_faults_lose_nothing_and_make_nothing_twice(tmp_path: Path, program: str, torture: bool) -> None:
+async def test_faults_lose_nothing_and_make_nothing_twice(tmp_path: Path, program: str, torture: bool) -> None:
     """Under torture a thousand."""
 
-    async def scenario() -> None:
-        async with open_nats(tmp_path, program) as server:
-            campaign = Campaign(server, seed=24)
-            try:
-                await campaign.run(1000 if torture else 20)
-                made = campaign.made
-                assert len(campaign.answered) > 4, campaign.tell()
-                assert {id: n for id, n in made.items() if n > 1} == {}, "made twice"
-                assert set(campaign.answered) <= set(made), "answered and not made"
-                assert not set(campaign.not_made) & set(made), "said not to be made, and made"
-                assert not [key for key, n in campaign.winners.items() if n > 1], "answered twice"
-                await until(lambda: not campaign.ann.node.events._waiting, "all events to arrive", seen=campaign.tell)
-                async with connect_as_admin(server.deployment) as admin:
-                    info = await admin.jetstream().stream_info(server.deployment.names.event_stream)
-                assert info.state.messages == campaign.events
-            finally:
-                await campaign.aclose()
-
-    asyncio.run(scenario())
+    async with open_nats(tmp_path, program) as server:
+        campaign = Campaign(server, seed=24)
+        try:
+            await campaign.run(1000 if torture else 20)
+            made = campaign.made
+            assert len(campaign.answered) > 4, campaign.tell()
+            assert {id: n for id, n in made.items() if n > 1} == {}, "made twice"
+            assert set(campaign.answered) <= set(made), "answered and not made"
+            assert not set(campaign.not_made) & set(made), "said not to be made, and made"
+            assert not [key for key, n in campaign.winners.items() if n > 1], "answered twice"
+            await until(lambda: not campaign.ann.node.events._waiting, "all events to arrive", seen=campaign.tell)
+            async with connect_as_admin(server.deployment) as admin:
+                info = await admin.jetstream().stream_info(server.deployment.names.event_stream)
+            assert info.state.messages == campaign.events
+        finally:
+            await campaign.aclose()

@@ -159,35 +159,32 @@ async def race(queue: ApprovalQueue, world: RacePlace, request: ApprovalRequest)
 
 @pytest.mark.torture
 @pytest.mark.timeout(1800)
-def test_every_race_has_exactly_one_outcome_and_nothing_runs_twice_or_unapproved(torture: bool) -> None:
+async def test_every_race_has_exactly_one_outcome_and_nothing_runs_twice_or_unapproved(torture: bool) -> None:
     races = 10_000 if torture else 400
 
-    async def scenario() -> Counter[str]:
-        world = RacePlace(random.Random(19))
-        queue = ApprovalQueue(world, Ledger(10_000), world)
-        requests = []
-        for turn in range(0, races, 200):
-            batch = [
-                ask("true", str(turn + at), deadline_ms=world.dice.choice([3, 30, 60_000, 60_000])) for at in range(200)
-            ]
-            requests += batch
-            await asyncio.gather(*(race(queue, world, request) for request in batch))
-        await until(lambda: not world.tasks, "nothing is under way")
-        outcomes: Counter[str] = Counter()
-        for request in requests:
-            ends = world.ends[request.id]
-            assert len(ends) == 1, (request.id, ends)
-            (end,) = ends
-            outcomes[end.outcome] += 1
-            ran = world.orders[request.terminal_id]
-            assert ran == (end.outcome == "approved"), (end, ran)
-            assert world.counted[request.id] <= 1
-            if end.outcome in ("approved", "declined"):
-                assert world.counted[request.id] == 1 and end.where in ("window", "page", "shell")
-            assert world.closed[request.id] == (request.id in world.pending)
-        assert queue.ledger.pending == 0 and world.surprises == []
-        return outcomes
+    world = RacePlace(random.Random(19))
+    queue = ApprovalQueue(world, Ledger(10_000), world)
+    requests = []
+    for turn in range(0, races, 200):
+        batch = [
+            ask("true", str(turn + at), deadline_ms=world.dice.choice([3, 30, 60_000, 60_000])) for at in range(200)
+        ]
+        requests += batch
+        await asyncio.gather(*(race(queue, world, request) for request in batch))
+    await until(lambda: not world.tasks, "nothing is under way")
+    outcomes: Counter[str] = Counter()
+    for request in requests:
+        ends = world.ends[request.id]
+        assert len(ends) == 1, (request.id, ends)
+        (end,) = ends
+        outcomes[end.outcome] += 1
+        ran = world.orders[request.terminal_id]
+        assert ran == (end.outcome == "approved"), (end, ran)
+        assert world.counted[request.id] <= 1
+        if end.outcome in ("approved", "declined"):
+            assert world.counted[request.id] == 1 and end.where in ("window", "page", "shell")
+        assert world.closed[request.id] == (request.id in world.pending)
+    assert queue.ledger.pending == 0 and world.surprises == []
 
-    outcomes = asyncio.run(scenario())
     assert sum(outcomes.values()) == races and {"approved", "declined"} <= set(outcomes), outcomes
     print(dict(outcomes))

@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,9 +85,10 @@ def real(path: Path | str) -> str:
     return os.path.realpath(path)
 
 
-def play(
-    places: Places, tmp_path: Path, scenario: Any, max_output_bytes: int = 1024 * 1024, result_bytes: int = 256 * 1024
-) -> World:
+@asynccontextmanager
+async def playing(
+    places: Places, tmp_path: Path, max_output_bytes: int = 1024 * 1024, result_bytes: int = 256 * 1024
+) -> AsyncIterator[World]:
     monorepo = tmp_path / "monorepo"
     (monorepo / "frontend").mkdir(parents=True)
     programs = tmp_path / "programs"
@@ -95,36 +97,29 @@ def play(
     (programs / "npm").chmod(0o755)
     base = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "SECRET_TOKEN": "hunter2"}
 
-    async def whole() -> World:
-        async with with_keeper(places) as held:
-            runner = HeadlessRunner(held.keeper, base)
-            audit = Audit(places.audit_log)
-            service = ExecuteCommand(
-                runner, audit, max_output_bytes=max_output_bytes, result_bytes=result_bytes, home=str(tmp_path)
-            )
-            world = World(service, monorepo, audit)
-            await scenario(world)
-            return world
-
-    return asyncio.run(whole())
+    async with with_keeper(places) as held:
+        runner = HeadlessRunner(held.keeper, base)
+        audit = Audit(places.audit_log)
+        service = ExecuteCommand(
+            runner, audit, max_output_bytes=max_output_bytes, result_bytes=result_bytes, home=str(tmp_path)
+        )
+        yield World(service, monorepo, audit)
 
 
 # the scenarios of the document, by their names
 
 
-def test_enoent_error_hint(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_enoent_error_hint(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         for command in ("no-such-program", "/no/such/program -x", "./missing"):
             failure = await world.fail(command, ALLOWED_COMMANDS="*")
             assert failure["code"] == "NOT_FOUND"
             assert ENOENT_HINT in failure["message"] and "ENOENT" in failure["message"]
             assert "Note: This tool does not support interactive commands. Ensure the command is non-interactive and the executable exists." in failure["message"]  # fmt: skip
 
-    play(places, tmp_path, scenario)
 
-
-def test_a_file_that_cannot_be_started_is_not_called_missing(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_file_that_cannot_be_started_is_not_called_missing(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         for name, text, mode in (
             ("plain", "x", 0o600),
             ("no-shebang", "echo x", 0o700),
@@ -139,81 +134,63 @@ def test_a_file_that_cannot_be_started_is_not_called_missing(places: Places, tmp
         failure = await world.fail("ls", cwd="plain", ALLOWED_COMMANDS="ls")
         assert failure["code"] == "NOT_FOUND" and "is not a folder" in failure["message"]
 
-    play(places, tmp_path, scenario)
 
-
-def test_allowed_command(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_allowed_command(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         done = await world.succeed("ls", ALLOWED_COMMANDS="ls,cat")
         assert done == {"exit_code": 0, "stdout": "frontend\n", "stderr": ""}
 
-    play(places, tmp_path, scenario)
 
-
-def test_disallowed_command(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_disallowed_command(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         failure = await world.fail("pwd", ALLOWED_COMMANDS="ls")
         assert failure["code"] == "FORBIDDEN" and "not allowed" in failure["message"]
         failure = await world.fail("npm -v", ALLOWED_COMMANDS="ls")
         assert failure["code"] == "FORBIDDEN" and world.ran == []
         assert (await world.fail("ls"))["code"] == "FORBIDDEN", "unset means none"
 
-    play(places, tmp_path, scenario)
 
-
-def test_wildcard_allowlist(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_wildcard_allowlist(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         assert (await world.succeed("whoami", ALLOWED_COMMANDS="*"))["exit_code"] == 0
 
-    play(places, tmp_path, scenario)
 
-
-def test_yaml_output(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_yaml_output(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         outcome = await world.call("printf 'a\\nb\\n'", ALLOWED_COMMANDS="printf")
         assert outcome.text == 'exit_code: 0\nstdout: |\n  a\n  b\nstderr: ""\n'
         assert yaml.safe_load(outcome.text) == {"exit_code": 0, "stdout": "a\nb\n", "stderr": ""}
 
-    play(places, tmp_path, scenario)
 
-
-def test_execute_with_relative_cwd(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_execute_with_relative_cwd(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         done = await world.succeed("npm -v", "frontend", ALLOWED_COMMANDS="npm")
         assert done == {"exit_code": 0, "stdout": "10.9.2\n", "stderr": ""}
         assert world.ran == [real(world.folder / "frontend")]
 
-    play(places, tmp_path, scenario)
 
-
-def test_execute_with_absolute_cwd(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_execute_with_absolute_cwd(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         done = await world.succeed("npm -v", str(world.folder / "frontend"), ALLOWED_COMMANDS="npm")
         assert done["exit_code"] == 0 and world.ran == [real(world.folder / "frontend")]
 
-    play(places, tmp_path, scenario)
 
-
-def test_error_on_non_existent_cwd(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_error_on_non_existent_cwd(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         failure = await world.fail("npm -v", "does-not-exist", ALLOWED_COMMANDS="npm")
         assert failure["code"] == "NOT_FOUND" and "does-not-exist" in failure["message"] and world.ran == []
 
-    play(places, tmp_path, scenario)
 
-
-def test_allowed_when_within_allowed_cwd_roots(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_allowed_when_within_allowed_cwd_roots(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         roots = str(world.folder)
         await world.succeed("npm -v", f"{roots}/frontend", ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS=roots)
         await world.succeed("npm -v", roots, ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS=roots)
         assert len(world.ran) == 2
 
-    play(places, tmp_path, scenario)
 
-
-def test_rejected_when_outside_allowed_cwd_roots(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_rejected_when_outside_allowed_cwd_roots(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         (world.folder / "way-out").symlink_to("/tmp")
         for cwd in ("/tmp", "way-out", "frontend/../..", "..", "/"):
             failure = await world.fail("npm -v", cwd, ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS=str(world.folder))
@@ -222,28 +199,22 @@ def test_rejected_when_outside_allowed_cwd_roots(places: Places, tmp_path: Path)
             )
         assert world.ran == []
 
-    play(places, tmp_path, scenario)
 
-
-def test_no_restriction_when_allowed_cwd_roots_is_unset(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_no_restriction_when_allowed_cwd_roots_is_unset(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         await world.succeed("npm -v", "/tmp", ALLOWED_COMMANDS="npm")
         await world.succeed("npm -v", "/tmp", ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS="")
         assert world.ran == [real("/tmp")] * 2
 
-    play(places, tmp_path, scenario)
 
-
-def test_reject_when_allowed_cwd_roots_contains_an_invalid_root(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_reject_when_allowed_cwd_roots_contains_an_invalid_root(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         roots = f"{world.folder},/path/that/does/not/exist"
         cwd = str(world.folder / "frontend")
         failure = await world.fail("npm -v", cwd, ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS=roots)
         assert "configuration problem" in failure["message"] and "ALLOWED_CWD_ROOTS" in failure["message"]
         assert world.ran == []
         await world.succeed("npm -v", ALLOWED_COMMANDS="npm", ALLOWED_CWD_ROOTS=roots)
-
-    play(places, tmp_path, scenario)
 
 
 # what else it owes
@@ -253,54 +224,44 @@ def test_the_description_says_what_it_is_for() -> None:
     assert "ONLY for non-interactive commands" in DESCRIPTION and "not supported" in DESCRIPTION
 
 
-def test_a_non_zero_exit_and_a_signal_are_results(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_non_zero_exit_and_a_signal_are_results(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         assert (await world.succeed("false", ALLOWED_COMMANDS="*"))["exit_code"] == 1
         done = await world.succeed("sh -c 'echo out; echo err >&2; exit 7'", ALLOWED_COMMANDS="sh")
         assert done == {"exit_code": 7, "stdout": "out\n", "stderr": "err\n"}
         done = await world.succeed("sh -c 'kill -9 $$'", ALLOWED_COMMANDS="sh")
         assert done["signal"] == "SIGKILL" and done["exit_code"] is None
 
-    play(places, tmp_path, scenario)
 
-
-def test_any_bytes_come_out_as_valid_yaml(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_any_bytes_come_out_as_valid_yaml(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         (world.folder / "bytes").write_bytes(bytes(range(256)) + b"\n---\n...\n: x\n\xe2\x80\xa8end\n\n")
         done = await world.succeed("cat bytes", ALLOWED_COMMANDS="cat")
         assert done["stdout"] == (bytes(range(256)) + b"\n---\n...\n: x\n\xe2\x80\xa8end\n\n").decode(errors="replace")
 
-    play(places, tmp_path, scenario)
 
-
-def test_stdin_is_closed_and_the_environment_is_small(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_stdin_is_closed_and_the_environment_is_small(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         assert (await world.succeed("cat", ALLOWED_COMMANDS="cat"))["stdout"] == ""
         env = (await world.succeed("env", ALLOWED_COMMANDS="env"))["stdout"]
         assert "hunter2" not in env and "SECRET_TOKEN" not in env and "PATH=" in env and "ALLOWED_COMMANDS" not in env
 
-    play(places, tmp_path, scenario)
 
-
-def test_shell_syntax_is_refused_with_a_hint_and_nothing_runs(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_shell_syntax_is_refused_with_a_hint_and_nothing_runs(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         for command in ("npm -v; npm -v", "npm -v | cat", "npm -v > f", "npm $(npm)", "npm -v &", "npm -v\nnpm -v"):
             failure = await world.fail(command, ALLOWED_COMMANDS="*")
             assert failure["code"] == "INVALID_REQUEST" and "without a shell" in failure["hint"], command
         assert world.ran == [] and not (world.folder / "f").exists()
 
-    play(places, tmp_path, scenario)
 
-
-def test_the_irrecoverable_is_refused_whatever_is_allowed(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_the_irrecoverable_is_refused_whatever_is_allowed(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         # Nothing here could do harm if it did run: the folders are the test's own.
         wiped = str(tmp_path)
         for command in (f"rm -r {wiped}/missing/..", f"sh -c 'rm -rf {wiped}'", "mkfs.ext4 /dev/does-not-exist"):
             failure = await world.fail(command, ALLOWED_COMMANDS="*")
             assert failure["code"] == "FORBIDDEN" and failure["reason"] == "irrecoverable", command
-
-    play(places, tmp_path, scenario)
 
 
 def is_alive(pid: int) -> bool:
@@ -322,8 +283,8 @@ async def pids_in(file: Path, count: int) -> list[int]:
 TREE = "sh -c 'echo $$ >> pids; (setsid sh -c \"echo \\$\\$ >> pids; sleep 60\" &) ; echo begun; sleep 60'"
 
 
-def test_a_deadline_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_deadline_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         with pytest.raises(ToolFailure) as caught:
             await world.call_within(1500, TREE, ALLOWED_COMMANDS="sh")
         failure = caught.value.to_payload()
@@ -331,11 +292,9 @@ def test_a_deadline_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
         for pid in await pids_in(world.folder / "pids", 2):
             assert not is_alive(pid)
 
-    play(places, tmp_path, scenario)
 
-
-def test_cancelling_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_cancelling_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         call = asyncio.create_task(world.call(TREE, ALLOWED_COMMANDS="sh"))
         pids = await pids_in(world.folder / "pids", 2)
         call.cancel()
@@ -344,20 +303,16 @@ def test_cancelling_ends_the_whole_tree(places: Places, tmp_path: Path) -> None:
         assert not any(map(is_alive, pids))
         assert world.audit.read()[-1]["ended"] == "cancelled"
 
-    play(places, tmp_path, scenario)
 
-
-def test_output_is_bounded_and_the_newest_is_kept(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_output_is_bounded_and_the_newest_is_kept(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, max_output_bytes=10_000) as world:
         done = await world.succeed("seq 1 100000", ALLOWED_COMMANDS="seq")
         assert done["stdout"].endswith("99999\n100000\n") and len(done["stdout"]) == 10_000
         assert done["stdout_dropped_bytes"] == 588_895 - 10_000
 
-    play(places, tmp_path, scenario, max_output_bytes=10_000)
 
-
-def test_every_call_leaves_a_decision_and_an_end(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_every_call_leaves_a_decision_and_an_end(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         await world.succeed("npm -v", "frontend", ALLOWED_COMMANDS="npm")
         await world.fail("pwd", ALLOWED_COMMANDS="npm")
         await world.fail("ls; ls", ALLOWED_COMMANDS="ls")
@@ -372,32 +327,26 @@ def test_every_call_leaves_a_decision_and_an_end(places: Places, tmp_path: Path)
         assert entries[0]["argv"] == ["npm", "-v"] and entries[0]["cwd"] == real(world.folder / "frontend")
         assert world.audit.verify().intact
 
-    play(places, tmp_path, scenario)
 
-
-def test_without_a_trail_nothing_runs(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_without_a_trail_nothing_runs(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         places.audit_log.mkdir(parents=True)
         with pytest.raises(OSError):
             await world.call("npm -v", ALLOWED_COMMANDS="npm")
         assert world.ran == []
 
-    play(places, tmp_path, scenario)
 
-
-def test_git_does_not_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_git_does_not_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         await world.succeed("git init -q", ALLOWED_COMMANDS="git")
         await world.succeed(f"git config core.fsmonitor 'touch {tmp_path}/ran'", ALLOWED_COMMANDS="git")
         done = await world.succeed("git status --short", ALLOWED_COMMANDS="git")
         assert done["exit_code"] == 0 and not (tmp_path / "ran").exists()
 
-    play(places, tmp_path, scenario)
-
 
 @pytest.mark.parametrize("driver", [b"plain", b"e\xef\xbf\xbdvil", b"raw\xff\xfe"])
-def test_git_does_not_run_a_filter_whatever_its_name(places: Places, tmp_path: Path, driver: bytes) -> None:
-    async def scenario(world: World) -> None:
+async def test_git_does_not_run_a_filter_whatever_its_name(places: Places, tmp_path: Path, driver: bytes) -> None:
+    async with playing(places, tmp_path) as world:
         await world.succeed("git init -q", ALLOWED_COMMANDS="git")
         (world.folder / "f").write_text("a\n")
         await world.succeed("git add f", ALLOWED_COMMANDS="git")
@@ -407,14 +356,12 @@ def test_git_does_not_run_a_filter_whatever_its_name(places: Places, tmp_path: P
             config.write(b'[filter "' + driver + b'"]\n\tclean = "touch %s/ran; cat"\n' % bytes(tmp_path))
         done = await world.succeed("git diff", ALLOWED_COMMANDS="git")
         assert "+b" in done["stdout"] and not (tmp_path / "ran").exists()
-
-    play(places, tmp_path, scenario)
-    bare = subprocess.run(["git", "diff"], cwd=tmp_path / "monorepo", capture_output=True)
+    bare = subprocess.run(["git", "diff"], cwd=tmp_path / "monorepo", capture_output=True)  # noqa: ASYNC221
     assert (tmp_path / "ran").exists(), ("the trap works", bare)
 
 
-def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         await world.succeed("git init -q", ALLOWED_COMMANDS="git")
         await world.succeed("git init -q inner", ALLOWED_COMMANDS="git")
         inner = "git -C inner -c user.name=a -c user.email=a@b"
@@ -427,11 +374,9 @@ def test_git_is_refused_where_it_would_run_what_a_repository_configures(places: 
         failed = await world.fail("git status", ALLOWED_COMMANDS="git")
         assert failed["code"] == "FORBIDDEN" and "git is not run" in failed["message"]
 
-    play(places, tmp_path, scenario)
 
-
-def test_a_program_that_is_replaced_before_it_starts_is_not_run(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_program_that_is_replaced_before_it_starts_is_not_run(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         from wsh.policy.execute import launch
 
         held = launch.find_program("npm", f"{tmp_path}/programs", str(world.folder))
@@ -446,8 +391,6 @@ def test_a_program_that_is_replaced_before_it_starts_is_not_run(places: Places, 
             await process.start(runner.keeper, ["npm"], cwd=str(world.folder), env={}, path=held[0], identity=held[1])
         assert not (world.folder / "replaced").exists()
 
-    play(places, tmp_path, scenario)
-
 
 def run_both(first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, tuple[T, T]]:
     async def both() -> tuple[T, T]:
@@ -457,17 +400,15 @@ def run_both(first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, T]) -> C
     return both()
 
 
-def test_calls_run_side_by_side(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_calls_run_side_by_side(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         # Each waits for the other one's file.
         meet = [f"touch {tmp_path}/{a}; while ! test -e {tmp_path}/{b}; do sleep 0.05; done" for a, b in ("xy", "yx")]
         await run_both(*(world.succeed(f"sh -c '{command}'", ALLOWED_COMMANDS="*") for command in meet))
 
-    play(places, tmp_path, scenario)
 
-
-def test_one_answer_carries_a_part_and_says_how_the_rest_is_read(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_one_answer_carries_a_part_and_says_how_the_rest_is_read(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, result_bytes=5000) as world:
         done = await world.succeed("seq 1 100000", ALLOWED_COMMANDS="seq")
         assert done["stdout"].endswith("99999\n100000\n") and len(done["stdout"]) <= 5000
         assert done["stdout_dropped_bytes"] == 588_895 - len(done["stdout"])
@@ -475,18 +416,15 @@ def test_one_answer_carries_a_part_and_says_how_the_rest_is_read(places: Places,
         zeros = await world.succeed("head -c 1000000 /dev/zero", ALLOWED_COMMANDS="head")
         assert len(json.dumps(zeros)) < 7000, "what is escaped is counted as it is escaped"
 
-    play(places, tmp_path, scenario, result_bytes=5000)
 
-
-def test_a_full_screen_program_is_answered_at_once_and_ended(places: Places, tmp_path: Path) -> None:
+async def test_a_full_screen_program_is_answered_at_once_and_ended(places: Places, tmp_path: Path) -> None:
     script = tmp_path / "screen"
     script.write_text("#!/bin/sh\nprintf '\\033[?1049hhello'\nexec sleep 600\n")
     script.chmod(0o755)
     blind = tmp_path / "blind"
     blind.write_text("#!/bin/sh\necho 'Vim: Warning: Output is not to a terminal' >&2\nexec sleep 600\n")
     blind.chmod(0o755)
-
-    async def scenario(world: World) -> None:
+    async with playing(places, tmp_path) as world:
         for program in (script, blind):
             with pytest.raises(ToolFailure) as failed:
                 await world.call_within(600_000, str(program), ALLOWED_COMMANDS="*")
@@ -495,23 +433,18 @@ def test_a_full_screen_program_is_answered_at_once_and_ended(places: Places, tmp
             assert "wsh_run_command" in (failed.value.hint or "")
         assert world.audit.read()[-1]["ended"] == "interactive"
 
-    play(places, tmp_path, scenario)
 
-
-def test_a_program_that_merely_mentions_a_terminal_and_ends_is_a_result(places: Places, tmp_path: Path) -> None:
+async def test_a_program_that_merely_mentions_a_terminal_and_ends_is_a_result(places: Places, tmp_path: Path) -> None:
     script = tmp_path / "quick"
     script.write_text("#!/bin/sh\necho 'stdin is not a tty' >&2\nexit 3\n")
     script.chmod(0o755)
-
-    async def scenario(world: World) -> None:
+    async with playing(places, tmp_path) as world:
         done = (await world.call_within(600_000, str(script), ALLOWED_COMMANDS="*")).structured
         assert isinstance(done, Mapping) and done["exit_code"] == 3
 
-    play(places, tmp_path, scenario)
 
-
-def test_what_a_program_printed_is_held_once(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_what_a_program_printed_is_held_once(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         heard = bytearray()
         started = await world.service.runner.start(
             ["seq", "1", "20000"], cwd=str(tmp_path), env={}, on_output=lambda stream, data: heard.extend(data)
@@ -523,5 +456,3 @@ def test_what_a_program_printed_is_held_once(places: Places, tmp_path: Path) -> 
             assert (started.stdout.kept_bytes, started.stdout.end) == (0, len(heard))
         finally:
             await started.aclose()
-
-    play(places, tmp_path, scenario)

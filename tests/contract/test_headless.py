@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,15 @@ from wsh.wire.caller import Caller
 from wsh.wire.system.place import Places
 
 
-def play(
-    places: Places,
-    folder: Path,
-    scenario: Callable[[World], Coroutine[Any, Any, None]],
-    policy: Policy | None = None,
-    options: HeadlessOptions | None = None,
-) -> None:
-    async def whole() -> None:
-        async with (
-            with_keeper(places) as runner,
-            opened(folder, runner=runner, policy=policy, headless=options) as world,
-        ):
-            await scenario(world)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def playing(
+    places: Places, folder: Path, policy: Policy | None = None, options: HeadlessOptions | None = None
+) -> AsyncIterator[World]:
+    async with (
+        with_keeper(places) as runner,
+        opened(folder, runner=runner, policy=policy, headless=options) as world,
+    ):
+        yield world
 
 
 def alive(pid: int) -> bool:
@@ -52,10 +46,9 @@ def running_commands() -> list[str]:
     return found
 
 
-def test_an_allowed_command_runs_to_its_end(places: Places, tmp_path: Path) -> None:
-    real = os.path.realpath(tmp_path)
-
-    async def scenario(world: World) -> None:
+async def test_an_allowed_command_runs_to_its_end(places: Places, tmp_path: Path) -> None:
+    real = str(tmp_path.resolve())  # noqa: ASYNC240
+    async with playing(places, tmp_path) as world:
         answer = await world.headless("printf", "out; echo not a shell")
         assert answer["success"] and answer["status"] == "completed" and answer["error"] is None
         assert answer["resolved"] == {
@@ -87,11 +80,9 @@ def test_an_allowed_command_runs_to_its_end(places: Places, tmp_path: Path) -> N
         )
         assert with_env["success"] is (world.policy.policy.allows_variable("LC_ALL")), with_env
 
-    play(places, tmp_path, scenario)
 
-
-def test_a_command_past_its_wait_is_accepted_and_goes_on(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_command_past_its_wait_is_accepted_and_goes_on(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         answer = await world.headless("sh", "-c", "echo one; sleep 0.6; echo two", timeout_ms=200)
         assert answer["success"] and answer["status"] == "accepted" and answer["result"]["running"] is True
         assert answer["result"]["exit_code"] is None
@@ -117,11 +108,9 @@ def test_a_command_past_its_wait_is_accepted_and_goes_on(places: Places, tmp_pat
         whole = await world.follow("read_output", answer)
         assert whole["result"]["stdout"] == "one\ntwo\n" and whole["result"]["cursor"] == 0
 
-    play(places, tmp_path, scenario)
 
-
-def test_terminate_kills_the_tree_and_the_output_stays_readable(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_terminate_kills_the_tree_and_the_output_stays_readable(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         script = "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo ready; wait"
         answer = await world.headless("sh", "-c", script, timeout_ms=300)
         while "ready" not in answer["result"]["stdout"]:
@@ -141,8 +130,6 @@ def test_terminate_kills_the_tree_and_the_output_stays_readable(places: Places, 
         assert "ready" in (await world.follow("read_output", answer))["result"]["stdout"]
         again = await world.follow("terminate", answer)
         assert again["success"] and again["result"]["running"] is False
-
-    play(places, tmp_path, scenario)
 
 
 BLOCKED = [
@@ -173,12 +160,11 @@ async def test_what_the_policy_does_not_allow_is_blocked_with_the_reason(
         assert entry["effect"] == "deny" and entry["trace_id"] == answer["correlation"]["trace_id"]
 
 
-def test_a_cwd_outside_the_roots_is_blocked_also_through_a_link(places: Places, tmp_path: Path) -> None:
+async def test_a_cwd_outside_the_roots_is_blocked_also_through_a_link(places: Places, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     (inside / "link").symlink_to("/usr")
-
-    async def scenario(world: World) -> None:
+    async with playing(places, tmp_path, make_policy(cwd_roots=(str(inside.resolve()),))) as world:
         for cwd, good in (
             ("inside", True),
             (str(inside), True),
@@ -191,11 +177,9 @@ def test_a_cwd_outside_the_roots_is_blocked_also_through_a_link(places: Places, 
             if not good:
                 assert answer["error"]["details"]["reason"] == "cwd_outside_roots"
 
-    play(places, tmp_path, scenario, make_policy(cwd_roots=(os.path.realpath(inside),)))
 
-
-def test_a_missing_program_or_cwd_is_an_invalid_payload(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_missing_program_or_cwd_is_an_invalid_payload(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, make_policy(headless=["ls", "no-such-program-here"])) as world:
         missing = await world.headless("no-such-program-here")
         assert missing["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
         assert missing["error"]["details"]["fields"][0]["field"] == "execution.command"
@@ -205,11 +189,9 @@ def test_a_missing_program_or_cwd_is_an_invalid_payload(places: Places, tmp_path
             assert lost["error"]["details"]["fields"][0]["field"] == "runtime.cwd"
         assert (await world.ask({"action": "list"}))["result"]["items"] == []
 
-    play(places, tmp_path, scenario, make_policy(headless=["ls", "no-such-program-here"]))
 
-
-def test_another_callers_session_does_not_exist(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_another_callers_session_does_not_exist(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         mine = await world.headless("sleep", "100", timeout_ms=50)
         other = Caller("agent", "caller-2", "token", connection="caller-2", cwd=str(tmp_path))
         target = {"session_id": mine["identity"]["session_id"]}
@@ -219,11 +201,10 @@ def test_another_callers_session_does_not_exist(places: Places, tmp_path: Path) 
         assert (await world.ask({"action": "list"}, other))["result"]["items"] == []
         assert len((await world.ask({"action": "list"}))["result"]["items"]) == 1
 
-    play(places, tmp_path, scenario)
 
+async def test_list_is_narrowed_by_mode_workspace_and_surface(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
 
-def test_list_is_narrowed_by_mode_workspace_and_surface(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
         async def start(workspace: str | None, surface: str | None) -> str:
             answer = await world.ask(
                 {
@@ -258,11 +239,9 @@ def test_list_is_narrowed_by_mode_workspace_and_surface(places: Places, tmp_path
         )
         assert crossed["error"]["code"] == "PM_TERM_NOT_FOUND"
 
-    play(places, tmp_path, scenario)
 
-
-def test_a_cancelled_call_kills_what_it_started(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_cancelled_call_kills_what_it_started(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, make_policy(blocked=frozenset())) as world:
         marker = tmp_path / "pids"
         call = asyncio.create_task(
             world.headless("sh", "-c", f"sleep 1000 & echo $! $$ > {marker}.new; mv {marker}.new {marker}; wait")
@@ -275,11 +254,9 @@ def test_a_cancelled_call_kills_what_it_started(places: Places, tmp_path: Path) 
         assert not any(alive(pid) for pid in pids)
         assert (await world.ask({"action": "list"}))["result"]["items"] == []
 
-    play(places, tmp_path, scenario, make_policy(blocked=frozenset()))
 
-
-def test_a_cancellation_at_any_moment_leaves_nothing_running(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_cancellation_at_any_moment_leaves_nothing_running(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         for delay_ms in (0, 0, 1, 2, 3, 5, 8, 13, 21):
             call = asyncio.create_task(world.headless("sleep", "4711"))
             await asyncio.sleep(delay_ms / 1000)
@@ -289,11 +266,11 @@ def test_a_cancellation_at_any_moment_leaves_nothing_running(places: Places, tmp
         assert (await world.ask({"action": "list"}))["result"]["items"] == []
         assert "sleep\x004711" not in running_commands()
 
-    play(places, tmp_path, scenario)
 
-
-def test_output_beyond_the_limit_is_dropped_from_its_beginning_and_counted(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_output_beyond_the_limit_is_dropped_from_its_beginning_and_counted(
+    places: Places, tmp_path: Path
+) -> None:
+    async with playing(places, tmp_path, options=HeadlessOptions(max_output_bytes=50_000, reply_bytes=20_000)) as world:
         answer = await world.headless("seq", "100000")
         result = answer["result"]
         assert result["dropped_bytes"] > 0 and result["more"] is True
@@ -305,19 +282,15 @@ def test_output_beyond_the_limit_is_dropped_from_its_beginning_and_counted(place
         oldest = await world.follow("read_output", answer)
         assert oldest["result"]["dropped_bytes"] == 0 and oldest["result"]["cursor"] == 588_895 - 50_000
 
-    play(places, tmp_path, scenario, options=HeadlessOptions(max_output_bytes=50_000, reply_bytes=20_000))
 
-
-def test_a_lifetime_limit_of_the_policy_ends_a_command(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_lifetime_limit_of_the_policy_ends_a_command(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, make_policy(lifetime_ms=200)) as world:
         answer = await world.headless("sleep", "1000", timeout_ms=10_000)
         assert answer["status"] == "completed" and "lifetime limit" in answer["result"]["warning"]
 
-    play(places, tmp_path, scenario, make_policy(lifetime_ms=200))
 
-
-def test_the_trail_has_decision_and_result_under_one_trace(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_the_trail_has_decision_and_result_under_one_trace(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         await world.ask(
             {
                 "action": "execute",
@@ -330,8 +303,6 @@ def test_the_trail_has_decision_and_result_under_one_trace(places: Places, tmp_p
         assert (decision["kind"], decision["effect"], decision["argv"]) == ("decision", "allow", ["sh", "-c", "exit 4"])
         assert (result["kind"], result["exit_code"]) == ("result", 4)
         assert decision["request_id"] == result["request_id"] == "req_r"
-
-    play(places, tmp_path, scenario)
 
 
 async def test_a_decision_that_leaves_no_trail_runs_nothing(tmp_path: Path) -> None:

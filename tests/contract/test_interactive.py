@@ -367,10 +367,13 @@ async def test_a_command_too_large_for_the_bridge_is_an_invalid_payload(tmp_path
         assert (await world.interactive("true"))["success"]
 
 
-def test_one_trace_id_is_in_the_answer_every_frame_the_trail_and_the_logs(
+async def test_one_trace_id_is_in_the_answer_every_frame_the_trail_and_the_logs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
+    def traced() -> list[logging.LogRecord]:
+        return [record for record in caplog.records if record.name == "wsh.bridge.trace"]
+
+    with caplog.at_level(logging.DEBUG):
         desktop = ScriptedDesktop()
         async with opened(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_TRACE_BRIDGE": "1"}) as world:
             async with listening(desktop) as (_, endpoint):
@@ -393,9 +396,3 @@ def test_one_trace_id_is_in_the_answer_every_frame_the_trail_and_the_logs(
         assert [entry["kind"] for entry in world.trail.of(trace)] == ["decision", "approval", "result"]
         assert any(trace in record.getMessage() for record in caplog.records if record.name == "wsh.contract")
         assert endpoint.token not in caplog.text
-
-    def traced() -> list[logging.LogRecord]:
-        return [record for record in caplog.records if record.name == "wsh.bridge.trace"]
-
-    with caplog.at_level(logging.DEBUG):
-        asyncio.run(scenario())

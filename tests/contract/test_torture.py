@@ -31,7 +31,7 @@ ANSWERS = {
 
 
 @pytest.mark.torture
-def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_was_withdrawn(
+async def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_was_withdrawn(
     tmp_path: Path, torture: bool
 ) -> None:
     callers, each, kills = (20, 50, 12) if torture else (12, 15, 3)
@@ -86,21 +86,19 @@ def test_each_request_is_answered_once_and_nothing_runs_unapproved_or_after_it_w
             if endpoint is not None and endpoint.pid is not None and not gone(endpoint.pid):
                 os.kill(endpoint.pid, signal.SIGKILL)
 
-    async def whole() -> None:
-        environ = {"PM_INTERACTIVE_TERMINAL_BINARY": program}
-        async with (
-            opened(
-                tmp_path, path=os.environ["PATH"], environ=environ, interactive=InteractiveOptions(max_approval_ms=400)
-            ) as world,
-            ended_afterwards(world),
-        ):
-            killing = asyncio.create_task(killer(world))
-            await asyncio.gather(*(calls(world, number) for number in range(callers)))
-            killing.cancel()
-            await asyncio.gather(killing, return_exceptions=True)
-
     began = time.monotonic()
-    asyncio.run(whole())
+    environ = {"PM_INTERACTIVE_TERMINAL_BINARY": program}
+    async with (
+        opened(
+            tmp_path, path=os.environ["PATH"], environ=environ, interactive=InteractiveOptions(max_approval_ms=400)
+        ) as world,
+        ended_afterwards(world),
+    ):
+        killing = asyncio.create_task(killer(world))
+        await asyncio.gather(*(calls(world, number) for number in range(callers)))
+        killing.cancel()
+        await asyncio.gather(killing, return_exceptions=True)
+
     check(answers, ended_at, journal, callers * each)
     print(f"{len(answers)} requests in {time.monotonic() - began:.1f} s: {dict(Counter(answers.values()))}")
 

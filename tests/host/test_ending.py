@@ -7,7 +7,7 @@ import asyncio
 from wsh.host.ending import end_tasks
 
 
-def test_a_swallowed_cancellation_is_said_again_and_problems_are_told() -> None:
+async def test_a_swallowed_cancellation_is_said_again_and_problems_are_told() -> None:
     async def stubborn() -> None:
         for _ in range(2):
             try:
@@ -16,11 +16,8 @@ def test_a_swallowed_cancellation_is_said_again_and_problems_are_told() -> None:
                 pass
         raise ValueError("its own")
 
-    async def main() -> None:
-        task = asyncio.create_task(stubborn())
-        await asyncio.sleep(0)
-        (problem,) = await end_tasks([task])
-        assert task.done() and str(problem) == "its own"
-        assert await end_tasks([]) == []
-
-    asyncio.run(main())
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    (problem,) = await end_tasks([task])
+    assert task.done() and str(problem) == "its own"
+    assert await end_tasks([]) == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,14 +12,6 @@ from wsh.wire.system.place import Places
 
 
 @pytest.fixture
-def run(places: Places) -> Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]:
-    """Run a coroutine function with a keeper of its own."""
-
-    def run(test: Callable[[KeeperClient], Coroutine[Any, Any, None]]) -> None:
-        async def whole() -> None:
-            async with opened(places) as keeper:
-                await test(keeper)
-
-        asyncio.run(whole())
-
-    return run
+async def keeper(places: Places) -> AsyncIterator[KeeperClient]:
+    async with opened(places) as keeper:
+        yield keeper

@@ -7,9 +7,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,8 +19,6 @@ from wsh.process import ChildHandle, KeeperClient, KeeperOptions, SpawnSpec
 from wsh.process.keeper.tree import cgroup, taskkill
 from wsh.process.keeper.tree.mark import ID_BITS, is_alive, read_mark
 from wsh.wire.system.place import Places
-
-Run = Callable[[Callable[[KeeperClient], Coroutine[Any, Any, None]]], None]
 
 # each hides from a different way of finding a tree; {} is where it writes its pid once it is out of reach
 _HIDERS = {
@@ -61,16 +58,13 @@ async def spawn_hider(keeper: KeeperClient, kind: str, note: Path) -> tuple[Chil
 
 
 @pytest.mark.parametrize("kind", sorted(_HIDERS))
-def test_no_process_of_the_tree_survives(run: Run, tmp_path: Path, kind: str) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        child, pids = await spawn_hider(keeper, kind, tmp_path / "pids")
-        assert all(is_alive(pid) for pid in pids)
-        report = await keeper.kill_tree(child, grace_ms=100)
-        assert report.survivors == ()
-        assert not any(is_alive(pid) for pid in [child.pid, *pids])
-        await child.exited
-
-    run(test)
+async def test_no_process_of_the_tree_survives(keeper: KeeperClient, tmp_path: Path, kind: str) -> None:
+    child, pids = await spawn_hider(keeper, kind, tmp_path / "pids")
+    assert all(is_alive(pid) for pid in pids)
+    report = await keeper.kill_tree(child, grace_ms=100)
+    assert report.survivors == ()
+    assert not any(is_alive(pid) for pid in [child.pid, *pids])
+    await child.exited
 
 
 @pytest.mark.torture
@@ -103,81 +97,63 @@ async def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(
             await ours.wait()
 
 
-def test_two_trees_die_at_once_without_waiting_for_each_other(run: Run) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        stubborn = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
-        meek = await keeper.spawn(shell("echo ready; sleep 300"))
-        await said(stubborn, b"ready")
-        await said(meek, b"ready")
-        slow = asyncio.ensure_future(keeper.kill_tree(stubborn, grace_ms=60_000))
-        await keeper.kill_tree(meek)
-        assert not slow.done()
-        assert (await keeper.kill_tree(stubborn, grace_ms=0)).forced
-        assert (await slow).survivors == ()
-
-    run(test)
+async def test_two_trees_die_at_once_without_waiting_for_each_other(keeper: KeeperClient) -> None:
+    stubborn = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
+    meek = await keeper.spawn(shell("echo ready; sleep 300"))
+    await said(stubborn, b"ready")
+    await said(meek, b"ready")
+    slow = asyncio.ensure_future(keeper.kill_tree(stubborn, grace_ms=60_000))
+    await keeper.kill_tree(meek)
+    assert not slow.done()
+    assert (await keeper.kill_tree(stubborn, grace_ms=0)).forced
+    assert (await slow).survivors == ()
 
 
-def test_an_interactive_shell_dies_long_before_the_grace_ends(run: Run) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        for _ in range(20):
-            child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", {"PATH": os.environ["PATH"]}))
-            await until(lambda child=child: child.ring.readable())  # type: ignore[misc]
-            report = await keeper.kill_tree(child, grace_ms=60_000)
-            assert report.forced == () and report.duration_ms < 30_000
-            await child.exited
-            await keeper.forget(child)
-
-    run(test)
-
-
-def test_killing_what_has_ended_is_success(run: Run) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        child = await keeper.spawn(shell("exit 3"))
+async def test_an_interactive_shell_dies_long_before_the_grace_ends(keeper: KeeperClient) -> None:
+    for _ in range(20):
+        child = await keeper.spawn(SpawnSpec(["bash", "--norc", "-i"], "/", {"PATH": os.environ["PATH"]}))
+        await until(lambda child=child: child.ring.readable())  # type: ignore[misc]
+        report = await keeper.kill_tree(child, grace_ms=60_000)
+        assert report.forced == () and report.duration_ms < 30_000
         await child.exited
-        report = await keeper.kill_tree(child)
-        assert (report.survivors, report.signalled) == ((), 0)
-        assert (await child.exited).code == 3
-
-    run(test)
+        await keeper.forget(child)
 
 
-def test_a_kill_with_no_grace_comes_at_once(run: Run) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        child = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
-        await said(child, b"ready")
-        report = await keeper.kill_tree(child, grace_ms=0)
-        assert report.forced and report.survivors == ()
-        assert (await child.exited).signal_name == "SIGKILL"
-
-    run(test)
+async def test_killing_what_has_ended_is_success(keeper: KeeperClient) -> None:
+    child = await keeper.spawn(shell("exit 3"))
+    await child.exited
+    report = await keeper.kill_tree(child)
+    assert (report.survivors, report.signalled) == ((), 0)
+    assert (await child.exited).code == 3
 
 
-def test_a_process_that_forks_on_and_on_is_caught(run: Run) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        relay = "import os, signal\n" + "for s in (1, 15): signal.signal(s, signal.SIG_IGN)\n"
-        relay += "os.setsid() if os.getpid() != os.getsid(0) else None\nprint('ready', flush=True)\n"
-        relay += "while True:\n    if os.fork(): os._exit(0)\n    os.setsid()\n    __import__('time').sleep(0.002)\n"
-        child = await keeper.spawn(SpawnSpec([sys.executable, "-c", relay], "/", {"PATH": os.environ["PATH"]}))
-        await said(child, b"ready")
-        report = await keeper.kill_tree(child, grace_ms=20)
-        assert report.survivors == ()
-        await asyncio.sleep(0.1)
-        base = keeper.mark_base
-        marks = [read_mark(int(name)) for name in os.listdir("/proc") if name.isdigit()]
-        assert not [mark for mark in marks if mark and base <= mark < base + (1 << ID_BITS)]
-
-    run(test)
+async def test_a_kill_with_no_grace_comes_at_once(keeper: KeeperClient) -> None:
+    child = await keeper.spawn(shell("trap '' TERM HUP; echo ready; while :; do sleep 1; done"))
+    await said(child, b"ready")
+    report = await keeper.kill_tree(child, grace_ms=0)
+    assert report.forced and report.survivors == ()
+    assert (await child.exited).signal_name == "SIGKILL"
 
 
-def test_every_descendant_carries_the_mark_of_its_child_alone(run: Run, tmp_path: Path) -> None:
-    async def test(keeper: KeeperClient) -> None:
-        child, pids = await spawn_hider(keeper, "env -i", tmp_path / "pids")
-        assert {read_mark(pid) for pid in [child.pid, *pids]} == {keeper.mark_base + child.id}
-        assert keeper.mark_base >= 1 << 50
-        assert read_mark(keeper.pid) == read_mark(os.getpid())
+async def test_a_process_that_forks_on_and_on_is_caught(keeper: KeeperClient) -> None:
+    relay = "import os, signal\n" + "for s in (1, 15): signal.signal(s, signal.SIG_IGN)\n"
+    relay += "os.setsid() if os.getpid() != os.getsid(0) else None\nprint('ready', flush=True)\n"
+    relay += "while True:\n    if os.fork(): os._exit(0)\n    os.setsid()\n    __import__('time').sleep(0.002)\n"
+    child = await keeper.spawn(SpawnSpec([sys.executable, "-c", relay], "/", {"PATH": os.environ["PATH"]}))
+    await said(child, b"ready")
+    report = await keeper.kill_tree(child, grace_ms=20)
+    assert report.survivors == ()
+    await asyncio.sleep(0.1)
+    base = keeper.mark_base
+    marks = [read_mark(int(name)) for name in os.listdir("/proc") if name.isdigit()]
+    assert not [mark for mark in marks if mark and base <= mark < base + (1 << ID_BITS)]
 
-    run(test)
+
+async def test_every_descendant_carries_the_mark_of_its_child_alone(keeper: KeeperClient, tmp_path: Path) -> None:
+    child, pids = await spawn_hider(keeper, "env -i", tmp_path / "pids")
+    assert {read_mark(pid) for pid in [child.pid, *pids]} == {keeper.mark_base + child.id}
+    assert keeper.mark_base >= 1 << 50
+    assert read_mark(keeper.pid) == read_mark(os.getpid())
 
 
 async def test_the_tree_of_a_dead_server_s_headless_command_is_killed(places: Places, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import struct
@@ -88,20 +87,18 @@ def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(
             assert len(successor.get("/sessions")) == SESSIONS - 1
 
 
-def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
+async def test_a_keeper_without_sandboxes_refuses_a_confined_program_and_runs_nothing(
     old_keeper: None, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wsh.process.launch.why_outdated", lambda pid: None)  # as if it kept something
 
-    async def main() -> None:
-        keeper = await KeeperClient.open(places)
-        spec = SpawnSpec(["touch", str(tmp_path / "ran")], "/", {"PATH": os.environ["PATH"]})
-        with pytest.raises(SandboxUnavailable, match="version without sandboxes"):
-            await keeper.spawn(replace(spec, confinement=ConfinementSpec()))
-        assert not keeper.children
-        await keeper.stop(grace_ms=0)
+    keeper = await KeeperClient.open(places)
+    spec = SpawnSpec(["touch", str(tmp_path / "ran")], "/", {"PATH": os.environ["PATH"]})
+    with pytest.raises(SandboxUnavailable, match="version without sandboxes"):
+        await keeper.spawn(replace(spec, confinement=ConfinementSpec()))
+    assert not keeper.children
+    await keeper.stop(grace_ms=0)
 
-    asyncio.run(main())
     assert not (tmp_path / "ran").exists()
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -66,21 +66,18 @@ def details(answer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def play(folder: Path, scenario: Callable[[World], Any], **options: Any) -> None:
-    async def whole() -> None:
-        async with opened(folder, path=os.environ["PATH"], **options) as world:
-            await scenario(world)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def playing(folder: Path, **options: Any) -> AsyncIterator[World]:
+    async with opened(folder, path=os.environ["PATH"], **options) as world:
+        yield world
 
 
 # local and bundled
 
 
-def test_a_configured_program_is_started_becomes_ready_and_serves(tmp_path: Path) -> None:
+async def test_a_configured_program_is_started_becomes_ready_and_serves(tmp_path: Path) -> None:
     program = desktop_program(tmp_path)
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         async with ended_afterwards(world):
             answer = await world.interactive("echo", "from a real window", spawn_timeout_ms=30_000)
             assert answer["success"] and answer["result"]["stdout"] == "from a real window\n"
@@ -93,30 +90,22 @@ def test_a_configured_program_is_started_becomes_ready_and_serves(tmp_path: Path
             assert (await world.interactive("true"))["success"], "a running desktop is found again, not started again"
             assert find_endpoint(world.info) == first
 
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
 
-
-def test_twenty_requests_at_once_start_one_desktop(tmp_path: Path) -> None:
+async def test_twenty_requests_at_once_start_one_desktop(tmp_path: Path) -> None:
     program = desktop_program(tmp_path, before=f"echo started >> {tmp_path}/starts")
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         async with ended_afterwards(world):
             calls = [world.interactive("true", spawn_timeout_ms=30_000) for _ in range(20)]
             assert all(answer["success"] for answer in await asyncio.gather(*calls))
-
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
     assert (tmp_path / "starts").read_text() == "started\n"
 
 
-def test_the_auto_order_falls_through_to_the_next_candidate(tmp_path: Path) -> None:
+async def test_the_auto_order_falls_through_to_the_next_candidate(tmp_path: Path) -> None:
     broken = script(tmp_path / "broken", "echo no display >&2; exit 1")
     bundled = desktop_program(tmp_path)
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": broken}, bundled_path=bundled) as world:
         async with ended_afterwards(world):
             assert (await world.interactive("true", spawn_timeout_ms=30_000))["success"]
-
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": broken}, bundled_path=bundled)
 
 
 async def test_path_lookup_comes_last(tmp_path: Path) -> None:
@@ -146,10 +135,9 @@ async def test_nothing_to_start_is_gui_unavailable_with_every_source_attempted(t
         assert again["error"] == answer["error"], "the same input fails the same way"
 
 
-def test_a_program_that_exits_is_gui_unavailable_with_what_it_said(tmp_path: Path) -> None:
+async def test_a_program_that_exits_is_gui_unavailable_with_what_it_said(tmp_path: Path) -> None:
     program = script(tmp_path / "exits", f"echo x >> {tmp_path}/starts; echo could not connect to display >&2; exit 3")
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         answer = await world.interactive("ls", adapter_override="local")
         assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
         (error,) = details(answer)["spawn_errors"]
@@ -159,15 +147,12 @@ def test_a_program_that_exits_is_gui_unavailable_with_what_it_said(tmp_path: Pat
             "path": program,
             "outcome": "exited",
         }
-
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
     assert (tmp_path / "starts").read_text() == "x\n", "no retry for what will not pass"
 
 
-def test_a_program_that_hangs_is_a_timeout_and_is_ended_with_its_children(tmp_path: Path) -> None:
+async def test_a_program_that_hangs_is_a_timeout_and_is_ended_with_its_children(tmp_path: Path) -> None:
     program = script(tmp_path / "hangs", f"sleep 1000 & echo $$ $! > {tmp_path}/pids; wait")
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=400)
         assert answer["error"]["code"] == "PM_TERM_TIMEOUT"
         assert details(answer)["attempted_candidates"][0]["outcome"] == "timeout"
@@ -175,34 +160,26 @@ def test_a_program_that_hangs_is_a_timeout_and_is_ended_with_its_children(tmp_pa
         pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
         await until(lambda: all(gone(pid) for pid in pids), "the program and its child to end")
 
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
-
 
 @pytest.mark.parametrize("failure", ["exit 75", "echo EADDRINUSE: port 45459 >&2; exit 1"])
-def test_a_transient_failure_is_tried_once_more(failure: str, tmp_path: Path) -> None:
+async def test_a_transient_failure_is_tried_once_more(failure: str, tmp_path: Path) -> None:
     once = f"if [ ! -e {tmp_path}/tried ]; then touch {tmp_path}/tried; {failure}; fi"
     program = desktop_program(tmp_path, before=once)
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         async with ended_afterwards(world):
             assert (await world.interactive("true", spawn_timeout_ms=30_000))["success"]
 
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
 
-
-def test_a_transient_failure_is_not_tried_a_third_time(tmp_path: Path) -> None:
+async def test_a_transient_failure_is_not_tried_a_third_time(tmp_path: Path) -> None:
     program = script(tmp_path / "busy", f"echo x >> {tmp_path}/starts; exit 75")
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         answer = await world.interactive("true", adapter_override="local")
         assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
         assert [error["attempt"] for error in details(answer)["spawn_errors"]] == [1, 2]
-
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
     assert (tmp_path / "starts").read_text() == "x\nx\n"
 
 
-def test_a_program_of_another_version_is_a_disconnect_and_is_ended(tmp_path: Path) -> None:
+async def test_a_program_of_another_version_is_a_disconnect_and_is_ended(tmp_path: Path) -> None:
     info = tmp_path / "desktop" / "interactive-terminal.json"
     code = f"""
 import json, os, pathlib, socket
@@ -219,54 +196,43 @@ while True:
 """
     (tmp_path / "other.py").write_text(code)
     program = script(tmp_path / "other", f'exec "{sys.executable}" {tmp_path}/other.py')
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
         answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=20_000)
         assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
         assert details(answer)["attempted_candidates"][0]["outcome"] == "refused"
         assert "too old" in details(answer)["spawn_errors"][0]["error"]
         assert gone(int((tmp_path / "pid").read_text()))
 
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program})
 
-
-def test_a_file_that_cannot_be_executed_is_said_once(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_executed_is_said_once(tmp_path: Path) -> None:
     program = tmp_path / "broken"
     program.write_bytes(b"\x7fELF nonsense")
     program.chmod(0o755)
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": str(program)}) as world:
         answer = await world.interactive("true", adapter_override="local")
         assert answer["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
         (error,) = details(answer)["spawn_errors"]
         assert "ENOEXEC" in error["error"]
 
-    play(tmp_path, scenario, environ={"PM_INTERACTIVE_TERMINAL_BINARY": str(program)})
 
-
-def test_a_relative_or_unlisted_binary_is_refused_before_anything_starts(tmp_path: Path) -> None:
+async def test_a_relative_or_unlisted_binary_is_refused_before_anything_starts(tmp_path: Path) -> None:
     program = script(tmp_path / "mine", f"touch {tmp_path}/started")
-
-    async def scenario(world: World) -> None:
+    async with playing(tmp_path) as world:
         for path in ("bin/mine", program):
             answer = await world.interactive("true", binary_path=path)
             assert answer["error"]["code"] == "PM_TERM_INVALID_PAYLOAD"
             assert details(answer)["fields"][0]["field"] == "runtime.binary_path"
-
-    play(tmp_path, scenario)
     assert not (tmp_path / "started").exists()
 
 
-def test_a_running_desktop_with_another_token_or_a_stale_file(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_running_desktop_with_another_token_or_a_stale_file(tmp_path: Path) -> None:
+    async with playing(tmp_path) as world:
         async with listening(ScriptedDesktop()) as (_, endpoint):
             write_endpoint(world.info, Endpoint(endpoint.host, endpoint.port, "not the token", 1))
             refused = await world.interactive("true")
             assert refused["error"]["code"] == "PM_TERM_DISCONNECTED" and details(refused)["reason"] == "bad_token"
         stale = await world.interactive("true", adapter_override="bundled")
         assert stale["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE", "a file that leads nowhere is as good as none"
-
-    play(tmp_path, scenario)
 
 
 # the container's bridge

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_execute_command import World, play
+from tests.contract.test_execute_command import World, playing
 from wsh.contract.output.kept_output import read_lines
 from wsh.wire.buffer import OutputBuffer
 from wsh.wire.caller import Caller
@@ -30,8 +30,8 @@ def _pages(world: World, handle: str, **given: Any) -> list[dict[str, Any]]:
     return pages
 
 
-def test_the_pages_of_a_long_output_are_all_of_it(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_the_pages_of_a_long_output_are_all_of_it(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, result_bytes=5000) as world:
         done = await world.succeed("seq 1 20000", ALLOWED_COMMANDS="seq")
         assert "1\n2\n3\n" not in done["stdout"]
         pages = _pages(world, done["output_of"])
@@ -40,21 +40,17 @@ def test_the_pages_of_a_long_output_are_all_of_it(places: Places, tmp_path: Path
         (found,) = _pages(world, done["output_of"], search="1234")
         assert found["stdout"].splitlines()[:2] == ["1234: 1234", "11234: 11234"]
 
-    play(places, tmp_path, scenario, result_bytes=5000)
 
-
-def test_the_error_stream_of_a_failure_is_kept_too(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_the_error_stream_of_a_failure_is_kept_too(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, result_bytes=5000) as world:
         done = await world.succeed("sh -c 'seq 1 9000 >&2; exit 3'", ALLOWED_COMMANDS="*")
         pages = _pages(world, done["output_of"], stream="stderr")
         assert "".join(page["stderr"] for page in pages).startswith("1\n2\n3\n")
         assert {page["exit_code"] for page in pages} == {3}
 
-    play(places, tmp_path, scenario, result_bytes=5000)
 
-
-def test_nobody_else_reads_it_and_the_oldest_goes_first(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_nobody_else_reads_it_and_the_oldest_goes_first(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path, result_bytes=5000) as world:
         world.service._kept.max_bytes = 150_000
         first = (await world.succeed("seq 1 20000", ALLOWED_COMMANDS="seq"))["output_of"]
         with pytest.raises(ToolFailure, match="is kept for you"):
@@ -66,14 +62,10 @@ def test_nobody_else_reads_it_and_the_oldest_goes_first(places: Places, tmp_path
         huge = await world.succeed("seq 1 100000", ALLOWED_COMMANDS="seq")
         assert "output_of" not in huge and "wsh_run_command" in huge["rest"]
 
-    play(places, tmp_path, scenario, result_bytes=5000)
 
-
-def test_what_fits_into_the_answer_needs_no_handle(places: Places, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_what_fits_into_the_answer_needs_no_handle(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
         assert "output_of" not in await world.succeed("seq 1 10", ALLOWED_COMMANDS="seq")
-
-    play(places, tmp_path, scenario)
 
 
 def test_a_line_that_no_answer_carries_is_begun_and_passed() -> None:

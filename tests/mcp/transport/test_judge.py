@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -194,80 +193,74 @@ async def drive(call: Any, get_screen_error: Any, extra: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_pythons_own_client_drives_a_whole_scenario(server: RunningServer, transport: str, mode: Any) -> None:
+async def test_pythons_own_client_drives_a_whole_scenario(server: RunningServer, transport: str, mode: Any) -> None:
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     from mcp import Client, MCPError
 
-    async def main() -> dict[str, Any]:
-        http = create_mcp_http_client(headers={"Authorization": f"Bearer {server.token}"})
-        wire: Any
-        if transport == "stdio":
-            wire = stdio_client(StdioServerParameters(command=WSH_MCP[0], args=WSH_MCP[1:], env=dict(os.environ)))
-        else:
-            wire = streamable_http_client(f"{server.url}/mcp", http_client=http)
-        async with http, Client(wire, mode=mode) as client:
+    http = create_mcp_http_client(headers={"Authorization": f"Bearer {server.token}"})
+    wire: Any
+    if transport == "stdio":
+        wire = stdio_client(StdioServerParameters(command=WSH_MCP[0], args=WSH_MCP[1:], env=dict(os.environ)))
+    else:
+        wire = streamable_http_client(f"{server.url}/mcp", http_client=http)
+    async with http, Client(wire, mode=mode) as client:
 
-            async def call(tool: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
-                result = await client.call_tool(tool, arguments)
-                return result.structured_content, bool(result.is_error)
+        async def call(tool: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
+            result = await client.call_tool(tool, arguments)
+            return result.structured_content, bool(result.is_error)
 
-            async def get_error(session: str) -> int:
-                try:
-                    await client.call_tool("wsh_get_screen", {"session": session})
-                except MCPError as problem:
-                    return problem.error.code
-                return 0
+        async def get_error(session: str) -> int:
+            try:
+                await client.call_tool("wsh_get_screen", {"session": session})
+            except MCPError as problem:
+                return problem.error.code
+            return 0
 
-            async def extra(seen: dict[str, Any], session: str) -> None:
-                seen["tools"] = [tool.name for tool in (await client.list_tools()).tools]
-                content: Any = (await client.read_resource(f"wsh://sessions/{session}/screen")).contents[0]
-                seen["resource"] = json.loads(content.text)["rows"]
-                seen["prompts"] = len((await client.list_prompts()).prompts)
-                text: Any = (await client.get_prompt("wsh:core")).messages[0].content
-                seen["prompt"] = text.text[:6]
+        async def extra(seen: dict[str, Any], session: str) -> None:
+            seen["tools"] = [tool.name for tool in (await client.list_tools()).tools]
+            content: Any = (await client.read_resource(f"wsh://sessions/{session}/screen")).contents[0]
+            seen["resource"] = json.loads(content.text)["rows"]
+            seen["prompts"] = len((await client.list_prompts()).prompts)
+            text: Any = (await client.get_prompt("wsh:core")).messages[0].content
+            seen["prompt"] = text.text[:6]
 
-            return await drive(call, get_error, extra)
-
-    check_scenario(asyncio.run(main()))
+        check_scenario(await drive(call, get_error, extra))
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_fastmcps_client_drives_a_whole_scenario(server: RunningServer, transport: str) -> None:
+async def test_fastmcps_client_drives_a_whole_scenario(server: RunningServer, transport: str) -> None:
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
     from mcp import MCPError
 
-    async def main() -> dict[str, Any]:
-        wire: Any
-        if transport == "stdio":
-            wire = StdioTransport(WSH_MCP[0], WSH_MCP[1:], env=dict(os.environ), keep_alive=False)
-        else:
-            wire = StreamableHttpTransport(f"{server.url}/mcp", headers={"Authorization": f"Bearer {server.token}"})
-        async with Client(wire) as client:
+    wire: Any
+    if transport == "stdio":
+        wire = StdioTransport(WSH_MCP[0], WSH_MCP[1:], env=dict(os.environ), keep_alive=False)
+    else:
+        wire = StreamableHttpTransport(f"{server.url}/mcp", headers={"Authorization": f"Bearer {server.token}"})
+    async with Client(wire) as client:
 
-            async def call(tool: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
-                result = await client.call_tool_mcp(tool, arguments)
-                return result.structured_content, bool(result.is_error)
+        async def call(tool: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
+            result = await client.call_tool_mcp(tool, arguments)
+            return result.structured_content, bool(result.is_error)
 
-            async def get_error(session: str) -> int:
-                try:
-                    await client.call_tool_mcp("wsh_get_screen", {"session": session})
-                except MCPError as problem:
-                    return int(problem.error.code)
-                return 0
+        async def get_error(session: str) -> int:
+            try:
+                await client.call_tool_mcp("wsh_get_screen", {"session": session})
+            except MCPError as problem:
+                return int(problem.error.code)
+            return 0
 
-            async def extra(seen: dict[str, Any], session: str) -> None:
-                seen["tools"] = [tool.name for tool in await client.list_tools()]
-                content: Any = (await client.read_resource(f"wsh://sessions/{session}/screen"))[0]
-                seen["resource"] = json.loads(content.text)["rows"]
-                seen["prompts"] = len(await client.list_prompts())
-                text: Any = (await client.get_prompt("wsh:core")).messages[0].content
-                seen["prompt"] = text.text[:6]
+        async def extra(seen: dict[str, Any], session: str) -> None:
+            seen["tools"] = [tool.name for tool in await client.list_tools()]
+            content: Any = (await client.read_resource(f"wsh://sessions/{session}/screen"))[0]
+            seen["resource"] = json.loads(content.text)["rows"]
+            seen["prompts"] = len(await client.list_prompts())
+            text: Any = (await client.get_prompt("wsh:core")).messages[0].content
+            seen["prompt"] = text.text[:6]
 
-            return await drive(call, get_error, extra)
-
-    check_scenario(asyncio.run(main()))
+        check_scenario(await drive(call, get_error, extra))

@@ -45,23 +45,23 @@ async def _until_done(printer: Printer) -> None:
     pump.close()
 
 
-def test_bytes_that_cost_much_are_taken_few_at_a_time() -> None:
+async def test_bytes_that_cost_much_are_taken_few_at_a_time() -> None:
     costly = Printer(b"x\x1b[65535b", 24_000)
-    asyncio.run(_until_done(costly))
+    await _until_done(costly)
     # the whole of it takes some 0.4 s of processor; no turn but the first may take long
     assert costly.turns > 10
     assert costly.longest_s < 0.2
     costly.terminal.close()
 
 
-def test_bytes_that_cost_little_are_taken_many_at_a_time() -> None:
+async def test_bytes_that_cost_little_are_taken_many_at_a_time() -> None:
     cheap = Printer(b"plain text\r\n", 8_000_000)
-    asyncio.run(_until_done(cheap))
+    await _until_done(cheap)
     assert cheap.turns < 400
     cheap.terminal.close()
 
 
-def test_a_flood_that_goes_on_lets_the_others_have_their_turns() -> None:
+async def test_a_flood_that_goes_on_lets_the_others_have_their_turns() -> None:
     class Endless(Printer):
         def backlog(self) -> int:
             return 100_000
@@ -70,26 +70,23 @@ def test_a_flood_that_goes_on_lets_the_others_have_their_turns() -> None:
             self.turns += 1
             return limit
 
-    async def scenario() -> None:
-        endless, other = Endless(b"", 0), Printer(b"plain text\r\n", 200_000)
-        pump = OutputPump(asyncio.get_running_loop(), turn_s=0)  # one slice a turn
-        pump.wake([endless, other])
-        await until(lambda: endless.turns >= 20, "twenty turns")
-        pump.close()
-        assert abs(endless.turns - other.turns) <= 1
-        for printer in (endless, other):
-            printer.terminal.close()
-
-    asyncio.run(scenario())
+    endless, other = Endless(b"", 0), Printer(b"plain text\r\n", 200_000)
+    pump = OutputPump(asyncio.get_running_loop(), turn_s=0)  # one slice a turn
+    pump.wake([endless, other])
+    await until(lambda: endless.turns >= 20, "twenty turns")
+    pump.close()
+    assert abs(endless.turns - other.turns) <= 1
+    for printer in (endless, other):
+        printer.terminal.close()
 
 
-def test_moments_without_the_processor_are_no_cost_of_the_bytes() -> None:
+async def test_moments_without_the_processor_are_no_cost_of_the_bytes() -> None:
     class Interrupted(Printer):
         def pump(self, limit: int) -> int:
             time.sleep(0.01)
             return super().pump(limit)
 
     cheap = Interrupted(b"plain text\r\n", 4_000_000)
-    asyncio.run(_until_done(cheap))
+    await _until_done(cheap)
     assert cheap.turns < 200
     cheap.terminal.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -146,7 +145,3 @@ async def with_keeper(places: Places) -> AsyncIterator[HeadlessRunner]:
     finally:
         await keeper.stop(grace_ms=0)
         await keeper.aclose()
-
-
-def run(work: Any) -> None:
-    asyncio.run(work)
