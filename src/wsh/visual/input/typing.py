@@ -96,7 +96,7 @@ class Typing:
             size = len(item.data)
             while self._waiting and size < _AT_ONCE_BYTES:
                 more = self._waiting[0]
-                if not isinstance(more, _Typed) or more.actor != item.actor:
+                if not isinstance(more, _Typed) or (more.actor, more.receipt) != (item.actor, item.receipt):
                     break
                 self._waiting.popleft()
                 parts.append(more.data)
