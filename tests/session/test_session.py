@@ -163,6 +163,19 @@ def test_rename_tags_and_lifecycle_are_told_in_order(places: Places) -> None:
     run_with_registry(places, work)
 
 
+def test_a_session_that_rests_needs_no_dictionary_and_no_task(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        session.resize(10, 40)
+        await session.input.send(b"echo some line\r", AGENT)
+        await until(lambda: not session.pending)
+        # A thousand sessions that rest are measured by `python -m bench session`; these two were a tenth of that.
+        assert not vars(session)
+        assert session.memory._telling is None
+
+    run_with_registry(places, work)
+
+
 def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry, "bash --norc --noprofile")

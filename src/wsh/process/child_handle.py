@@ -40,7 +40,6 @@ class ChildHandle:
         self.rings = rings
         self.ring = rings[0]
         self.slot = self.ring.slot
-        self.meta: JsonObject = json.loads(self.ring.read_meta() or b"{}")
         self.exited: asyncio.Future[ExitStatus] = asyncio.get_running_loop().create_future()
         self.on_output: Callable[[], None] | None = None  # if set, called for news of this child instead of `on_dirty`
         self._input_fd = input_fd
@@ -52,6 +51,12 @@ class ChildHandle:
     def find_program(self) -> int:
         """The pid of the program that was asked for: the leader's, or that of what a wrapper has started by now."""
         return find_wrapped(self.pid) if self.wrapped else self.pid
+
+    @property
+    def meta(self) -> JsonObject:
+        """What a server left at the keeper for its successor. Read where the keeper has it: a copy here would be a kilobyte for each child."""
+        found: JsonObject = json.loads(self.ring.read_meta() or b"{}")
+        return found
 
     @property
     def error_ring(self) -> Ring:

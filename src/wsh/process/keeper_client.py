@@ -241,7 +241,6 @@ class KeeperClient:
     async def update_meta(self, child: ChildHandle, meta: JsonObject) -> None:
         """Replace what a successor of this server will find in `child.meta`."""
         await self._ask({"do": "meta", "child": child.id, "meta": _encode_meta(meta)})
-        child.meta = meta
 
     async def forget(self, child: ChildHandle) -> None:
         """Drop an exited child from the keeper and release its ring. A child that runs is refused."""

@@ -6,6 +6,8 @@ The keeper is told soon after a change, and only the newest of several. Knows no
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from typing import TYPE_CHECKING
 
 from wsh.process import KeeperClient
@@ -26,7 +28,8 @@ class SessionMemory:
         self._telling: asyncio.Task[None] | None = None
         self._tell_again = False
         self._soon: asyncio.TimerHandle | None = None
-        self._told: JsonObject | None = None
+        self._told = b""
+        """Digest of what the keeper was told last, which is small where the words themselves are not."""
 
     def describe(self) -> JsonObject:
         """What the keeper and the folder remember of it, enough to restore it."""
@@ -108,9 +111,13 @@ class SessionMemory:
 
     async def _tell_keeper(self) -> None:
         self._tell_again = True
-        while self._tell_again and self._session.child is not None:
-            self._tell_again = False
-            known = {**self.describe(), **self._session.input.facts()}
-            if known != self._told:  # a line typed and completed at once leaves nothing new
-                await self._keeper.update_meta(self._session.child, known)
-                self._told = known
+        try:
+            while self._tell_again and self._session.child is not None:
+                self._tell_again = False
+                known = {**self.describe(), **self._session.input.facts()}
+                digest = hashlib.blake2b(json.dumps(known).encode(), digest_size=16).digest()
+                if digest != self._told:  # a line typed and completed at once leaves nothing new
+                    await self._keeper.update_meta(self._session.child, known)
+                    self._told = digest
+        finally:
+            self._telling = None
