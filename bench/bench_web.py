@@ -13,7 +13,7 @@ from tests.support.serving import RunningServer, running_server
 from tests.support.web.browser import chromium, open_page
 
 from bench.private import private_places
-from bench.row import Row, at_most, percentile
+from bench.row import Row, at_least, at_most, percentile
 
 GROUP = "page"
 BUILT = Path(__file__).parents[1] / "src" / "wsh" / "http" / "static" / "ui"
@@ -94,10 +94,10 @@ def _frames(server: RunningServer, page: Page) -> list[Row]:
     grid = float(page.evaluate(COUNT_FRAMES, FRAMES_S * 1000))
     page.keyboard.press("Alt+g")
     return [
-        Row(GROUP, f"frames per second, {title}", found, "fps", found, goal, met, note=f"an empty page: {most:.0f}")
-        for title, found, goal, met in (
-            (f"{SESSIONS} thumbnails, {BUSY} busy", frames, "≥ 30 fps", frames >= 30),
-            (f"the grid of {SESSIONS}, {BUSY} busy", grid, "≥ 30 fps", grid >= 30),
+        at_least(GROUP, f"frames per second, {title}", found, most, "fps", "an empty page", 0.5)
+        for title, found in (
+            (f"{SESSIONS} thumbnails, {BUSY} busy", frames),
+            (f"the grid of {SESSIONS}, {BUSY} busy", grid),
         )
     ]
 

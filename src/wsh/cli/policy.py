@@ -23,7 +23,6 @@ from wsh.policy.describe import describe_moment, describe_policy
 from wsh.policy.execute.place import canonical_cwd
 from wsh.policy.explain import explain_request
 from wsh.policy.file.document import PolicyError, parse_policy
-from wsh.policy.file.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
 from wsh.policy.file.store import PolicyStore
 from wsh.policy.rule.rule import BOTH
 from wsh.policy.verdict import Effect
@@ -273,6 +272,8 @@ def allow(
     command: tuple[str, ...],
 ) -> None:
     """Allow COMMAND: a program, or a program and its subcommand; ` *` at the end permits any arguments."""
+    from wsh.policy.file.edit import NewRule, add_rule, locked, write_policy
+
     _need_a_person()
     pattern = " ".join(command)
     rule = NewRule(
@@ -330,6 +331,7 @@ def init(
     agents everywhere, and is written with --sandbox only.
     """
     from wsh.cli.policy_sandbox import offer_sandbox, say_sandbox
+    from wsh.policy.file.edit import NewRule, add_rule, locked, set_value, write_policy
     from wsh.policy.rule.preset import find_presets, find_project_name, propose_rules
 
     place = Path(canonical_cwd(str(folder) if folder else None, os.getcwd()))
@@ -399,6 +401,8 @@ def init(
 @policy.command("revoke", json_option, command_argument)
 def revoke(as_json: bool, command: tuple[str, ...]) -> None:
     """Take back what allows exactly COMMAND. One of the shipped defaults gets a rule that denies it."""
+    from wsh.policy.file.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
+
     _need_a_person()
     pattern = _checked_pattern(" ".join(command))
     path = find_places().policy_file

@@ -6,7 +6,6 @@ later. A file that cannot be used means the strictest policy and a `warning` to 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import stat
@@ -73,6 +72,8 @@ class PolicyStore:
 
     async def watch(self, interval_s: float = 0.25) -> None:
         """Look again and again until cancelled, so that listeners hear of changes without a decision."""
+        import asyncio  # who only reads the policy needs none
+
         while True:
             self.check()
             await asyncio.sleep(interval_s)
