@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -19,6 +20,7 @@ from tests.support.session.running import open_quiet, plain, run, settings_of, w
 from tests.support.waiting import until, wait_until
 from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
+from wsh.session.record.sidecar import read_resizes
 from wsh.session.registry import SessionRegistry, terminal_limits
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
@@ -88,6 +90,39 @@ def test_ended_sessions_come_back_readable(places: Places) -> None:
             again = second.get_session("done")
             assert (again.running, again.exit_code) == (False, 4)
             assert whole_text(again).startswith("bye")
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+@pytest.mark.parametrize("printed_after", [True, False])
+def test_a_session_that_ended_with_the_machine_has_its_last_size(
+    places: Places, tmp_path: Path, printed_after: bool
+) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        try:
+            session = await open_quiet(first, name="wide", rows=20, cols=70)
+            await asyncio.to_thread(wait_until, (session.folder.path / "meta.json").exists, "the description")
+            session.resize(30, 90)
+            if printed_after:
+                await session.input.send(b"printf '%080d\\n' 7\r", AGENT)
+                await session.wait(WaitSpec(regex="0{70}7"))
+                await session.wait(WaitSpec(quiet_ms=100))
+            await asyncio.to_thread(_until_written, Journal(session.folder.path), session.generation)
+            await asyncio.to_thread(_until_resized, session.folder.path)
+            shutil.copytree(places.sessions, tmp_path / "copy")
+        finally:
+            await first.stop()
+        shutil.rmtree(places.sessions, ignore_errors=True)
+        shutil.copytree(tmp_path / "copy", places.sessions)
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session("wide")
+            assert (again.running, again.rows, again.cols) == (False, 30, 90)
+            assert (again.terminal.rows, again.terminal.cols) == (30, 90)
+            assert not printed_after or f"{7:080d}" in plain(again)
         finally:
             await second.stop()
 
@@ -192,6 +227,10 @@ with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
 def _until_written(journal: Journal, end: int) -> None:
     """The keeper puts on disk a moment later what it has handed over."""
     wait_until(lambda: journal.end >= end, f"{end} bytes in the journal", seen=lambda: journal.end)
+
+
+def _until_resized(folder: Path) -> None:
+    wait_until(lambda: (30, 90) in [size[1:] for size in read_resizes(folder, 0)], "the size in the journal")
 
 
 @pytest.mark.torture

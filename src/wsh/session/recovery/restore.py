@@ -54,6 +54,7 @@ async def restore_all(registry: SessionRegistry) -> list[str]:
             continue
         if described.get("running"):
             described["running"] = False
+            described["cut_off"] = True
             name = described.get("name")
             said.append(f"session {name}: its keeper is gone, so its programs are too; what it printed is kept")
         await _restore(registry, described, None, said)
@@ -125,7 +126,11 @@ async def _rebuild(
     session.heard = registry.heard.get(session.sid, 0)
     session.memory.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
-    session.terminal.resize(rows, cols)
+    if meta.get("cut_off"):
+        # The last size was told to a keeper that is gone; the snapshot and the journal have it.
+        session.rows, session.cols = session.terminal.rows, session.terminal.cols
+    else:
+        session.terminal.resize(rows, cols)
     if plan.news:
         session.memory.remember()
     if plan.news or registry.settings.get_bool("journal.enabled") and _is_outdated(described, meta):
