@@ -16,14 +16,13 @@ from tests.http.route.test_approval import asking
 from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
+from tests.support.warm import customize
 from wsh.session.session import Session
 from wsh.wire.system.moment import Moment, read_moment
 from wsh.wire.system.place import Places
 
 _SET = """
 import os, time
-
-LATE = True
 
 def _shift():
     with open(os.environ["WSH_TEST_CLOCK"]) as file:
@@ -42,14 +41,8 @@ class Clock:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
-        self._folder = folder / "site"
-        self._folder.mkdir()
-        (self._folder / "sitecustomize.py").write_text(_SET)
+        self.environ = {**customize(folder, _SET), "WSH_TEST_CLOCK": str(self._file)}
         self.jump(0)
-
-    @property
-    def environ(self) -> dict[str, str]:
-        return {"PYTHONPATH": str(self._folder), "WSH_TEST_CLOCK": str(self._file)}
 
     def jump(self, by_s: int) -> None:
         """To so much before or after the real time."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from tests.support.serving import Reply, RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import customize
 from wsh.wire.system.place import Places
 
 WAIT_S = 60.0
 
 
-def few(number: int) -> tuple[str, ...]:
-    """What goes before a command that may have so many files open."""
-    return ("sh", "-c", f'ulimit -n {number}; exec "$@"', "sh")
+def few(folder: Path, number: int) -> dict[str, str]:
+    """The environment of a server that may have so many files open."""
+    return customize(folder, f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({number}, {number}))")
 
 
 def create(server: RunningServer, name: str) -> Reply:
@@ -23,8 +25,10 @@ def create(server: RunningServer, name: str) -> Reply:
 
 
 @pytest.mark.parametrize("limit", [64, 100])
-def test_a_session_for_which_no_descriptors_are_left_is_refused_in_time(places: Places, limit: int) -> None:
-    with running_server(places, prefix=few(limit), expect_alive=True) as server:
+def test_a_session_for_which_no_descriptors_are_left_is_refused_in_time(
+    places: Places, tmp_path: Path, limit: int
+) -> None:
+    with running_server(places, environ=few(tmp_path, limit), expect_alive=True) as server:
         server.request("POST", "/workspace/check_status", {})  # everything is open that will be
         made: list[str] = []
         while (reply := create(server, f"s{len(made)}")).status == 201:
@@ -43,8 +47,8 @@ def test_a_session_for_which_no_descriptors_are_left_is_refused_in_time(places: 
         assert "Traceback" not in server.output.read_text()
 
 
-def test_many_at_once_are_all_answered_when_descriptors_run_out(places: Places) -> None:
-    with running_server(places, prefix=few(64), expect_alive=True) as server:
+def test_many_at_once_are_all_answered_when_descriptors_run_out(places: Places, tmp_path: Path) -> None:
+    with running_server(places, environ=few(tmp_path, 64), expect_alive=True) as server:
         replies: list[Reply] = []
 
         def one(number: int) -> None:

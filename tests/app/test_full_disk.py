@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from tests.support.serving import RunningServer, running_server
 from tests.support.small_disk import SmallDisk, small_disk
 from tests.support.waiting import wait_until
+from tests.support.warm import WarmPopen
 from wsh.wire.system.place import Places
 
 WAIT_S = 60.0
@@ -32,7 +33,7 @@ def call_tool(server: RunningServer, name: str, arguments: dict[str, Any]) -> di
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
     ]
-    process = subprocess.Popen(
+    process = WarmPopen(
         [sys.executable, "-m", "wsh.cli.main", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdin is not None and process.stdout is not None
@@ -71,13 +72,13 @@ def fill(disk: SmallDisk, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["space", "inodes"])
-def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_there_is_room(
-    places: Places, what: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_there_is_room(
+    places: Places, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALLOWED_COMMANDS", "true")
     with small_disk(places) as disk:
         fill(disk, what)
-        with running_server(places, prefix=disk.enter, expect_alive=True) as server:
+        with running_server(places, environ=disk.enter(tmp_path), expect_alive=True) as server:
             # terminals work, and say that nothing of them is kept
             made = server.request("POST", "/sessions", {"name": "a", "command": "bash --norc"})
             assert made.status == 201, made
@@ -90,7 +91,7 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_th
             wait_until(lambda: journal_of(server, "a") == "full", "the journal's state")
             warnings = server.get("/server/info")["warnings"]
             assert any("session a" in text for text in warnings), warnings
-            socket = asyncio.run(ask_socket(server, "list_sessions", {}))
+            socket = await ask_socket(server, "list_sessions", {})
             assert [info["journal"] for info in socket["result"]] == ["full"], socket
 
             # MCP works; what must be written first is refused in words that say why
@@ -130,8 +131,8 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_th
             assert [hit["transcript"]["session"] for hit in found["hits"]], found
 
 
-def test_a_disk_that_fills_later_loses_no_transcript_and_no_index(places: Places) -> None:
-    with small_disk(places) as disk, running_server(places, prefix=disk.enter, expect_alive=True) as server:
+def test_a_disk_that_fills_later_loses_no_transcript_and_no_index(places: Places, tmp_path: Path) -> None:
+    with small_disk(places) as disk, running_server(places, environ=disk.enter(tmp_path), expect_alive=True) as server:
         server.request("POST", "/sessions", {"name": "a", "command": "bash --norc"})
         server.request("POST", "/sessions/a/run", {"input": "echo before"})
         wait_until(lambda: bool(hits(server, "before")), "the first transcript")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections import Counter
@@ -12,11 +11,11 @@ import pytest
 from bench.soak import McpHttpLane, Meter, measured_server, soak
 
 from tests.support import warm
-from tests.support.serving import RunningServer, running_server
+from tests.support.serving import running_server
 from tests.support.waiting import wait_until
 from wsh.wire.system.place import Places
 
-WARM_UP, CALLS = 600, 1800
+WARM_UP, CALLS = 300, 900
 COUNTER = """
 import collections, gc, os, signal, sys
 
@@ -55,7 +54,7 @@ class CountingMeter(Meter):
             self.before = count_objects(self.pid, self.path)
 
 
-def test_calls_through_every_door_leave_no_objects_behind(
+async def test_calls_through_every_door_leave_no_objects_behind(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALLOWED_COMMANDS", "true")
@@ -71,7 +70,7 @@ def test_calls_through_every_door_leave_no_objects_behind(
     with running_server(places, environ=environ, expect_alive=True) as server:
         meter = CountingMeter(server.process.pid, CALLS, CALLS, WARM_UP)
         meter.path = tmp_path / "counts"
-        asyncio.run(soak(server, meter, lines=100))
+        await soak(server, meter, lines=100)
         after = count_objects(server.process.pid, meter.path)
     grown = {kind: after[kind] - many for kind, many in meter.before.items() if after[kind] > many}
     grown |= {kind: many for kind, many in after.items() if kind not in meter.before}
@@ -87,8 +86,8 @@ def test_the_soak_measures_a_server_whose_memory_is_its_own(places: Places, monk
         assert server.get("/sessions") == []
 
 
-def test_mcp_sessions_that_were_left_behind_are_ended_the_oldest_first(places: Places) -> None:
-    async def leave_some(server: RunningServer) -> list[int]:
+async def test_mcp_sessions_that_were_left_behind_are_ended_the_oldest_first(places: Places) -> None:
+    with running_server(places, environ={"WSH_MCP_IDLE_SESSIONS": "3"}) as server:
         lane = McpHttpLane(server, "none")
         sessions: list[str | None] = []
         for _ in range(6):
@@ -100,9 +99,5 @@ def test_mcp_sessions_that_were_left_behind_are_ended_the_oldest_first(places: P
             lane.session = session
             statuses.append(await lane.probe())
         await lane.aclose()
-        return statuses
-
-    with running_server(places, environ={"WSH_MCP_IDLE_SESSIONS": "3"}) as server:
-        statuses = asyncio.run(leave_some(server))
     # The newest of the idle ones may still have been at work when the last one came.
     assert statuses == sorted(statuses, reverse=True) and statuses.count(404) in (2, 3), statuses

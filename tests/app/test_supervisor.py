@@ -19,6 +19,7 @@ import pytest
 from tests.support.mcp.host import StdioHost, structured
 from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
+from tests.support.warm import WarmPopen, run_warm
 from wsh.wire.system.place import Places
 
 
@@ -59,7 +60,7 @@ class Supervisor:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            self.process = subprocess.Popen(
+            self.process = WarmPopen(
                 self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
             )
             self.statuses.append(self.process.wait())
@@ -128,7 +129,7 @@ def test_without_a_supervisor_a_client_starts_one_as_it_was_which_gives_way_to_t
     settings = tmp_path / "other.toml"
     settings.write_text("[server]\nmax_sessions = 7\n")
     command = [sys.executable, "-m", "wsh.cli.main", "server", f"--bind=127.0.0.1:{port}", f"--config={settings}"]
-    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    first = WarmPopen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     wait_until(lambda: answers(here), "the first server")
     with StdioHost() as host:
         host.initialize()
@@ -141,7 +142,7 @@ def test_without_a_supervisor_a_client_starts_one_as_it_was_which_gives_way_to_t
         assert (record["ephemeral"], record["stand_in"]) == (False, True), record
         assert f"--config={settings}" in record["arguments"]
         # who looks after the server comes back late, and is not turned away
-        second = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        second = WarmPopen(command, stdout=subprocess.DEVNULL, start_new_session=True)
         try:
             wait_until(lambda: read_record(here).get("pid") == second.pid and answers(here), "the second server")
             assert read_record(here)["port"] == port
@@ -161,7 +162,7 @@ def test_a_server_takes_over_from_an_ephemeral_one_with_all_its_sessions(here: P
         assert old["ephemeral"]
         port = free_port()
         command = [sys.executable, "-m", "wsh.cli.main", "server", f"--bind=127.0.0.1:{port}"]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        server = WarmPopen(command, stdout=subprocess.DEVNULL, start_new_session=True)
         try:
             wait_until(lambda: is_new(here, old["pid"]), "the new server")
             record = read_record(here)
@@ -171,7 +172,7 @@ def test_a_server_takes_over_from_an_ephemeral_one_with_all_its_sessions(here: P
             listed = str(structured(host.call("wsh_list_sessions")))
             assert all(name in listed for name in names), listed
             # a persistent one does not give way
-            third = subprocess.run(command, capture_output=True, timeout=HANG_S)
+            third = run_warm(command)
             assert third.returncode == 3 and b"runs already" in third.stderr, third
             assert server.poll() is None
         finally:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from tests.support.warm import run_warm
+from tests.support.warm import WarmPopen, run_warm
 from wsh.cli.declare import CliCommand, json_option
 from wsh.cli.main import NAMES, load_command
 from wsh.wire.system.place import Places
@@ -250,13 +250,13 @@ def test_status_warns_of_a_policy_that_cannot_be_used(server: RunningServer) -> 
 
 def test_a_server_says_in_json_where_it_is(places: Places) -> None:
     command = [*WSH, "server", "--json", "--bind", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with WarmPopen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         assert told["pid"] == process.pid and told["url"].startswith("http://127.0.0.1:")
         assert told["socket"] == str(places.socket)
         assert json.loads(_run(["stop", "--json"])[1])["stopped"]
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 ERRORS = [

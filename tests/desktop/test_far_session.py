@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 def test_a_session_of_another_machine_is_listed_under_it_shown_and_typed_into(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    with open_net(tmp_path_factory.mktemp("far"), ["near"]) as net, virtual_screen() as display:
+    with open_net(tmp_path_factory.mktemp("far"), ["near"], started=True) as net, virtual_screen() as display:
         machine = net.ssh.machines["near"]
         home = machine.folder / "home"
         for name, cwd in (("near/train", str(home)), ("job", "/")):

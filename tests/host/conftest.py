@@ -39,8 +39,9 @@ def open_net(
     environ: Mapping[str, str] | None = None,
     settings: str = "",
     add: bool = True,
+    started: bool = False,
 ) -> Iterator[Net]:
-    """A server here, and machines of these names that it is connected to."""
+    """A server here, and machines of these names that it is connected to. With `started` there are servers at them before."""
     with (
         pytest.MonkeyPatch.context() as patch,
         ssh_net(folder, names, options=options, path=path, environ=environ) as ssh,
@@ -51,6 +52,8 @@ def open_net(
         places = find_places()
         places.config.mkdir(mode=0o700, parents=True)
         places.config_file.write_text(f"[hosts]\nssh = {json.dumps(ssh.ssh)}\nlongest_pause_s = 1.0\n{settings}")
+        for machine in ssh.machines.values() if started else ():
+            machine.start_server()
         with running_server(places) as server:
             made = Net(server, ssh)
             for name in names if path is None and add else ():
@@ -64,5 +67,5 @@ def open_net(
 
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Net]:
-    with open_net(tmp_path_factory.mktemp("net"), ["near", "far"]) as made:
+    with open_net(tmp_path_factory.mktemp("net"), ["near", "far"], started=True) as made:
         yield made

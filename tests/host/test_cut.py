@@ -82,9 +82,9 @@ def test_a_viewer_stays_and_gets_a_whole_picture_after_a_cut(net: Net) -> None:
 @pytest.mark.timeout(7200)
 def test_cuts_under_numbered_output_lose_and_double_nothing(net: Net, torture: bool) -> None:
     """Under torture a thousand."""
-    cuts = 1000 if torture else 5
+    cuts = 1000 if torture else 3
     path = _open(net, "near/count")
-    program = "i=0; while [ ! -e $HOME/enough ]; do i=$((i+1)); echo n$i; sleep 0.005; done; (exit 3)"
+    program = "i=0; while [ ! -e $HOME/enough ]; do i=$((i+1)); echo n$i; sleep 0.02; done; (exit 3)"
     (net.ssh.machines["near"].folder / "home" / "enough").unlink(missing_ok=True)
     net.server.request("POST", f"{path}/input", program.encode() + b"\r")
     wait_until(lambda: "n3" in json.dumps(net.server.get(f"{path}/screen?format=plain")), "the first numbers")

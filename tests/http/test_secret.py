@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.support.http.talk import talk
 from tests.support.serving import RunningServer, running_server
+from tests.support.warm import WarmPopen
 from wsh.wire.system.place import Places
 
 SECRET = "correct-horse-41"
@@ -30,7 +31,7 @@ def call_mcp(server: RunningServer, *calls: tuple[str, dict[str, Any]]) -> list[
         },
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
     ]
-    with subprocess.Popen(
+    with WarmPopen(
         [sys.executable, "-m", "wsh.cli.main", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -45,7 +46,7 @@ def call_mcp(server: RunningServer, *calls: tuple[str, dict[str, Any]]) -> list[
                 pass
             results.append(answer["result"]["structuredContent"])
         process.stdin.close()
-        process.wait(20)
+        process.wait(60)
     return results
 
 
@@ -64,12 +65,12 @@ def test_a_secret_typed_through_any_door_is_found_in_no_file(places: Places) -> 
         assert (done["finished_by"], done["exit_code"]) == ("command", 0) and "length 16" in done["output"]
         ask()
         assert server.request("POST", "/sessions/s/input", f"{SECRET}\r".encode()).status == 204
-        server.get("/sessions/s/idle?prompt=true&max_wait_ms=5000")
+        server.get("/sessions/s/idle?prompt=true&max_wait_ms=60000")
         with talk(server, "/sessions/s/ws/json") as client:
             client.ask("subscribe", {"events": ["lines", "input", "commands", "activity"]})
             ask()
             client.ask("send_input", {"data": f"{SECRET}\r"})
-            told = client.event("command_finished", timeout=10)
+            told = client.event("command_finished", timeout=60)
             assert told["command"]["exit_code"] == 0
             assert SECRET not in json.dumps(list(client.events))
         ran, asked, typed = call_mcp(

@@ -19,7 +19,7 @@ from wsh.git.guard import Unguarded, guard, index_query, query
 from wsh.policy.execute.launch import minimal_environment
 from wsh.policy.harmless import PROGRAMS
 
-SAMPLE, CAMPAIGN = 12, 1400
+SAMPLE, CAMPAIGN = 6, 1400
 """Argument lists for each program; git gets ten times as many."""
 _TRIES = 60
 _INDEX_REFRESH = ("/.git/index.lock", "/.git/index")

@@ -93,9 +93,10 @@ BEFORE_BLANKS = (
 )  # fmt: skip
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("word", BEFORE_BLANKS)
-def test_the_time_for_a_word_and_blanks_grows_with_their_number(word: str) -> None:
-    for program, blank in itertools.product(PROGRAMS, (" ", "\n", "\t ", " \n")):
+def test_the_time_for_a_word_and_blanks_grows_with_their_number(word: str, torture: bool) -> None:
+    for program, blank in itertools.product(PROGRAMS, (" ", "\n", "\t ", " \n") if torture else (" ", " \n")):
 
         def make(size: int, program: str = program, blank: str = blank) -> str:
             return f"{program} '{word}{fill(blank, size - len(program) - len(word) - 3)}'"

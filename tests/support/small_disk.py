@@ -14,10 +14,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.warm import customize
 from wsh.wire.system.place import Places
 
 _HOLDER = """
@@ -57,6 +59,18 @@ for line in sys.stdin:
     print(json.dumps(globals()[name](*words)), flush=True)
 """
 
+_ENTER = """
+import ctypes, os
+
+libc = ctypes.CDLL(None, use_errno=True)
+for space in {spaces}:
+    there = "/proc/{pid}/ns/" + space
+    if os.readlink(there) != os.readlink("/proc/self/ns/" + space):  # a child is there already
+        with open(there) as file:
+            if libc.setns(file.fileno(), 0):
+                raise OSError(ctypes.get_errno(), there)
+"""
+
 
 @lru_cache(maxsize=1)
 def _namespace() -> tuple[str, ...] | None:
@@ -90,11 +104,10 @@ class SmallDisk:
         found: list[str] = self._do("ls")
         return found
 
-    @property
-    def enter(self) -> tuple[str, ...]:
-        """What goes before a command that is to see the disk."""
-        how = ("-m",) if _namespace() == ("unshare", "-m") else ("-U", "--preserve-credentials", "-m")
-        return ("nsenter", *how, "-t", str(self._process.pid), "--")
+    def enter(self, folder: Path) -> dict[str, str]:
+        """The environment of a server that is to see the disk."""
+        spaces = ("mnt",) if _namespace() == ("unshare", "-m") else ("user", "mnt")
+        return customize(folder, _ENTER.format(spaces=spaces, pid=self._process.pid))
 
 
 @contextmanager

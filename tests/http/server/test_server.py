@@ -17,6 +17,7 @@ import pytest
 from tests.support.process.descriptor import count_descriptors
 from tests.support.serving import find_processes, read_answer, running_server, start_server
 from tests.support.waiting import HANG_S, wait_until, wait_while
+from tests.support.warm import run_warm
 from wsh.http.server.listen import parse_bind
 from wsh.wire.setting import SettingError
 from wsh.wire.system.place import Places
@@ -51,13 +52,9 @@ def test_a_port_taken_on_ipv6_alone_is_taken(places: Places) -> None:
 
 
 def test_a_second_server_of_the_same_name_is_refused_and_one_of_another_name_is_not(places: Places) -> None:
-    with running_server(places):
-        second = subprocess.run(
-            [sys.executable, "-m", "wsh.cli.main", "server", "--bind", "127.0.0.1:0"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
+    with running_server(places) as first:
+        first.get("/sessions")  # all that belongs to it has started
+        second = run_warm([sys.executable, "-m", "wsh.cli.main", "server", "--bind", "127.0.0.1:0"], text=True)
         assert second.returncode == 3 and "runs already" in second.stderr
         other = Places(places.runtime, places.state, places.config, "other")
         with running_server(other, "--name", "other") as server:
@@ -116,9 +113,7 @@ def test_tls_is_spoken_on_tcp_and_the_unix_socket_stays_plain(places: Places, tm
     ],
 )
 def test_a_setting_that_cannot_be_is_said_and_nothing_is_left(places: Places, args: list[str], said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "wsh.cli.main", "server", *args], capture_output=True, text=True, timeout=30
-    )
+    done = run_warm([sys.executable, "-m", "wsh.cli.main", "server", *args], text=True)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
     assert not places.socket.exists() and not places.runtime_info.exists()
 
@@ -126,7 +121,7 @@ def test_a_setting_that_cannot_be_is_said_and_nothing_is_left(places: Places, ar
 def test_systemd_is_told_when_it_is_ready_and_when_it_stops(places: Places, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(15)
+        manager.settimeout(HANG_S)
         with running_server(places, environ={"NOTIFY_SOCKET": str(tmp_path / "notify")}) as server:
             assert manager.recv(100) == b"READY=1"
             server.stop()
@@ -192,11 +187,11 @@ def test_sigterm_keeps_the_sessions_for_the_next_server_and_stop_ends_them(place
         assert (info["pid"], info["running"], info["rows"]) == (pid, True, 24)
         assert "still here" in server.get("/sessions/s/screen?format=plain")["lines"]
         assert server.request("POST", "/server/stop?keep=true").status == 202
-        assert server.process.wait(15) == 0 and os.path.exists(f"/proc/{pid}")
+        assert server.process.wait(HANG_S) == 0 and os.path.exists(f"/proc/{pid}")
         with running_server(places) as last:
             assert last.get("/sessions/s")["pid"] == pid
             assert last.request("POST", "/server/stop").status == 202
-            assert last.process.wait(15) == 0
+            assert last.process.wait(HANG_S) == 0
             wait_until(lambda: find_processes(places) == [], "the end of everything")
 
 

@@ -162,12 +162,13 @@ def test_a_list_of_elements_ignores_every_other_field(host: Host, session: str, 
         assert [entry["id"] for entry in listed] == [made] and listed[0]["z"] != 77, more
 
 
-def test_the_caller_hears_of_a_changed_list_before_its_answer(server: RunningServer) -> None:
+@pytest.mark.torture
+def test_the_caller_hears_of_a_changed_list_before_its_answer(server: RunningServer, torture: bool) -> None:
     """Clients that close when they have their answer choke on what comes after it."""
     changed = "notifications/resources/list_changed"
     with open_host(server, "stdio") as host:
         assert isinstance(host, StdioHost)
-        for _ in range(20):
+        for _ in range(20 if torture else 5):
             host.seen.clear()
             made = call(host, "wsh_create_session", command="cat")["session"]
             assert [m["method"] for m in host.seen].count(changed) == 1, host.seen

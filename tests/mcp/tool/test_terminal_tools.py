@@ -38,15 +38,22 @@ def session(host: Host) -> Iterator[str]:
     """A bash of this test's own, with its first prompt shown."""
     name = open_session(host)
     yield name
-    if name in list_names(host):
-        call(host, "wsh_manage_session", session=name, action="kill")
+    host.call("wsh_manage_session", {"session": name, "action": "kill"})  # if it is still there
+
+
+@pytest.fixture(scope="module")
+def untouched(server: RunningServer) -> str:
+    """A bash for the many tests that leave it as it is."""
+    made = server.request("POST", "/sessions", {"name": "untouched", "command": "bash --norc"})
+    assert made.status == 201, made
+    return "untouched"
 
 
 def open_session(host: Host, **more: Any) -> str:
     made = call(host, "wsh_create_session", **{"command": "bash --norc", **more})
     name: str = made["session"]
     if "command" not in more:
-        call(host, "wsh_await_quiesce", session=name, until=["prompt"], max_wait_ms=15_000)
+        call(host, "wsh_await_quiesce", session=name, until=["prompt"], max_wait_ms=60_000)
     return name
 
 
@@ -89,7 +96,7 @@ def test_a_session_is_listed_until_it_is_killed(host: Host) -> None:
     assert not os.path.exists(f"/proc/{entry['pid']}")
 
 
-def test_a_list_is_an_array_as_text(host: Host, session: str) -> None:
+def test_a_list_is_an_array_as_text(host: Host, untouched: str) -> None:
     result = host.call("wsh_list_sessions")["result"]
     assert isinstance(json.loads(result["content"][0]["text"]), list)
 
@@ -118,9 +125,9 @@ def test_every_parameter_of_a_new_session_takes_effect(host: Host, tmp_path_fact
         call(host, "wsh_manage_session", session="made-to-order", action="kill")
 
 
-def test_a_taken_name_is_refused(host: Host, session: str) -> None:
-    error = refuse(host, "wsh_create_session", name=session)
-    assert session in error["message"] and error["data"]["reason"] == "session_name_conflict"
+def test_a_taken_name_is_refused(host: Host, untouched: str) -> None:
+    error = refuse(host, "wsh_create_session", name=untouched)
+    assert untouched in error["message"] and error["data"]["reason"] == "session_name_conflict"
 
 
 @pytest.mark.parametrize(
@@ -161,11 +168,11 @@ def test_detach_leaves_the_program_running(host: Host, session: str) -> None:
     assert call(host, "wsh_list_sessions", session=session)["running"] is True
 
 
-def test_the_details_of_one_session_are_an_object(host: Host, session: str) -> None:
-    entry = call(host, "wsh_list_sessions", session=session)
-    assert entry["name"] == session and entry["command"] == "bash --norc" and entry["pid"] > 0
+def test_the_details_of_one_session_are_an_object(host: Host, untouched: str) -> None:
+    entry = call(host, "wsh_list_sessions", session=untouched)
+    assert entry["name"] == untouched and entry["command"] == "bash --norc" and entry["pid"] > 0
     refuse(host, "wsh_list_sessions", session="nobody")
-    refuse(host, "wsh_list_sessions", session=session, tag="x")
+    refuse(host, "wsh_list_sessions", session=untouched, tag="x")
 
 
 # the loop
@@ -361,7 +368,7 @@ def test_calls_on_one_session_at_once_do_not_mix(server: RunningServer, host: Ho
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert sorted(outputs) == [f"start-{n}\nend-{n}" for n in range(4)]
 
 
@@ -417,9 +424,9 @@ def test_one_element_is_removed_by_id_and_all_without(host: Host, session: str, 
 
 
 @pytest.mark.parametrize("tool", ["wsh_overlay", "wsh_panel", "wsh_remove_overlay", "wsh_remove_panel"])
-def test_elements_of_nobody_and_unknown_elements_are_refused(host: Host, session: str, tool: str) -> None:
+def test_elements_of_nobody_and_unknown_elements_are_refused(host: Host, untouched: str, tool: str) -> None:
     assert refuse(host, tool, session="nobody")["data"]["reason"] == "session_not_found"
-    assert refuse(host, tool, session=session, id="nothing")["data"]["code"] == "NOT_FOUND"
+    assert refuse(host, tool, session=untouched, id="nothing")["data"]["code"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize(
@@ -440,8 +447,8 @@ def test_elements_of_nobody_and_unknown_elements_are_refused(host: Host, session
     ],
 )
 @pytest.mark.parametrize("tool", ["wsh_overlay", "wsh_panel"])
-def test_an_element_that_cannot_be_is_refused(host: Host, session: str, tool: str, bad: Json) -> None:
-    error = refuse(host, tool, session=session, **bad)
+def test_an_element_that_cannot_be_is_refused(host: Host, untouched: str, tool: str, bad: Json) -> None:
+    error = refuse(host, tool, session=untouched, **bad)
     assert next(iter(bad)) in json.dumps(error)
 
 
@@ -551,19 +558,19 @@ def test_a_resource_that_is_not_there_is_refused(host: Host, uri: str) -> None:
     assert error["code"] == -32602
 
 
-def test_resources_and_templates_are_listed(host: Host, session: str) -> None:
+def test_resources_and_templates_are_listed(host: Host, untouched: str) -> None:
     uris = [entry["uri"] for entry in host.request("resources/list")["result"]["resources"]]
     assert uris[0] == "wsh://sessions"
-    assert {f"wsh://sessions/{session}/screen", f"wsh://sessions/{session}/scrollback"} <= set(uris)
+    assert {f"wsh://sessions/{untouched}/screen", f"wsh://sessions/{untouched}/scrollback"} <= set(uris)
     templates = host.request("resources/templates/list")["result"]["resourceTemplates"]
     listed = [entry["uriTemplate"] for entry in templates]
     assert listed[:2] == ["wsh://sessions/{name}/screen", "wsh://sessions/{name}/scrollback"]
 
 
-def test_session_names_are_completed(host: Host, session: str) -> None:
+def test_session_names_are_completed(host: Host, untouched: str) -> None:
     ref = {"type": "ref/resource", "uri": "wsh://sessions/{name}/screen"}
-    asked = {"ref": ref, "argument": {"name": "name", "value": session[:3]}}
-    assert session in host.request("completion/complete", asked)["result"]["completion"]["values"]
+    asked = {"ref": ref, "argument": {"name": "name", "value": untouched[:3]}}
+    assert untouched in host.request("completion/complete", asked)["result"]["completion"]["values"]
 
 
 def test_all_prompts_are_listed_and_read(host: Host) -> None:

@@ -20,7 +20,7 @@ NARROW = Policy(rules=allow_rules(ALLOW, Mode.HEADLESS) + allow_rules(ALLOW, Mod
 EVERYTHING = Policy(rules=allow_rules(["*"], Mode.HEADLESS) + allow_rules(["*"], Mode.INTERACTIVE))
 # They run in the shell itself, or run something else; no headless command can be one of them.
 BUILTINS = frozenset(". : source eval exec command builtin cd set unset export".split())
-SAMPLE, CAMPAIGN = 250, 50_000
+SAMPLE, CAMPAIGN = 100, 50_000
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ import psutil
 
 from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
+from tests.support.warm import WarmPopen
 from wsh.wire.system.place import Places, find_places
 
 SSHD = "/usr/sbin/sshd"
@@ -32,6 +33,8 @@ class Sshd:
     options: tuple[str, ...]
     environ: dict[str, str]
     process: subprocess.Popen[bytes] | None = None
+    server: subprocess.Popen[bytes] | None = None
+    """One that was started before anybody asked for it."""
 
     @property
     def places(self) -> Places:
@@ -44,6 +47,20 @@ class Sshd:
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         wait_until(self._listens, f"sshd, which said {(self.folder / 'sshd.log').read_text()[-2000:]}")
+
+    def start_server(self) -> None:
+        """A server as `wsh relay` would start it, for tests that are not about that: this one is there sooner."""
+        with (self.folder / "server.log").open("ab") as log:
+            self.server = WarmPopen(
+                [sys.executable, "-m", "wsh.cli.main", "server", "--ephemeral", "--name", self.places.server],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env={**os.environ, **self.environ},
+                start_new_session=True,
+            )
+        wait_until(self.places.socket.exists, "the server of that machine")
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
@@ -177,3 +194,5 @@ def _end_servers(machine: Sshd) -> None:
     for process in alive:
         process.kill()
     psutil.wait_procs(alive, timeout=HANG_S)
+    if machine.server is not None:
+        machine.server.wait(HANG_S)

@@ -41,7 +41,7 @@ def options(program: str, subcommand: str | None = None) -> tuple[str, ...]:
     """All options there could be: what the help names, what a model is likely to hold, and every single letter."""
     words = [program, subcommand, "-h"] if subcommand else [program, "--help"]
     try:
-        told = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+        told = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return tuple(_LETTERS)
     text = (told.stdout + told.stderr).decode("utf-8", "replace").replace("--[no-]", "--")

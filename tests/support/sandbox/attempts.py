@@ -71,7 +71,7 @@ def _argument(value: Any) -> Any:
 
 
 def run(*words: str, **more: Any) -> str:
-    done = subprocess.run(words, capture_output=True, timeout=20, **more)
+    done = subprocess.run(words, capture_output=True, timeout=60, **more)
     if done.returncode != 0:
         raise OSError(errno.EPERM, (done.stdout + done.stderr).decode("utf-8", "replace")[-300:])
     return str((done.stdout + done.stderr).decode("utf-8", "replace"))
