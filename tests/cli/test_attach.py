@@ -144,7 +144,7 @@ def test_the_view_survives_the_death_of_the_server(mortal: RunningServer, pane: 
     wait_until(is_typed, "typing into the session again", seen=seen.text)
     # What was typed while it was away may have pushed it up.
     wait_until(lambda: "\nbefore" in seen.text(history=True), "the first echo again", seen=lambda: seen.text(True))
-    subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+    subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
     seen.wait(lambda t: "[survivor: the server was stopped" in t and "status 0" in t, "the end and its reason")
 
 

@@ -308,7 +308,7 @@ def test_a_page_and_its_keys_outlive_the_server(
         assert seen.text().splitlines()[10] == "$", "no key of the page reached the program"
         seen.type("C-\\")
         seen.wait(lambda t: "d detach" in last_row(t), "the hint")
-        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
 
 
 def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], places: Places) -> None:
@@ -321,7 +321,7 @@ def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], 
         seen.wait(lambda t: "the server is gone" in last_row(t), "that the server is gone")
         seen.type("C-\\", "C-\\")
         seen.wait(lambda t: "[detached · left]" in t and "status 0" in t, "the way out")
-        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=30)
+        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
 
 
 def test_a_session_is_not_shown_inside_of_itself(server: RunningServer, pane: Callable[..., Pane]) -> None:

@@ -47,14 +47,14 @@ def desktop(server: RunningServer, script: Callable[[Pending], object]) -> Itera
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     write_endpoint(server.places.desktop_info, found[0])
     try:
         yield scripted
     finally:
         remove_endpoint(server.places.desktop_info, found[0])
         stop.set()
-        thread.join(10)
+        thread.join(60)
 
 
 @contextmanager

@@ -194,12 +194,12 @@ def test_a_request_that_nobody_sees_is_notified(places: Places, tmp_path: Path) 
                 asking.answer()
             finally:
                 other.terminate()
-                other.wait(10)
+                other.wait(60)
     finally:
         monitor.terminate()
-        monitor.wait(10)
+        monitor.wait(60)
         bus.terminate()
-        bus.wait(10)
+        bus.wait(60)
         bus.stdout.close()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.system.place import Places
 
 
@@ -38,7 +38,7 @@ def _screen(number: str) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(HANG_S)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_requests_and_terminals_outlive_their_display_and_are_shown_again(
             asking = Asking(server, execute("echo", "still here"))
             window.wait_for_pending(1)
             screen.kill()
-            screen.wait(10)
+            screen.wait(HANG_S)
             wait_until(lambda: not _drawing(window), "the window to end with its display")
             assert window.process.poll() is None, "the program stays"
             before = proof.read_text()
@@ -141,7 +141,7 @@ def test_a_session_of_the_server_is_shown_again_when_its_server_is_back(places: 
             wait_until(proof.exists, "what was typed before")
             # Killed, not stopped: the keeper has its sessions, and the next server takes them back.
             server.process.kill()
-            server.process.wait(10)
+            server.process.wait(HANG_S)
             with running_server(places, check_left=False) as again:
                 _type_again(again, window, proof)
 

@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
             for info in running.get("/sessions"):
                 running.request("DELETE", f"/sessions/{info['name']}")
             running.request("POST", "/server/stop")
-            running.process.wait(20)
+            running.process.wait(60)
             said = running.output.read_text()
             assert "Traceback" not in said, said
     finally:

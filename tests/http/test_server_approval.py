@@ -156,7 +156,7 @@ def test_other_words_and_a_session_and_a_rule(server: RunningServer, places: Pla
     answer = ask(server, "basename", "/a/b")
     assert wsh("approvals", "approve", "--session", shown(server, answer)["id"]).returncode == 0
     again = server.request(
-        "POST", "/terminal", execute("basename", "/a/b", timeout_ms=30_000), headers={"wsh-role": "agent"}, timeout=60
+        "POST", "/terminal", execute("basename", "/a/b", timeout_ms=60_000), headers={"wsh-role": "agent"}, timeout=60
     )
     assert again.json["result"]["approval_scope"] == "session"
 
@@ -167,7 +167,7 @@ def test_other_words_and_a_session_and_a_rule(server: RunningServer, places: Pla
     assert wsh("approvals", "approve", "--always", shown(server, answer)["id"]).returncode == 0
     written = places.policy_file.read_text()
     assert 'command = "make --version"' in written and "exact = true" in written and "headless" not in written
-    same = execute("make", "--version", timeout_ms=30_000)
+    same = execute("make", "--version", timeout_ms=60_000)
     assert (
         server.request("POST", "/terminal", same, headers={"wsh-role": "agent"}, timeout=60).json["result"][
             "approval_scope"

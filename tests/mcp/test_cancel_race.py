@@ -80,7 +80,7 @@ def test_cancels_around_the_end_of_a_call_over_http(door: RunningDoor, torture: 
                 threads.append(threading.Thread(target=call_and_cancel, args=(host, id, way, delay, seen)))
                 threads[-1].start()
             for thread in threads:
-                thread.join(30)
+                thread.join(60)
         wait_until(lambda: door.under_way() == 0)
         answers = Counter(str(message["id"]) for message in seen if "id" in message)
         judge(plan, answers, seen, door)
@@ -96,7 +96,7 @@ def call_and_cancel(host: HttpHost, id: Any, way: str, delay: float, seen: list[
         for line in response.text.split("\n"):
             if line.startswith("data:") and line[5:].strip():
                 seen.append(json.loads(line[5:]))
-        timer.join(10)
+        timer.join(60)
         mine.session = None
 
 

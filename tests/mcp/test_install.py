@@ -15,7 +15,7 @@ from wsh.client.install import CLIENTS
 
 def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wsh.cli.main", "mcp", "install", *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=home, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=home, timeout=60, check=False)
 
 
 @pytest.fixture

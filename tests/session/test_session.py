@@ -252,7 +252,7 @@ def test_text_is_found_in_new_output_only_across_colours_and_cursor_movement(pla
 def test_the_first_condition_that_holds_ends_the_wait_and_is_named(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        waiting = asyncio.create_task(session.wait(WaitSpec(text="never", exit=True, max_wait_ms=10_000)))
+        waiting = asyncio.create_task(session.wait(WaitSpec(text="never", exit=True, max_wait_ms=60_000)))
         await session.input.send(b"exit 3\r", AGENT)
         assert (await waiting).ended_by == "exit"
         with pytest.raises(InvalidRequest):

@@ -26,7 +26,7 @@ ASK = "import getpass; p = getpass.getpass('[sudo] password for me: '); print('l
 def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
-        await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
+        await session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
         for _ in range(200):  # fish looks at its history for a while before it sits down to wait
             state = await session.look()
             if state.input_wanted == "yes":
@@ -41,7 +41,7 @@ def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -
         assert (state.at_prompt, state.input_wanted, state.hidden_prompt) == ("no", "yes", "no")
         assert state.foreground is not None and state.foreground.argv == ("cat",) and state.command_id == 2
         await session.input.send(b"\x04", AGENT)
-        await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
+        await session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
 
         await run(session, f'python3 -c "{ASK}"', timeout_ms=200)
         state = await session.look()
@@ -107,7 +107,7 @@ def test_a_secret_typed_at_a_hidden_prompt_is_written_nowhere(places: Places, ca
                 assert (await session.look()).hidden_prompt != "no", (shell, ask)
                 if ask == "read -s word":
                     await session.input.send(SECRET.encode() + b"\r", AGENT)
-                    await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
+                    await session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
                 else:
                     done = await run(session, SECRET)
                     assert done.finished_by in ("command", "prompt"), (shell, ask, done)

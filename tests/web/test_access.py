@@ -29,7 +29,7 @@ def test_axe_finds_nothing_serious(scheme: Literal["dark", "light"], server: Run
     for name, command in (("shell", "bash --norc"), ("failed", "sh -c 'echo no; exit 3'"), ("quiet", "cat")):
         body = {"name": name, "command": command, "tags": ["a-tag"], "env": {"PS1": "$ "}}
         assert server.request("POST", "/sessions", body).status == 201
-    assert server.request("POST", "/sessions/shell/run", {"input": "false", "max_wait_ms": 5000}).status == 200
+    assert server.request("POST", "/sessions/shell/run", {"input": "false", "max_wait_ms": 60_000}).status == 200
     # Only the tool that looks needs this: the page's own policy lets no foreign script in.
     with open_page(browser, color_scheme=scheme, bypass_csp=True) as watched:
         page = watched.page

@@ -235,7 +235,7 @@ def test_the_palette_finds_by_a_few_letters_sessions_commands_and_settings(
     make(server, "build-main")
     make(server, "other")
     assert (
-        server.request("POST", "/sessions/build-main/run", {"input": "echo earlier", "max_wait_ms": 30000}).status
+        server.request("POST", "/sessions/build-main/run", {"input": "echo earlier", "max_wait_ms": 60_000}).status
         == 200
     )
     with open_page(browser) as watched:

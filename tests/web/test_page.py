@@ -293,7 +293,7 @@ def test_what_waits_for_a_person_is_shown_with_its_end(server: RunningServer, br
 def test_a_command_of_the_timeline_is_shown_copied_and_run_again(server: RunningServer, browser: Browser) -> None:
     make(server, "history")
     for line in ("echo one-$((1+1))", "seq 1 80", "false"):
-        assert server.request("POST", "/sessions/history/run", {"input": line, "max_wait_ms": 5000}).status == 200
+        assert server.request("POST", "/sessions/history/run", {"input": line, "max_wait_ms": 60_000}).status == 200
     with open_page(browser, permissions=["clipboard-read", "clipboard-write"]) as watched:
         page = watched.page
         page.goto(link(server))

@@ -27,7 +27,7 @@ def open_replay(page: Page) -> None:
 def test_it_opens_at_the_end_and_steps_by_command(server: RunningServer, browser: Browser) -> None:
     make(server, "steps")
     for line in ("sleep 0.1; echo one", "sleep 0.1; false", "sleep 0.1; echo three"):  # ticks lie apart
-        assert server.request("POST", "/sessions/steps/run", {"input": line, "max_wait_ms": 30000}).status == 200
+        assert server.request("POST", "/sessions/steps/run", {"input": line, "max_wait_ms": 60_000}).status == 200
     with open_page(browser) as watched:
         page = watched.page
         page.goto(link(server))
@@ -94,7 +94,7 @@ def test_keys_that_are_pressed_before_the_film_is_there_count_and_it_is_saved_fr
 ) -> None:
     make(server, "early")
     for line in ("echo first; clear", "sleep 0.1; echo second", "sleep 0.1; echo third"):
-        assert server.request("POST", "/sessions/early/run", {"input": line, "max_wait_ms": 30000}).status == 200
+        assert server.request("POST", "/sessions/early/run", {"input": line, "max_wait_ms": 60_000}).status == 200
     with open_page(browser) as watched:
         page = watched.page
         page.goto(link(server))

@@ -21,9 +21,9 @@ def test_one_box_finds_screens_transcripts_and_files_and_builds_what_is_missing(
     (tmp_path / "stable.py").write_text("def count_zebras(herd):\n    return len(herd)\n")
     body = {"name": "herd", "command": "bash --norc", "cwd": str(tmp_path), "env": {"PS1": "$ "}}
     assert server.request("POST", "/sessions", body).status == 201
-    ran = server.request("POST", "/sessions/herd/run", {"input": "echo zebras: 'a<b>b'", "max_wait_ms": 5000})
+    ran = server.request("POST", "/sessions/herd/run", {"input": "echo zebras: 'a<b>b'", "max_wait_ms": 60_000})
     assert ran.status == 200
-    server.request("POST", "/sessions/herd/run", {"input": "seq 1 60", "max_wait_ms": 5000})
+    server.request("POST", "/sessions/herd/run", {"input": "seq 1 60", "max_wait_ms": 60_000})
     with open_page(browser) as watched:
         page = watched.page
         page.goto(str(server.request("POST", "/auth/link").json["url"]))

@@ -197,7 +197,7 @@ while True:
     (tmp_path / "other.py").write_text(code)
     program = script(tmp_path / "other", f'exec "{sys.executable}" {tmp_path}/other.py')
     async with playing(tmp_path, environ={"PM_INTERACTIVE_TERMINAL_BINARY": program}) as world:
-        answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=20_000)
+        answer = await world.interactive("ls", adapter_override="local", spawn_timeout_ms=30_000)
         assert answer["error"]["code"] == "PM_TERM_DISCONNECTED"
         assert details(answer)["attempted_candidates"][0]["outcome"] == "refused"
         assert "too old" in details(answer)["spawn_errors"][0]["error"]

@@ -67,17 +67,17 @@ def test_with_a_tray_closing_hides_the_window_and_the_icon_brings_it_back(places
             assert window.process.poll() is None
             icon = ["--dest", icons.read_text().strip(), "--object-path", "/StatusNotifierItem"]
             call = ["gdbus", "call", "--session", *icon, "--method", "org.kde.StatusNotifierItem.Activate", "0", "0"]
-            subprocess.run(call, env=environ, check=True, timeout=20, stdout=subprocess.DEVNULL)
+            subprocess.run(call, env=environ, check=True, timeout=60, stdout=subprocess.DEVNULL)
             wait_until(window.title, "the window to come back")
     finally:
         panel.terminate()
-        panel.wait(10)
+        panel.wait(60)
         bus.terminate()
-        bus.wait(10)
+        bus.wait(60)
         bus.stdout.close()
 
 
 def test_without_a_tray_closing_the_window_ends_the_program(places: Places) -> None:
     with virtual_screen() as display, desk(places, display) as window:
         _close(window)
-        assert window.process.wait(30) == 0
+        assert window.process.wait(60) == 0

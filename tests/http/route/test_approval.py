@@ -297,20 +297,20 @@ def test_what_is_typed_into_a_terminal_is_approved_each_time(permitting: Running
         return shown
 
     opened, first = ask(
-        action="execute", invocation={"mode": "interactive", "intent": "open_only"}, runtime={"timeout_ms": 20_000}
+        action="execute", invocation={"mode": "interactive", "intent": "open_only"}, runtime={"timeout_ms": 60_000}
     )
-    opened.join(30)  # a terminal without a command runs at once where both policies say so
+    opened.join(60)  # a terminal without a command runs at once where both policies say so
     identity = first[0]["identity"]
     typed, second = ask(
         action="execute",
         invocation={"mode": "interactive", "intent": "execute_command"},
         execution={"command": "echo typed-$((40+2))"},
         target={"terminal_id": identity["terminal_id"]},
-        runtime={"timeout_ms": 20_000},
+        runtime={"timeout_ms": 60_000},
     )
     shown = say_yes("send")
     assert shown["evidence"]["argv"] == ["'echo typed-$((40+2))'"] and shown["evidence"]["scopes"] == ["once"]
-    typed.join(30)
+    typed.join(60)
     assert "typed-42" in second[0]["result"]["stdout"], second
     ended = permitting.request("POST", "/terminal", {"action": "terminate", "target": identity})
     assert ended.status == 200
@@ -324,7 +324,7 @@ def test_a_request_outlives_the_post_that_made_it(permitting: RunningServer, tmp
         "execution": {"command": "touch", "args": [str(target)]},
         "runtime": {"timeout_ms": 30_000, "cwd": "/"},
     }
-    caller = http.client.HTTPConnection("127.0.0.1", permitting.port, timeout=30)
+    caller = http.client.HTTPConnection("127.0.0.1", permitting.port, timeout=60)
     caller.request("POST", "/terminal", json.dumps(body), {**permitting.auth, "Content-Type": "application/json"})
 
     def find() -> dict[str, Any]:

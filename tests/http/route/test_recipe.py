@@ -86,7 +86,7 @@ def test_the_curl_recipes_do_what_they_say(places: Places) -> None:
         done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, timeout=150, env=env)
         said = done.stdout.decode(errors="replace")
         assert done.returncode == 0, said[-2000:] + done.stderr.decode()
-        server.process.wait(20)
+        server.process.wait(60)
     for (line, wanted), answer in zip(expected, said.split(SPLIT), strict=False):
         assert wanted in answer, f"{line}\nwas answered\n{answer[:2000]}\nwithout\n{wanted}"
     assert said.count(SPLIT) == len(expected)

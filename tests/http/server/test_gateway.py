@@ -116,7 +116,7 @@ def test_our_own_origin_is_accepted(server: RunningServer) -> None:
 
 
 def test_the_same_server_answers_on_ipv6(server: RunningServer) -> None:
-    with socket.create_connection(("::1", server.port), timeout=10) as sock:
+    with socket.create_connection(("::1", server.port), timeout=60) as sock:
         sock.sendall(f"GET /health HTTP/1.1\r\nHost: [::1]:{server.port}\r\nConnection: close\r\n\r\n".encode())
         assert sock.recv(65536).startswith(b"HTTP/1.1 200")
 

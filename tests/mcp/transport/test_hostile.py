@@ -109,7 +109,7 @@ def test_the_next_request_works_when_the_server_was_killed_and_sessions_are_stil
     os.kill(pid, signal.SIGKILL)
     answer = host.wait_answer(id)
     assert answer["error"]["code"] == -32000 and "went away" in answer["error"]["message"]
-    wait = {"session": session, "text": "outlived", "generation": 0, "max_wait_ms": 30_000}
+    wait = {"session": session, "text": "outlived", "generation": 0, "max_wait_ms": 60_000}
     assert structured(host.call("wsh_await_quiesce", wait))["ended_by"] == "text"
     assert json.loads(find_places().runtime_info.read_text())["pid"] != pid
     structured(host.call("wsh_manage_session", {"session": session, "action": "kill"}))
@@ -125,7 +125,7 @@ def test_a_request_that_a_dying_server_never_read_is_answered_by_the_next(host: 
     last = host.start_request("tools/call", {"name": "wsh_create_session", "arguments": {"command": "cat"}}, id="last")
     time.sleep(0.2)  # the pump hands over; nothing can tell when, for nobody reads
     os.kill(pid, signal.SIGKILL)
-    made = structured(host.wait_answer(last, timeout=40))
+    made = structured(host.wait_answer(last, timeout=60))
     before = [m for m in host.seen if "error" in m]
     assert [m["error"]["code"] for m in before] == [-32000, -32000]
     names = [entry["name"] for entry in structured(host.call("wsh_list_sessions"))["sessions"]]

@@ -97,7 +97,7 @@ def test_answers_that_are_about_to_come_still_go_out_after_stdin_closed(door: Ru
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=True)
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 
 
@@ -105,7 +105,7 @@ def test_input_from_a_file_is_pumped_too(door: RunningDoor, tmp_path: Path) -> N
     (tmp_path / "in").write_bytes(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\nnonsense\n')
     command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
     with open(tmp_path / "in", "rb") as source, open(tmp_path / "out", "wb") as out:
-        subprocess.run(command, stdin=source, stdout=out, timeout=30, check=True)
+        subprocess.run(command, stdin=source, stdout=out, timeout=60, check=True)
     answers = {(m.get("id"), "error" in m) for m in map(json.loads, (tmp_path / "out").read_text().splitlines())}
     assert answers == {(1, False), (None, True)}
 

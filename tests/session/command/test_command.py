@@ -45,7 +45,7 @@ def test_what_people_type_is_known_as_well(places: Places) -> None:
     async def work(session: Session) -> None:
         await run(session, "true")
         await session.input.send(b"echo typd\x1b[D\x1b[De\r", AGENT)
-        ended = await session.wait(WaitSpec(command=True, max_wait_ms=5000))
+        ended = await session.wait(WaitSpec(command=True, max_wait_ms=60_000))
         assert (ended.ended_by, ended.command_id) == ("command", 2)
         command = session.history.get_command(2)
         assert command.command == "echo tyepd" and (await read_output(session, command, 100)).text == "tyepd"
@@ -128,7 +128,7 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
         await run(session, "if )")
         await run(session, "seq 1 400")
         await session.input.send(b"sleep 0.6; echo late\r", AGENT)
-        await session.wait(WaitSpec(text="sleep 0.6", max_wait_ms=5000))
+        await session.wait(WaitSpec(text="sleep 0.6", max_wait_ms=60_000))
         if kind == "snapshot":
             await stays(lambda: session.running, "the shell, a few snapshots long,", 0.3)
             await registry.aclose()
@@ -142,7 +142,7 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
         try:
             (session,) = registry.list_sessions()
             while session.history.ended_count < 4:
-                await session.wait(WaitSpec(command=True, max_wait_ms=20_000))
+                await session.wait(WaitSpec(command=True, max_wait_ms=60_000))
             got = [command.to_wire() for command in session.history.list_commands()]
             for old, new in zip(known, got, strict=False):
                 same = ("id", "command", "cwd", "exit_code", "pipestatus", "output_bytes", "first_line", "last_line")
@@ -164,19 +164,19 @@ def test_commands_come_back_after_a_restart(places: Places, shell: str, kind: st
 def test_waits_name_the_condition_that_held(places: Places) -> None:
     async def body(registry: SessionRegistry) -> None:
         session = await open_shell(registry, "bash", make_home(places.state.parent))
-        ready = await session.wait(WaitSpec(prompt=True, max_wait_ms=5000))
+        ready = await session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
         assert ready.ended_by == "prompt" and session.at_prompt == "yes"
         await session.input.send(b"sleep 0.3; false\r", AGENT)
-        ended = await session.wait(WaitSpec(command=True, exit=True, generation=ready.generation, max_wait_ms=5000))
+        ended = await session.wait(WaitSpec(command=True, exit=True, generation=ready.generation, max_wait_ms=60_000))
         assert (ended.ended_by, ended.command_id) == ("command", 1)
         # it has ended already, after what the caller saw last
         again = await session.wait(WaitSpec(command=True, generation=ready.generation, max_wait_ms=1000))
         assert again.ended_by == "command"
         await session.input.send(b"cat\r", AGENT)
-        wanted = await session.wait(WaitSpec(input_wanted=True, command=True, max_wait_ms=5000))
+        wanted = await session.wait(WaitSpec(input_wanted=True, command=True, max_wait_ms=60_000))
         assert wanted.ended_by == "input_wanted"
         await session.input.send(b"\x04exit 3\r", AGENT)
-        assert (await session.wait(WaitSpec(exit=True, max_wait_ms=5000))).ended_by == "exit"
+        assert (await session.wait(WaitSpec(exit=True, max_wait_ms=60_000))).ended_by == "exit"
         assert session.exit_code == 3
 
     run_with_registry(places, body)

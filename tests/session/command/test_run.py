@@ -26,7 +26,7 @@ def test_a_command_ends_with_its_status_output_and_duration(places: Places, shel
         assert (second.finished_by, second.exit_code, text_of(second)) == ("command", 0, "")
         assert second.command_id == (first.command_id or 0) + 1
         slow = await run(session, "sleep 0.4")
-        assert slow.finished_by == "command" and slow.duration_ms is not None and 380 <= slow.duration_ms < 5000
+        assert slow.finished_by == "command" and slow.duration_ms is not None and 380 <= slow.duration_ms < 60_000
         piped = await run(session, "false | true | sh -c 'exit 5'")
         assert (piped.exit_code, piped.pipestatus) == (5, [1, 0, 5])
 
@@ -259,7 +259,7 @@ def test_runs_on_one_session_wait_for_each_other(places: Places) -> None:
         outcomes = await asyncio.gather(*(run(session, f"sleep 0.05; echo {n}; sh -c 'exit {n}'") for n in range(8)))
         assert [(o.exit_code, text_of(o)) for o in outcomes] == [(n, str(n)) for n in range(8)]
         blocker = asyncio.ensure_future(run(session, "sleep 30"))
-        await session.wait(WaitSpec(text="sleep 30", max_wait_ms=5000))
+        await session.wait(WaitSpec(text="sleep 30", max_wait_ms=60_000))
         with pytest.raises(WaitTimeout) as caught:
             await run(session, "echo no", max_wait_ms=100)
         assert "nothing was typed" in str(caught.value)
@@ -285,7 +285,7 @@ def test_killing_a_session_ends_the_run_that_waits_in_it(places: Places) -> None
         for command in ("bash", "sh"):
             session = await open_shell(registry, command, make_home(places.state.parent))
             waiting = asyncio.ensure_future(run(session, "sleep 60", timeout_ms=50_000))
-            await session.wait(WaitSpec(text="sleep 60", max_wait_ms=5000))
+            await session.wait(WaitSpec(text="sleep 60", max_wait_ms=60_000))
             await registry.kill(session.name)
             try:
                 assert (await waiting).finished_by == "exit"

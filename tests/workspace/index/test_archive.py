@@ -243,7 +243,7 @@ def test_importing_waits_for_a_short_build_and_not_for_a_long_one(
 
     builder = threading.Thread(target=build)
     builder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     import_index(home, packed, LIMIT)
     builder.join()
     assert home.find_current() != before

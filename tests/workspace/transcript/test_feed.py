@@ -81,7 +81,7 @@ def test_a_line_of_a_command_that_still_runs_is_found(places: Places, tmp_path: 
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
         await session.input.send(b"echo early-$((1+1)); sleep 100\n", AGENT)
-        await session.wait(WaitSpec(text="early-2", generation=0, max_wait_ms=10_000))
+        await session.wait(WaitSpec(text="early-2", generation=0, max_wait_ms=60_000))
         (hit,) = await desk.search("early-2", match="literal")
         assert hit["transcript"]["exitCode"] is None
         await session.input.send(b"\x03", AGENT)
@@ -93,7 +93,7 @@ def test_a_program_without_shell_integration_is_searchable_too(places: Places) -
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_quiet(registry, "sh", integration=False)
         await session.input.send(b"echo numbat-$((5+5))\n", AGENT)
-        await session.wait(WaitSpec(text="numbat-10", generation=0, max_wait_ms=10_000))
+        await session.wait(WaitSpec(text="numbat-10", generation=0, max_wait_ms=60_000))
         (hit,) = await desk.search(r"numbat-\d+", match="regex", session=session.name)
         assert "numbat-10" in hit["snippet"]["text"]
 
@@ -142,9 +142,9 @@ def test_hidden_input_never_reaches_the_index(places: Places, tmp_path: Path) ->
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
         await session.input.send(b"read -s -p 'Pa''ss: ' secret; echo got ${#secret}\n", AGENT)
-        await session.wait(WaitSpec(text="Pass:", generation=0, max_wait_ms=10_000))
+        await session.wait(WaitSpec(text="Pass:", generation=0, max_wait_ms=60_000))
         await session.input.send(b"tr0ub4dor\n", AGENT)
-        await session.wait(WaitSpec(text="got 9", generation=0, max_wait_ms=10_000))
+        await session.wait(WaitSpec(text="got 9", generation=0, max_wait_ms=60_000))
         assert await desk.search("got 9", match="literal")
         assert await desk.search("tr0ub4dor", match="literal") == []
 
@@ -166,7 +166,7 @@ def test_a_long_output_keeps_its_ends(places: Places, tmp_path: Path) -> None:
     async def body(registry: SessionRegistry, desk: Desk) -> None:
         session = await open_shell(registry, "bash", make_home(tmp_path))
         await session.run_command(
-            "echo firstline; seq 1 400000; echo lastline-$((2+2))", actor=AGENT, max_wait_ms=30_000
+            "echo firstline; seq 1 400000; echo lastline-$((2+2))", actor=AGENT, max_wait_ms=60_000
         )
         assert await desk.search("firstline", match="literal")
         assert await desk.search("lastline-4", match="literal")
