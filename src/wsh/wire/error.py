@@ -590,7 +590,7 @@ class HostUnreachable(WshError):
         done = "" if made == "no" else " The call was sent, and whether it was made there is not known."
         super().__init__(
             f"The host {name!r} cannot be reached: {problem.rstrip('.')}.{done}",
-            hint="wsh reconnects by itself; its sessions go on there. Look at `wsh host list` and `wsh host doctor`."
+            hint="wsh reconnects by itself; its sessions go on there. Look at `wsh host list`, or `wsh fleet list`."
             + ("" if made == "no" else " Look at the session before you try again."),
             host=name,
             since=since,

@@ -28,6 +28,18 @@ def result_of(reply: Reply) -> Any:
     return json.loads(lines[-1].removeprefix(b"data:"))["result"]
 
 
+def test_what_is_not_json_is_told_so_and_case_does_not_matter(server: RunningServer) -> None:
+    for media in ("Application/JSON", "application/json; charset=utf-8"):
+        assert call(server, "initialize", INITIALIZE, **{"Content-Type": media}).status == 200, media
+    for media in ("text/plain", "application/jsonx", ""):
+        refused = call(server, "initialize", INITIALIZE, **{"Content-Type": media})
+        assert (refused.status, refused.json["error"]["code"]) == (415, -32600), media
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}
+    session = call(server, "initialize", INITIALIZE).headers["mcp-session-id"]
+    headers = {"Accept": "application/json, text/event-stream", "Mcp-Session-Id": session}
+    assert server.request("POST", "/mcp", note, headers=headers).status == 202
+
+
 def test_mcp_passes_the_same_doors(server: RunningServer) -> None:
     assert call(server, "initialize", INITIALIZE, token=None).code == "auth_required"
     assert call(server, "initialize", INITIALIZE, token="wrong").code == "auth_invalid"

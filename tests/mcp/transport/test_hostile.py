@@ -148,5 +148,7 @@ def test_a_host_that_is_killed_takes_its_calls_with_it_and_nothing_else(host: St
 def test_notifications_are_never_answered(host: StdioHost) -> None:
     for method in ("no/such", "tools/call", "notifications/cancelled", "$/cancelRequest", "notifications/progress"):
         host.notify(method, {"requestId": "nothing", "id": None})
+        for params in ("[]", '"text"', "5", "null"):
+            host.send_raw(f'{{"jsonrpc":"2.0","method":"{method}","params":{params}}}\n'.encode())
     structured(host.call("wsh_list_sessions"))
     assert [m for m in host.seen if m.get("method") != "notifications/resources/list_changed"] == []

@@ -90,8 +90,14 @@ class McpEndpoint:
         send = _polished(send)
         if scope["path"].rstrip("/").endswith("/stdio"):
             await self._serve_stdio(scope, caller, receive, send)
-        elif scope["method"] == "POST" and dict(headers).get(b"content-type", b"").startswith(b"application/json"):
-            await self._serve_post(scope, caller, receive, send)
+        elif scope["method"] == "POST":
+            if dict(headers).get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json":
+                # The SDK minds the case.
+                scope["headers"] = [(k, b"application/json" if k == b"content-type" else v) for k, v in headers]
+                await self._serve_post(scope, caller, receive, send)
+            else:
+                bad = rpc.BadMessage(rpc.INVALID_REQUEST, "Unsupported Media Type: send application/json.")
+                await _refuse(415, bad, scope, receive, send)
         else:
             await self._manager.handle_request(scope, receive, send)
 

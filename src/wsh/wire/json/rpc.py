@@ -110,12 +110,13 @@ def _check(body: dict[str, object]) -> Message | BadMessage:
         return BadMessage(INVALID_REQUEST, 'Invalid Request: "method" must be a string.', id)
     if "id" in body and id is None:
         return BadMessage(INVALID_REQUEST, 'Invalid Request: "id" must be a string or a whole number.')
-    params = body.get("params", {})
-    if params is None:
+    usable = isinstance(body.get("params", {}), dict)
+    # A notification is never answered, whatever its parameters are.
+    if not usable and (body["params"] is None or "id" not in body):
         del body["params"]
-    elif not isinstance(params, dict):
+    elif not usable:
         return BadMessage(INVALID_REQUEST, 'Invalid Request: "params" must be an object.', id)
-    return Message(body, id, method, normalised=isinstance(raw_id, float) or params is None)
+    return Message(body, id, method, normalised=isinstance(raw_id, float) or not usable)
 
 
 def escape_separators(data: bytes) -> bytes:
