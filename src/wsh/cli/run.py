@@ -18,6 +18,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 _NO_DEADLINE_MS = 24 * 3600 * 1000
 # A run that waits for a person or a program says so after this.
 _SOON_MS = 1000
+_SELDOM_S = 60.0
 
 
 @command(
@@ -187,18 +188,25 @@ def _tell_if_waiting(session: str) -> Callable[[], None]:
     over.acquire()
 
     def look() -> None:
-        if over.acquire(timeout=_SOON_MS / 1000):
-            return
-        try:
-            state = call("GET", session_path(session, "/state"), start=False, doing="")
-        except Exception:  # the request itself tells
-            return
-        if state.get("run_waits"):
-            front = state.get("foreground") or {}
-            what = f"`{' '.join(front.get('argv') or [])[:200]}` runs and reads nothing: its end"
-            what = "somebody types: the line" if state["at_prompt"] == "yes" else what
-            clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
-            echo(f"{clear}wsh: in {session} {what} is waited for, then the command is typed.", err=True)
+        # Between two requests of one run nothing waits: look again, and ever more seldom.
+        pause_s = _SOON_MS / 1000
+        while not over.acquire(timeout=pause_s):
+            pause_s = min(2 * pause_s, _SELDOM_S)
+            try:
+                state = call("GET", session_path(session, "/state"), start=False, doing="")
+            except Exception:  # the request itself tells
+                return
+            if state.get("run_waits"):
+                _tell_wait(session, state)
+                return
 
     start_new_thread(look, ())
     return over.release
+
+
+def _tell_wait(session: str, state: dict[str, Any]) -> None:
+    front = state.get("foreground") or {}
+    what = f"`{' '.join(front.get('argv') or [])[:200]}` runs and reads nothing: its end"
+    what = "somebody types: the line" if state["at_prompt"] == "yes" else what
+    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    echo(f"{clear}wsh: in {session} {what} is waited for, then the command is typed.", err=True)
