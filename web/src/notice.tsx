@@ -65,8 +65,8 @@ async function look(): Promise<void> {
 
 function toast(one: NoticeInfo): void {
   const here = one.deliveries.some((each) => each.channel === "page");
-  // What waits stands in the list, and on the button above the terminal, as long as it waits.
-  if (!here || one.over || (view.peek() === "queue" && TOLD_HERE.includes(one.kind))) return;
+  // What waits stands in the list, as long as it waits; a request also in a row of its own, wherever one looks.
+  if (!here || one.over || one.kind === "request" || (view.peek() === "queue" && TOLD_HERE.includes(one.kind))) return;
   // Nor is anybody told what they have before their eyes.
   if (one.session && looked(one.session) && ["asks", "hidden"].includes(one.kind)) return;
   tell(one.title, one.text, one.kind === "failed", () => void openNotice(one.id));

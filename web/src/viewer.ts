@@ -248,14 +248,14 @@ export class Viewer {
   }
 
   /** The lines above the screen end before that one. */
-  private noteLine(said: Record<string, unknown>): () => void {
+  private noteLine(said: Record<string, unknown>, behindGap = false): () => void {
     return () => {
       const buffer = this.terminal.buffer.active;
       if (said.line === undefined || buffer.type !== "normal") return;
       const row = Math.max(0, buffer.baseY - 1);
       const marker = this.terminal.registerMarker(row - buffer.baseY - buffer.cursorY);
       if (!marker) return;
-      if (this.gap) this.above ??= this.anchor;
+      if (behindGap) this.above ??= this.anchor;
       if (this.anchor !== this.above) this.anchor?.marker.dispose();
       this.anchor = { marker, line: Number(said.line) + row - buffer.baseY, epoch: Number(said.epoch) };
     };
@@ -378,7 +378,7 @@ export class Viewer {
       }
       case "gap":
         this.gap = true;
-        this.terminal.write(new Uint8Array(), this.noteLine(said));
+        this.terminal.write(new Uint8Array(), this.noteLine(said, true));
         break;
       case "notice":
         setNotice(this.name, said.text as string | null);
