@@ -9,7 +9,7 @@ import pytest
 from tests.support.session.running import run as run_loop
 from tests.support.session.running import run_with_registry, settings_of
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
-from tests.support.waiting import stays
+from tests.support.waiting import stays, until
 from wsh.session import event as ev
 from wsh.session.command.command import CommandLog
 from wsh.session.event import SessionEvent
@@ -51,6 +51,25 @@ def test_what_people_type_is_known_as_well(places: Places) -> None:
         assert command.command == "echo tyepd" and (await read_output(session, command, 100)).text == "tyepd"
 
     with_shell(places, "bash", work)
+
+
+@each_shell
+def test_pasted_lines_are_commands_that_have_all_ended(places: Places, shell: str) -> None:
+    lines = ["echo p0", "echo p1; false", "echo p2", "sh -c 'exit 4'"]
+
+    async def work(session: Session) -> None:
+        await session.run_command("true", AGENT, max_wait_ms=60_000)
+        log = session.commands
+        assert log is not None
+        text = "\n".join(lines).encode()
+        await session.input.send(b"\x1b[200~" + text + b"\x1b[201~\r", AGENT)
+        await until(lambda: log.phase == "prompt" and any(c.exit_code == 4 for c in log), "the last line's end")
+        told = list(log)[1:]
+        assert {command.state for command in told} == {"finished"}, told
+        assert "\n".join(command.command for command in told).splitlines() == lines
+        assert told[-1].exit_code == 4
+
+    with_shell(places, shell, work)
 
 
 def test_history_is_bounded_and_says_what_is_gone(places: Places) -> None:

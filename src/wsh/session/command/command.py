@@ -274,7 +274,10 @@ class CommandLog:
                 told.append(PromptShown(self.prompts))
             case "C":
                 self.open_prompt = self.phase == "prompting"
-                self._begin(mark, place, told, live)
+                if self.current is not None and self.phase == "running" and self.shell == "bash":
+                    self._go_on(self.current, mark)
+                else:
+                    self._begin(mark, place, told, live)
             case "D":
                 if self.current is not None:
                     self._end(mark, place, told, live)
@@ -307,6 +310,12 @@ class CommandLog:
             self._recall_author(self.current)
         self._next_id += 1
         told.append(CommandStarted(self._next_id - 1))
+
+    def _go_on(self, command: Command, mark: Mark) -> None:
+        """bash runs a pasted text line by line, and says only how the last line ended: all of it is one command."""
+        entry = _HISTORY.search(mark.fields.get("h", ""))
+        if entry is not None and len(command.command) < _LONGEST_LINE:
+            command.command += f"\n{entry[2]}"
 
     def set_author(self, command: Command, author: dict[str, str]) -> bool:
         """True if it is another than that of the command before."""

@@ -8,9 +8,10 @@
 #
 # __wsh_s: status of the last command and of its parts
 # __wsh: 0 number of the next mark, 1-4 nonce, 5 a command has begun, 6 folder last reported, 7 always empty,
-#        8 newest line of the history, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
+#        8 how many of these there are, 9 a prompt has been shown, 10-11 the marks around PS1, 12 the mark in PS0, 13 a semicolon,
 #        14 the number of the next line of the history, 15 the mark in PS2, 16 how lines are edited ("e", "v" or ""),
-#        17-18 a line that was taken away and its cursor, 19 the first of PROMPT_COMMAND
+#        17-18 a line that was taken away and its cursor, 19 the first of PROMPT_COMMAND,
+#        from 20 on lines of the history that have begun since the prompt, each behind the number of its mark
 
 if [[ -n ${BASH_VERSION-} && -z ${__wsh+x} ]]; then
 
@@ -27,7 +28,8 @@ __wsh_ended() {
       "$((__wsh[1] ^ __wsh[2]))" "$((__wsh[3] ^ __wsh[4]))" "$((__wsh[0]++))" "$((__wsh[5]))" \
       "${__wsh_s[*]:1}" "${EPOCHREALTIME-}" >/dev/tty
   fi
-  __wsh[5]=0 __wsh[8]='' __wsh[9]=1
+  __wsh=("${__wsh[@]:0:__wsh[8]}")
+  __wsh[5]=0 __wsh[9]=1
   # An older bash runs all of PROMPT_COMMAND as one text, and its rest wants to see the status of the command.
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)) && [[ $- != *e* ]]; then return "${__wsh_s[0]}"; fi
   return 0
@@ -101,7 +103,7 @@ __wsh_install() {
   __wsh[10]='\[${__wsh[1]+\e]133;A;'$nonce';h=\!;k=${__wsh[16]};d=${PWD@Q}\a}\]'
   __wsh[11]='\[${__wsh[1]+\e]133;B;wsh\a}\]'
   # Removing the line from ";" is only a way to have it fetched and kept; bash skips that for an empty value.
-  __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[8]:=$(__wsh_line)}}h=${__wsh[8]@Q}'
+  __wsh[12]='${__wsh[1]+\e]133;C;'$nonce'${__wsh[13]#${__wsh[__wsh[8]+__wsh[0]]:=$(__wsh_line)}}h=${__wsh[__wsh[8]+__wsh[0]]@Q}'
   __wsh[12]+=';t=${EPOCHREALTIME-}\a${__wsh[7]:$((__wsh[5]=1)):0}}'
   __wsh[15]='\[${__wsh[1]+\e]133;P;k=s;wsh\a}\]'
   builtin local "map=" "key="
@@ -126,7 +128,7 @@ IFS= read -r -d '' -u 9 __wsh_start
 IFS= read -r -d '' -u 9 __wsh_file
 IFS= read -r -d '' -u 9 __wsh_env
 exec 9<&-
-__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]='' __wsh[9]='' __wsh[13]=';' __wsh[14]='\!' __wsh[16]='' __wsh[17]='' __wsh[18]=0
+__wsh[5]=0 __wsh[6]='' __wsh[7]='' __wsh[8]=20 __wsh[9]='' __wsh[13]=';' __wsh[14]='\!' __wsh[16]='' __wsh[17]='' __wsh[18]=0
 __wsh[19]='{ __wsh_ended; } >/dev/null 2>&1'
 
 if [[ $__wsh_start != rc ]]; then
