@@ -285,7 +285,7 @@ def test_the_palette_stays_that_is_opened_right_after_a_rename(server: RunningSe
         page.keyboard.press("k")
         page.keyboard.type("the")
         expect(page.locator(".bar h1")).to_have_text("better")
-        page.wait_for_function("window.toldClosed")
+        wait_until(lambda: page.evaluate("window.toldClosed === true"), "the late news")
         page.keyboard.type("me")
         expect(palette.get_by_label("Command", exact=True)).to_have_value("theme")
         page.keyboard.press("Escape")
