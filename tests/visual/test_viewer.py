@@ -354,6 +354,9 @@ def test_what_was_typed_is_counted_as_it_is_written_and_known_when_the_viewer_co
         session.input.receipts.note(session.child.ring, found, under_way=True)
         assert Receipts().open(session.child.ring, 77, 0).unsure
         assert Receipts().open(session.child.ring, 78, 3).received == 3, "nothing is known of another"
+        assert Receipts().open(session.child.ring, 77, 20).received == 20, (
+            "what came without a receipt, as the viewer knows"
+        )
         await until(lambda: "hello there" in again.lines[0], "all of it, once")
 
     run_with_registry(places, work)

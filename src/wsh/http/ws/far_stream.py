@@ -21,12 +21,14 @@ from wsh.http.route.table import HttpCall
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame, make_head
 from wsh.operation.forward import check_far_sandbox
 from wsh.operation.sandbox import is_agent
-from wsh.wire.error import HostUnreachable, WshError
+from wsh.wire.error import HostUnreachable, InvalidRequest, WshError
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
 
 _RETRY_S = 0.3
+_RECEIPT = ("input_id", "typed")
+"""Words by which a viewer is told what of its input was written; a server of 0.2 or earlier does not know them."""
 
 
 class FarStream:
@@ -48,7 +50,7 @@ class FarStream:
         # Before the upgrade, so that a refusal is answered with a status.
         if self._request.kind == "raw" and is_agent(self._caller):
             await check_far_sandbox(self._caller, self._host, self._request.session, self._rooms)
-        self._stream = await self._carrier.open_stream(self._request)
+        self._stream = await open_far_stream(self._carrier, self._request)
         kind = self._request.kind
         leave = self._rooms.clients.enter(None, self._caller, kind, lambda: self._outlet.close_soon(1000, "detached"))
         down: asyncio.Task[None] | None = None
@@ -114,11 +116,8 @@ class FarStream:
     async def _resume(self, cut: HostUnreachable) -> None:
         self._stream = None
         self._tell({"type": "host", "host": self._host, "online": False, "problem": cut.message})
-        # What was printed earlier is with the client already.
-        # And keys of before are not sent again.
-        left_out = ("scrollback", "input_id", "typed")
-        query = {key: value for key, value in self._request.query.items() if key not in left_out}
-        self._request = replace(self._request, query=query)
+        # What was printed earlier is with the client already, and keys of before are not sent again.
+        self._request = _without(self._request, ("scrollback", *_RECEIPT))
         while True:
             try:
                 self._stream = await self._carrier.open_stream(self._request)
@@ -141,6 +140,21 @@ class FarStream:
             said["name"] = f"{self._host}/{said['name']}"
             self._request = replace(self._request, session=said["name"].partition("/")[2])
         return json.dumps(said)
+
+
+async def open_far_stream(carrier: Carrier, request: StreamRequest) -> Stream:
+    """Open it, for a server of an earlier version without what that one does not know."""
+    try:
+        return await carrier.open_stream(request)
+    except InvalidRequest:
+        older = _without(request, _RECEIPT)
+        if older.query == request.query:
+            raise
+        return await carrier.open_stream(older)
+
+
+def _without(request: StreamRequest, words: tuple[str, ...]) -> StreamRequest:
+    return replace(request, query={key: value for key, value in request.query.items() if key not in words})
 
 
 async def serve_far(call: HttpCall, websocket: WebSocket, kind: StreamKind) -> None:

@@ -41,13 +41,18 @@ class Receipts:
         self._newest = 1
 
     def open(self, ring: Ring | None, id: int, count: int) -> Receipt:
-        """The receipt of a viewer that comes again; a new one begins with the `count` that the viewer says."""
+        """The receipt of a viewer that comes again; a new one begins with the `count` that the viewer says.
+
+        What the viewer knows to be written counts also where it was typed without a receipt, as after a cut to another machine.
+        """
         found = self._known.pop(id, None)
         if found is None:
             found = self._find(ring, id) if ring is not None else None
             found = found or Receipt(id, count)
         else:
             found.unsure = False
+        if count > found.written:
+            found.received = found.written = count
         self._known[id] = found
         if len(self._known) > _REMEMBERED:
             del self._known[next(iter(self._known))]
