@@ -59,11 +59,12 @@ def kill_session(name: str) -> None:
             return False
         try:
             for child in list(keeper.children.values()):
-                if isinstance(child.meta, dict) and child.meta.get("name") == name:
+                meta = child.meta  # kept by the keeper, as long as it has the child
+                if isinstance(meta, dict) and meta.get("name") == name:
                     await keeper.kill_tree(child, _GRACE_MS)
                     await child.exited
                     await keeper.forget(child)
-                    shutil.rmtree(places.sessions / str(child.meta["sid"]), ignore_errors=True)
+                    shutil.rmtree(places.sessions / str(meta["sid"]), ignore_errors=True)
                     return True
             return False
         finally:

@@ -7,7 +7,6 @@ records. Records of all servers of a user lie in one folder; what another record
 from __future__ import annotations
 
 import fcntl
-import functools
 import json
 import logging
 import os
@@ -126,7 +125,7 @@ class SandboxLedger:
             if point not in used:
                 _remove_empty(point, is_folder)
         if belongings.temporary is not None and os.path.lexists(belongings.temporary):
-            shutil.rmtree(belongings.temporary, onerror=functools.partial(_make_removable, belongings.temporary))
+            _remove_tree(belongings.temporary)
 
     def sweep(self, alive: Collection[str]) -> None:
         """Remove what belongs to sessions of this server that do not live any more."""
@@ -164,15 +163,22 @@ def _remove_empty(path: str, is_folder: bool) -> None:
         pass  # somebody put something there, or took it away
 
 
-def _make_removable(top: str, _function: Any, path: str, _info: Any) -> None:
+def _remove_tree(top: str) -> None:
     """A program may have closed its own folders to itself. What lies around `top` is not touched."""
     try:
-        if path != top:
-            os.chmod(os.path.dirname(path), 0o700)
-        if os.path.isdir(path) and not os.path.islink(path):
-            os.chmod(path, 0o700)
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.unlink(path)
+        shutil.rmtree(top)
     except OSError:
-        log.warning("%s is left behind", path)
+        waiting = [top]
+        while waiting:
+            waiting += _open_folder(waiting.pop())
+        shutil.rmtree(top, onerror=lambda _function, path, _info: log.warning("%s is left behind", path))
+
+
+def _open_folder(path: str) -> list[str]:
+    """Give its owner all rights, and return the folders in it."""
+    try:
+        os.chmod(path, 0o700)
+        with os.scandir(path) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

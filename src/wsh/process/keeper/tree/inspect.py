@@ -52,6 +52,7 @@ _RELAYS = frozenset(
 # Of these nothing but the inner terminal takes what is typed.
 _WRAPPERS = frozenset("sudo su doas pkexec runuser script unbuffer".split())
 _MOST_BELOW = 256
+_VIRTUAL_BYTES = 20  # which of the words of `read_stat`
 
 _calls = _CALLS.get(os.uname().machine, {})
 
@@ -339,9 +340,14 @@ def _thread_reads(pid: int, thread: str, terminal: str) -> str:
 
 
 def _has_ended(pid: int, thread: str) -> bool:
-    """Whether the thread or its whole process ended while it was looked at."""
+    """Whether the thread or its whole process ended while it was looked at.
+
+    One that is ending has no memory left; from then on newer kernels show what it does to nobody but root.
+    """
     stat = read_stat(pid)
-    return stat is None or stat[0] in (b"Z", b"X") or not os.path.exists(f"/proc/{pid}/task/{thread}")
+    if stat is None or stat[0] in (b"Z", b"X") or stat[_VIRTUAL_BYTES : _VIRTUAL_BYTES + 1] == [b"0"]:
+        return True
+    return not os.path.exists(f"/proc/{pid}/task/{thread}")
 
 
 def _is_terminal(pid: int, fd: int, terminal: str) -> bool:

@@ -13,7 +13,7 @@ from wsh.terminal import Terminal, TerminalLimits
 from wsh.terminal.engine import view
 from wsh.terminal.row import ActiveRows
 
-RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.vt"))
+RECORDINGS = sorted((Path(__file__).parents[1] / "recordings").glob("*.vt"))
 LETTERS = st.one_of(st.text("abc ", max_size=40), st.text("ab日\u0301", max_size=5)).map(str.encode)
 LINES = st.integers(1, 30).map(lambda count: b"x\r\n" * count)
 
