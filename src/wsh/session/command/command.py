@@ -312,7 +312,7 @@ class CommandLog:
         told.append(CommandStarted(self._next_id - 1))
 
     def _go_on(self, command: Command, mark: Mark) -> None:
-        """bash runs a pasted text line by line, and says only how the last line ended: all of it is one command."""
+        """A pasted text is one command: bash runs it line by line, and says only how the last line ended."""
         entry = _HISTORY.search(mark.fields.get("h", ""))
         if entry is not None and len(command.command) < _LONGEST_LINE:
             command.command += f"\n{entry[2]}"
