@@ -299,7 +299,10 @@ def test_a_viewer_is_given_more_earlier_lines_when_it_asks_and_is_told_of_a_gap(
         assert kept(emulator.terminal) == kept(session.terminal)
         session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(5000)))
         viewers.frames.make()
-        assert emulator.told[-1]["type"] == "gap"
+        told = emulator.told[-1]
+        assert told["type"] == "gap"
+        since, line = int(str(told["since"])), int(str(told["line"]))
+        assert kept(emulator.terminal)[since - line - 24] == kept(session.terminal)[since]
         viewers.frames.renew(viewer, 10_000)
         viewers.frames.make()
         assert kept(emulator.terminal) == kept(session.terminal), "the gap is closed"

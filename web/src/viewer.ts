@@ -130,6 +130,8 @@ export class Viewer {
   private anchor: Anchor | null = null;
   /** The same for rows above a gap, where somebody may read. */
   private above: Anchor | null = null;
+  /** The first line after the newest gap. */
+  private since = 0;
   /** Whether there is a picture. */
   drawn = false;
 
@@ -255,8 +257,13 @@ export class Viewer {
       const row = Math.max(0, buffer.baseY - 1);
       const marker = this.terminal.registerMarker(row - buffer.baseY - buffer.cursorY);
       if (!marker) return;
-      if (behindGap) this.above ??= this.anchor;
-      if (this.anchor !== this.above) this.anchor?.marker.dispose();
+      const old = [this.anchor, this.above];
+      if (behindGap) {
+        // Who is at the end reads nothing above the gaps before this one.
+        if (!this.above || buffer.viewportY >= buffer.baseY) this.above = this.anchor;
+        this.since = Number(said.since ?? said.line);
+      }
+      for (const one of old) if (one !== this.above) one?.marker.dispose();
       this.anchor = { marker, line: Number(said.line) + row - buffer.baseY, epoch: Number(said.epoch) };
     };
   }
@@ -271,7 +278,9 @@ export class Viewer {
 
   /** That of the row at the top of what is shown. */
   private lineRead(): number | null {
-    return this.lineOf(this.terminal.buffer.active.viewportY, this.above ?? this.anchor);
+    const top = this.terminal.buffer.active.viewportY;
+    const line = this.lineOf(top);
+    return this.above && line !== null && line < this.since ? this.lineOf(top, this.above) : line;
   }
 
   private settle(): void {

@@ -93,6 +93,8 @@ class Painter:
         """Whether lines that scrolled off wait for the next frame."""
         self.left_out = False
         """Whether the last change left lines out that scrolled off: the viewers' scrollback has a gap."""
+        self.since = 0
+        """The first line after that gap."""
         self._status_drawn = ("", b"")
         self._modes_wheel = (PAGE_MODES, PAGE_MODES)
         """Modes that the program set last, and the same with the wheel reported."""
@@ -149,7 +151,8 @@ class Painter:
             rows, flowed = [b""] * len(now.rows), _NOTHING_FLOWS
             # An emulator that takes another size wraps its lines anew, and some of them lay where the picture is drawn now.
             self.left_out = self.behind or before.size != now.size
-            self._pushed, self.behind = now.first_line, False
+            self._pushed = self.since = now.first_line
+            self.behind = False
         else:
             scrolled, rows, flowed = self._scroll(before, now, until)
             out += scrolled
@@ -288,6 +291,8 @@ class Painter:
         # A gap in the scrollback is better than a viewer that shows what was long ago.
         at = max(self._pushed, now.first_line - self._scrolled_lines)
         self.left_out = at > self._pushed
+        if self.left_out:
+            self.since = at
         out: list[bytes] = []
         rows, flowed, height = before.rows, before.flowed, len(now.rows)
         fits, joins = self._stage.cols == self.shape.cols, not self.left_out

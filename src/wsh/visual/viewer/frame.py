@@ -207,7 +207,7 @@ class ViewerFrames:
         change = painter.change(None if renewing else time.perf_counter() + _FRAME_S)
         whole = b""
         for viewer in free:
-            gap = painter.left_out
+            gap, since = painter.left_out, {"since": painter.since}
             if viewer.stale:
                 if viewer.renew and viewer.scrollback_lines:
                     self._send_earlier(viewer, painter, renew=True)
@@ -215,12 +215,12 @@ class ViewerFrames:
                 else:
                     whole = whole or painter.full()
                     viewer.outlet.send(whole)
-                    gap = True
+                    gap, since = True, {}
                 viewer.stale = viewer.renew = False
             elif change:
                 viewer.outlet.send(change)
             if gap and viewer.scrollback_lines:
-                viewer.outlet.tell({"type": "gap", **painter.place})
+                viewer.outlet.tell({"type": "gap", **since, **painter.place})
         return len(free) < len(viewers)
 
     def _send_earlier(self, viewer: Viewer, painter: Painter, *, renew: bool = False) -> None:
