@@ -1,6 +1,6 @@
 // Commands as blocks: who ran each, when, how it ended; folded or with its output, with a link, and keys that go from one to the next.
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { IDecoration, Terminal } from "@xterm/xterm";
 import "./block.css";
 import { getCommandOutput, getScreen, listCommands, type CommandInfo } from "./api";
@@ -12,23 +12,67 @@ import { scrollTo } from "./viewer";
 /** The command that keys act on: the one that was last jumped to. */
 export const block = signal<{ session: string; id: number } | null>(null);
 
-export function Timeline(props: { name: string }) {
+/** Rows that are drawn at once: thousands would hold the page up. */
+const ROWS = 100;
+
+/** The commands of a session. One request is under way at a time: of many that end meanwhile the next one tells. */
+function useCommands(name: string): CommandInfo[] | null {
   const [commands, setCommands] = useState<CommandInfo[] | null>(null);
+  const asked = useRef({ name: "", again: false });
   const tick = commandTick.value;
   useEffect(() => {
-    listCommands(props.name)
-      .then(setCommands)
-      .catch(() => setCommands([]));
-  }, [props.name, tick]);
+    if (asked.current.name === name) {
+      asked.current.again = true;
+      return;
+    }
+    const mine = { name, again: true };
+    asked.current = mine;
+    void (async () => {
+      while (mine.again && asked.current === mine) {
+        mine.again = false;
+        const list = await listCommands(name).catch(() => []);
+        if (asked.current === mine) setCommands(list);
+      }
+      mine.name = "";
+    })();
+  }, [name, tick]);
+  return commands;
+}
+
+export function Timeline(props: { name: string }) {
+  const commands = useCommands(props.name);
+  const [range, setRange] = useState({ from: 0, count: ROWS });
+  const newest = useMemo(() => [...(commands ?? [])].reverse(), [commands]);
+  const at = block.value?.session === props.name ? newest.findIndex((one) => one.id === block.value?.id) : -1;
+  // The one that was jumped to is among those that are drawn.
+  useLayoutEffect(() => {
+    if (at >= 0) setRange((old) => (at >= old.from && at < old.from + old.count ? old : { from: Math.max(0, at - ROWS / 2), count: ROWS }));
+  }, [block.value, at < 0]);
   if (commands === null) return <p class="soft pad">Loading…</p>;
   if (commands.length === 0) {
     return <p class="soft pad">No commands known. They appear for bash, zsh and fish that wsh started.</p>;
   }
+  const { from, count } = range;
+  const earlier = newest.length - from - count;
   return (
     <ol class="timeline">
-      {[...commands].reverse().map((command) => (
+      {from > 0 && (
+        <li>
+          <button class="more" onClick={() => setRange({ from: Math.max(0, from - ROWS), count: Math.min(ROWS, from) + count })}>
+            Later commands
+          </button>
+        </li>
+      )}
+      {newest.slice(from, from + count).map((command) => (
         <Item key={command.id} name={props.name} command={command} />
       ))}
+      {earlier > 0 && (
+        <li>
+          <button class="more" onClick={() => setRange({ from, count: count + ROWS })}>
+            {earlier === 1 ? "1 earlier command" : `${earlier.toLocaleString("en")} earlier commands`}
+          </button>
+        </li>
+      )}
     </ol>
   );
 }

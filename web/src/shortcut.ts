@@ -48,6 +48,7 @@ function step(by: number): void {
 function find(): void {
   view.value = "single";
   finding.value = true;
+  document.querySelector<HTMLInputElement>(".find input")?.focus(); // where it is open already
 }
 
 function search(): void {
@@ -62,7 +63,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { key: "g", direct: "Alt+G", does: "Grid of all sessions", run: () => (view.value = view.value === "grid" ? "single" : "grid") },
   { key: "q", direct: "Alt+Q", does: "Sessions that want attention", run: () => (view.value = "queue") },
   { key: "s", direct: "Alt+S", does: "Search", run: search },
-  { key: "f", does: "Find in this terminal", run: find },
+  { key: "f", direct: "Ctrl+Shift+F", does: "Find in this terminal", run: find },
   { key: "i", direct: "Alt+I", does: "Show or hide the inspector", run: () => (inspector.value = inspector.value ? null : "commands") },
   { key: "r", does: "Replay this session", run: () => (view.value = "replay") },
   { key: "t", does: "Back to the terminal", run: () => ((view.value = "single"), selected.value && focusTerminal(selected.value)) },
@@ -97,6 +98,7 @@ function matches(event: KeyboardEvent, keys: string): boolean {
   const key = parts.pop() || "+";
   return (
     event.ctrlKey === parts.includes("Ctrl") &&
+    (event.shiftKey || !parts.includes("Shift")) &&
     event.altKey === parts.includes("Alt") &&
     event.metaKey === parts.includes("Meta") &&
     (event.key.toLowerCase() === key.toLowerCase() || (/^[a-z]$/i.test(key) && event.code === `Key${key.toUpperCase()}`) || (key === "\\" && event.code === "Backslash" && event.ctrlKey))

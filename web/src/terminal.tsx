@@ -351,6 +351,12 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     // Ctrl+C with something selected, and Ctrl+Shift+C, copy; otherwise Ctrl+C is the program's.
     terminal.attachCustomKeyEventHandler((event) => {
       if (goes(event)) return false;
+      // What is selected goes first; the next Escape is the program's.
+      if (event.key === "Escape" && !event.ctrlKey && !event.altKey && !event.shiftKey && !event.metaKey && event.type === "keydown" && terminal.hasSelection()) {
+        event.preventDefault();
+        terminal.clearSelection();
+        return false;
+      }
       const copies = event.ctrlKey && !event.altKey && !event.metaKey && event.code === "KeyC" && (event.shiftKey || terminal.hasSelection());
       if (!copies) return true;
       event.preventDefault();

@@ -1,0 +1,78 @@
+"""What hands know from other terminals: their keys, their wheel, and a list of commands that is long."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, expect
+
+from tests.support.serving import RunningServer
+from tests.support.web.browser import open_page
+from tests.web.test_page import link, make, until
+from tests.web.test_replay import open_replay
+
+
+def test_the_usual_key_opens_find_and_keeps_the_keyboard_there(server: RunningServer, browser: Browser) -> None:
+    make(server, "shell")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        field = page.get_by_label("Find in this terminal")
+        page.keyboard.press("Control+Shift+F")
+        page.keyboard.type("one")
+        expect(field).to_have_value("one")
+        page.locator(".single .emulator").click(position={"x": 20, "y": 200})
+        page.keyboard.press("Control+Shift+F")
+        page.keyboard.type("two")
+        expect(field).to_have_value(re.compile("two"))
+
+
+def test_escape_takes_a_selection_away_and_only_the_next_one_is_the_programs(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "keys", "sh -c 'stty raw -echo; echo ready; exec cat -v'")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "ready" in text, "the program")
+        page.locator(".single .xterm-screen").dblclick(position={"x": 10, "y": 5})
+        selection = page.locator(".single .xterm-selection div")
+        expect(selection).not_to_have_count(0)
+        page.keyboard.press("Escape")
+        expect(selection).to_have_count(0)
+        page.keyboard.type("a")
+        page.keyboard.press("Escape")
+        page.keyboard.type("b")
+        assert "^[a" not in until(watched, lambda text: "a^[b" in text, "one Escape")
+
+
+def test_of_many_commands_the_newest_are_listed_and_the_rest_on_demand(server: RunningServer, browser: Browser) -> None:
+    make(server, "busy", "bash")
+    with open_page(browser) as watched:
+        page = watched.page
+        many = [
+            {"id": n, "command": f"true {n}", "exit_code": 0, "duration_ms": 1.0, "started": 1.0} for n in range(3000)
+        ]
+        rest = {"author": None, "first_line": 0, "last_line": 0, "output_bytes": 0, "cwd": "/"}
+        page.route("**/sessions/busy/commands", lambda route: route.fulfill(json=[{**one, **rest} for one in many]))
+        page.goto(link(server))
+        codes = page.locator(".timeline code")
+        expect(codes.first).to_have_text("true 2999")
+        shown = codes.count()
+        assert shown < 500
+        page.get_by_role("button", name=f"{3000 - shown:,} earlier commands").click()
+        expect(codes.nth(shown)).to_have_text(f"true {2999 - shown}")
+
+
+def test_the_label_of_a_choice_in_the_export_menu_can_be_read(server: RunningServer, browser: Browser) -> None:
+    make(server, "film")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        open_replay(page)
+        page.locator(".replay summary", has_text="Export").click()
+        menu = page.locator(".replay .menu > div")
+        expect(menu).to_be_visible()
+        assert menu.evaluate("menu => menu.scrollWidth <= menu.clientWidth"), "nothing is cut off"
