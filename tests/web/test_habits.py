@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, expect
 from tests.support.serving import RunningServer
 from tests.support.web.browser import open_page
 from tests.web.test_page import link, make, until
+from tests.web.test_phone import PHONE
 from tests.web.test_replay import open_replay
 
 
@@ -76,3 +77,66 @@ def test_the_label_of_a_choice_in_the_export_menu_can_be_read(server: RunningSer
         menu = page.locator(".replay .menu > div")
         expect(menu).to_be_visible()
         assert menu.evaluate("menu => menu.scrollWidth <= menu.clientWidth"), "nothing is cut off"
+
+
+def test_a_rename_keeps_the_place_in_the_list_and_the_keyboard(server: RunningServer, browser: Browser) -> None:
+    for name in ("one", "two", "three"):
+        make(server, name)
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        names = page.locator(".session .name bdi")
+        expect(names).to_have_text(["one", "two", "three"])
+        page.locator(".menu summary").click()
+        page.get_by_role("button", name="Rename…").click()
+        page.get_by_label("New name").fill("first")
+        page.keyboard.press("Enter")
+        page.keyboard.type("echo $((40+2))\n")
+        until(watched, lambda text: "\n42\n" in text, "what was typed right after")
+        expect(names).to_have_text(["first", "two", "three"])
+        page.reload()
+        expect(names).to_have_text(["first", "two", "three"])
+
+
+def test_without_a_session_enter_opens_a_shell_at_once(server: RunningServer, browser: Browser) -> None:
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.get_by_role("button", name="Open a shell")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.type("echo $((40+2))\n")
+        until(watched, lambda text: "\n42" in text, "a shell that has what was typed")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_notch_of_the_wheel_is_three_lines_to_a_program_that_does_not_hear_of_it(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "pager", r"""sh -c 'stty raw -echo; printf "\033[?1049h\033[Hready "; exec cat -v'""")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "ready" in text, "the program")
+        page.locator(".single .emulator").hover()
+        page.mouse.wheel(0, 120)
+        page.keyboard.type("x")
+        until(watched, lambda text: "ready ^[[B^[[B^[[Bx" in text, "three arrows")
+
+
+def test_on_a_phone_find_has_its_buttons_in_one_row(server: RunningServer, browser: Browser) -> None:
+    make(server, "shell")
+    with open_page(browser, **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        page.locator(".menu summary").tap()
+        page.get_by_role("button", name="Find…").tap()
+        buttons = page.locator(".find button")
+        expect(buttons).to_have_count(5)
+        for width, height in ((390, 844), (844, 390)):
+            page.set_viewport_size({"width": width, "height": height})
+            tops = buttons.evaluate_all("all => all.map(e => Math.round(e.getBoundingClientRect().top))")
+            assert len(set(tops)) == 1
+            box = page.locator(".find").bounding_box()
+            assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width

@@ -272,7 +272,6 @@ def test_the_palette_stays_that_is_opened_right_after_a_rename(server: RunningSe
     with open_page(browser) as watched:
         page = watched.page
         page.add_init_script(LATE_CLOSE)
-        page.on("dialog", lambda dialog: dialog.accept("better"))
         page.goto(link(server))
         expect(page.locator(".bar h1")).to_have_text("plain")
         palette = page.get_by_role("dialog", name="Command palette")
@@ -281,6 +280,8 @@ def test_the_palette_stays_that_is_opened_right_after_a_rename(server: RunningSe
         page.keyboard.type("rename plain")
         expect(palette.get_by_role("option").first).to_contain_text("Rename plain")
         page.keyboard.press("Enter")
+        page.get_by_label("New name").wait_for()
+        page.keyboard.type("better\n")
         page.keyboard.press("Control+Backslash")
         page.keyboard.press("k")
         page.keyboard.type("the")

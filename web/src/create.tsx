@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { create, creating, draft, room, whenClosed } from "./store";
+import { create, creating, draft, rename, renaming, room, selected, view, whenClosed } from "./store";
+import { focusTerminal } from "./terminal";
 
 export function CreateDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -69,6 +70,50 @@ export function CreateDialog() {
           </button>
           <button class="primary" type="submit">
             Start
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+export function RenameDialog(props: { name: string }) {
+  const { name } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    field.current?.select();
+    return () => {
+      // While it is open nothing else takes the keyboard.
+      shown?.close();
+      if (view.peek() === "single") focusTerminal(selected.peek() ?? "");
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} class="dialog" {...whenClosed(() => (renaming.value = null))} aria-labelledby="rename-title">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const to = field.current?.value.trim();
+          // Closed at once: the next key is no longer its.
+          dialog.current?.close();
+          renaming.value = null;
+          if (view.peek() === "single") focusTerminal(selected.peek() ?? "");
+          if (to && to !== name) void rename(name, to);
+        }}
+      >
+        <h2 id="rename-title">
+          Rename <bdi>{name}</bdi>
+        </h2>
+        <input ref={field} class="mono" aria-label="New name" defaultValue={name} autofocus autocomplete="off" autocapitalize="off" spellcheck={false} />
+        <footer>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button class="primary" type="submit">
+            Rename
           </button>
         </footer>
       </form>

@@ -22,6 +22,7 @@ import {
   finding,
   handBack,
   inspector,
+  listed,
   narrow,
   room,
   selected,
@@ -294,13 +295,22 @@ export function Queue() {
 }
 
 export function Empty() {
+  const button = useRef<HTMLButtonElement>(null);
+  const known = listed.value;
+  // Enter is enough where nothing else has the keyboard. Before the list is known, keys wait for a terminal.
+  useLayoutEffect(() => {
+    if (known && document.activeElement === document.body) button.current?.focus();
+  }, [known]);
   return (
     <section class="empty-stage">
       <h1>{selected.value ? "This session is gone" : "No session is open"}</h1>
       <p>Open one here, from a terminal, or let an agent do it.</p>
-      <button class="primary" onClick={() => (creating.value = true)}>
-        New session
-      </button>
+      <div class="choices">
+        <button ref={button} class="primary" onClick={() => void create({})}>
+          Open a shell
+        </button>
+        <button onClick={() => (creating.value = true)}>New session…</button>
+      </div>
       <pre
         title="Copy"
         onClick={() => void attempt(() => navigator.clipboard.writeText("wsh new --name work"))}

@@ -237,9 +237,8 @@ export function start(): void {
         break;
       case "session_renamed": {
         const [old, now] = [String(event.old_name), String(event.new_name)];
-        const entry = entries.value.get(old);
-        change(old, () => undefined);
-        if (entry) put({ ...entry.info, name: now });
+        // In its place: the order of the list stays that of creation.
+        entries.value = new Map([...entries.value].map(([name, entry]) => (name === old ? [now, { ...entry, info: { ...entry.info, name: now } }] : [name, entry])));
         moveOutbox(old, now);
         renamed.value = [old, now];
         if (selected.value === old) selected.value = now;
@@ -326,10 +325,10 @@ export function askKill(name: string): void {
   if (!running || confirm(`Kill ${name} and everything it started?`)) void kill(name);
 }
 
-/** Ask the person for another name. */
+/** The session that the person is asked another name for. */
+export const renaming = signal<string | null>(null);
 export function askName(name: string): void {
-  const to = prompt("New name", name);
-  if (to && to !== name) void rename(name, to);
+  renaming.value = name;
 }
 
 /** Ask the person for the tags. */

@@ -227,6 +227,9 @@ async function pasteMuch(name: string, terminal: Terminal, viewer: Viewer, text:
   if (!whole) tell("The paste was stopped.", "What had been sent before is in the session.");
 }
 
+/** So many pixels of the wheel are a line: a notch has 120. */
+const LINE_PX = 40;
+
 const keepKeyboard = (event: Event): void => event.preventDefault();
 
 export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
@@ -364,6 +367,17 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
         void copyText(terminal.getSelection());
         if (!event.shiftKey) terminal.clearSelection();
       }
+      return false;
+    });
+    // A full-screen program that does not hear of the wheel is sent arrows, as many lines for a notch as earlier lines would go.
+    let turned = 0;
+    terminal.attachCustomWheelEventHandler((event) => {
+      if (looksOnly || event.shiftKey || terminal.buffer.active.type === "normal" || terminal.modes.mouseTrackingMode !== "none") return true;
+      turned += event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / LINE_PX : event.deltaY;
+      const lines = Math.trunc(turned);
+      turned -= lines;
+      if (lines) viewer.type(`\x1b${terminal.modes.applicationCursorKeysMode ? "O" : "["}${lines < 0 ? "A" : "B"}`.repeat(Math.abs(lines)));
+      event.preventDefault();
       return false;
     });
     for (const kind of ["wheel", "keydown", "pointerdown", "touchmove"]) element.addEventListener(kind, () => noteScroll(terminal), { capture: true, passive: true });

@@ -132,6 +132,7 @@ class SessionRegistry:
         registry.heard = dict(heard or {})
         try:
             registry.restored = await restore_all(registry)
+            registry._by_name = dict(sorted(registry._by_name.items(), key=lambda one: one[1].created))
             running = {session.sid for session in registry.list_sessions() if session.running}
             await asyncio.to_thread(registry.sandboxes.ledger.sweep, running)
             keeper.on_dirty = registry._on_dirty
