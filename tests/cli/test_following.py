@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,12 +108,11 @@ def test_a_run_says_what_it_waits_for_and_begins_when_that_has_ended(server: Run
 
 
 def test_a_command_that_had_not_begun_at_the_deadline_is_waited_for(server: RunningServer) -> None:
+    subprocess.run([*WSH, "run", "work", "echo earlier"], check=True, timeout=60, capture_output=True)
     generation = server.get("/sessions/work/idle?timeout_ms=0&max_wait_ms=400")["generation"]
     late = WaitTimeout("It has not begun.", timeout_ms=500, command_id=None, generation=generation)
-    with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(wait_on, "work", late)
-        server.request("POST", "/sessions/work/input", b"echo own; (exit 5)\r")
-        done = waiting.result(60)
+    server.request("POST", "/sessions/work/input", b"echo own; (exit 5)\r")
+    done = wait_on("work", late)
     assert (done["finished_by"], done["exit_code"], done["output"]) == ("command", 5, "own")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from wsh.cli.declare import echo
 from wsh.cli.request import call, session_path
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.15
 _PAGE = 1000
+_BEGIN_S = 30.0
+"""How long a shell may take to begin what was typed."""
 _WAIT_MS = 24 * 3600 * 1000
 """More than a server grants to one request; it cuts this to its own limit."""
 
@@ -74,14 +78,18 @@ def wait_on(session: str, late: WshError) -> dict[str, Any]:
     id, generation = facts["command_id"], facts["generation"]
     query = {"command": True, "input_wanted": True, "exit": True, "last_generation": generation}
     query |= {"max_wait_ms": _WAIT_MS, "format": "plain"}
+    until = time.monotonic() + _BEGIN_S
     while True:
         try:
             seen = call("GET", session_path(session, "/idle"), query=query, start=False, doing="running")
-            break
         except WaitTimeout:
             continue
-    if id is None:  # it was typed, and had not begun at the deadline
-        id = seen.get("command_id")
+        id = seen.get("command_id") if id is None else id
+        if id is not None or seen["ended_by"] == "exit" or time.monotonic() >= until:
+            break
+        # It was typed and had not begun at the deadline. The shell that is about to read it wants input, too.
+        id = call("GET", session_path(session, "/state"), start=False, doing="").get("command_id")
+        time.sleep(_LOOK_S)
     if id is None:
         return {"finished_by": "exit" if seen["ended_by"] == "exit" else "prompt", "screen": seen["screen"]}
     found = call("GET", session_path(session, f"/commands/{id}"), start=False, doing="")
