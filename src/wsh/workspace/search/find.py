@@ -222,10 +222,10 @@ class FileFinder:
         ).fetchall()
         starts = [start for start, _ in cuts]
         by_chunk: dict[int, list[tuple[int, int]]] = {}
-        for span in match.spans:
-            at = bisect_right(starts, span[0]) - 1
+        for start, end in match.spans:
+            at = bisect_right(starts, start) - 1
             if at >= 0:
-                by_chunk.setdefault(cuts[at][1], []).append(span)
+                by_chunk.setdefault(cuts[at][1], []).append((start, end))
         sql = f"SELECT {_COLUMNS} FROM chunk c CROSS JOIN file f ON f.id = c.file WHERE c.id = ?"
         found: list[Candidate] = []
         for chunk_id, spans in by_chunk.items():

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from wsh.workspace.index.text import TextPlace, TextReader
 from wsh.workspace.search.filter import Filter
-from wsh.workspace.search.linear import FOREIGN_LINES, linearize
+from wsh.workspace.search.linear import Linear, Span, foreign_lines, linearize
 from wsh.workspace.search.pattern import Demand, compile_pattern, study
 
 MAX_SPANS_PER_FILE = 200
@@ -25,16 +25,39 @@ _MANY_SPANS = 5_000
 _FEW_SPANS = 4
 _SAMPLE_BYTES = 256 * 1024
 KEPT_BYTES = 128 << 20
+_SPAN_BYTES = 128  # that a span in a list takes
 _LINE_COST = 3  # trying a line takes as long as trying so many places
+_WORTH_TIMING = 4 << 20
+_TRIES = 2
+_SIZE = 4  # where a row of `scan` has the size of its text
 
-Span = tuple[int, int]
+
+class SearchedText:
+    """A text in UTF-8. `ascii`: there is nothing but ASCII in it."""
+
+    __slots__ = ("_foreign", "ascii", "data")
+
+    def __init__(self, data: bytes, ascii: bool | None = None) -> None:
+        self.data = data
+        self.ascii = data.isascii() if ascii is None else ascii
+        self._foreign: list[Span] | None = None
+
+    @property
+    def foreign(self) -> list[Span]:
+        """The lines that are not ASCII alone; looked for once, unless there are so many that they take more room than the text."""
+        if self._foreign is not None:
+            return self._foreign
+        found = [] if self.ascii else foreign_lines(self.data)
+        if len(found) * _SPAN_BYTES <= len(self.data):
+            self._foreign = found
+        return found
 
 
 @dataclass
 class FileMatch:
     file: int
     count: int
-    spans: list[Span]  # bytes; at most MAX_SPANS_PER_FILE
+    spans: Sequence[Sequence[int]]  # bytes, start and end; at most MAX_SPANS_PER_FILE
 
 
 @dataclass
@@ -45,12 +68,12 @@ class ScanResult:
 
 
 class Needle(Protocol):
-    def tune(self, sample: bytes) -> None:
-        """Choose how to look, by a sample of the texts that will be looked at."""
+    def tune(self, sample: bytes, size: int) -> None:
+        """Choose how to look, by a sample of the texts that will be looked at, which have `size` bytes in all."""
         ...
 
-    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
-        """Number of matches in the UTF-8 text, and spans of the first. `ascii`: there is nothing but ASCII in it."""
+    def find(self, text: SearchedText) -> tuple[int, list[Span]]:
+        """Number of matches in the text, and spans of the first."""
         ...
 
 
@@ -58,11 +81,11 @@ class LiteralMatcher:
     def __init__(self, text: str) -> None:
         self._needle = text.encode("utf-8", "replace")
 
-    def tune(self, sample: bytes) -> None:
+    def tune(self, sample: bytes, size: int) -> None:
         pass
 
-    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
-        needle = self._needle
+    def find(self, text: SearchedText) -> tuple[int, list[Span]]:
+        data, needle = text.data, self._needle
         at = data.find(needle)
         size = len(needle)
         count = 0
@@ -80,8 +103,8 @@ class PatternMatcher:
 
     The matcher steps through a text far slower than a search for fixed text does. So where every match begins with
     the same text, the places of that are looked up and tried; and where a match cannot leave its line, the lines that
-    hold an anchor, whichever is less work. Where there is nothing fixed to look for, a matcher that reads a text once
-    finds the same if it can (`linear`).
+    hold an anchor, whichever is less work. A matcher that reads a text once finds the same if it can (`linear`), and is
+    taken where there is nothing fixed to look for or where a trial says that it is quicker.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -91,6 +114,7 @@ class PatternMatcher:
         self._by_line = bool(self._anchors) and not demand.crosses_lines
         self._crosses_lines = demand.crosses_lines
         self._linear = linearize(self._pattern)
+        self._linear_first = False
         self._bytes: re.Pattern[bytes] | None = None
         try:
             if pattern.isascii():
@@ -99,28 +123,37 @@ class PatternMatcher:
             pass  # written for characters, as \u00e9 or \N{…}
         self._prefix = demand.prefix.encode("utf-8", "replace") if len(demand.prefix) > 1 else b""
 
-    def tune(self, sample: bytes) -> None:
+    def tune(self, sample: bytes, size: int) -> None:
         self._anchors.sort(key=sample.count)
         if self._by_line and self._prefix:
             lines, places = sample.count(self._anchors[0]), sample.count(self._prefix)
             if lines * _LINE_COST < places:
                 self._prefix = b""
+        if self._linear is not None and (self._by_line or self._prefix) and size >= _WORTH_TIMING:
+            text = SearchedText(sample, True)
+            slow = _time(lambda: self.find(text))
+            self.read_once()
+            self._linear_first = _time(lambda: self.find(text)) < slow
 
-    def find(self, data: bytes, ascii: bool) -> tuple[int, list[Span]]:
-        if self._bytes is not None and ascii:
+    def read_once(self) -> None:
+        """Take the matcher that reads a text once, if it can be taken, though there is something fixed to look for."""
+        self._linear_first = True
+
+    def find(self, text: SearchedText) -> tuple[int, list[Span]]:
+        data = text.data
+        if self._linear is not None and (self._linear_first or not (self._by_line or self._prefix)):
+            return self._find_linear(self._linear, text)
+        if self._bytes is not None and text.ascii:
             if self._prefix:
                 return self._find_by_prefix(self._bytes, data)
             if self._by_line:
                 return self._find_by_line(self._bytes, data)
             spans: list[Span] = []
-            matcher = self._bytes if self._linear is None else self._linear
-            return _collect(matcher.finditer(data), 0, spans), spans
+            return _collect(self._bytes.finditer(data), spans), spans
         if self._by_line:
             return self._find_in_decoded_lines(data)
         if self._anchors and self._anchors[0] not in data:
             return 0, []
-        if self._linear is not None and not self._crosses_lines:
-            return self._find_in_mixed_lines(self._linear, data)
         return self._find_characters(data)
 
     def _find_by_prefix(self, pattern: re.Pattern[bytes], data: bytes) -> tuple[int, list[Span]]:
@@ -155,7 +188,7 @@ class PatternMatcher:
         count = 0
         spans: list[Span] = []
         for start, end in self._lines(data):
-            count += _collect(pattern.finditer(data, start, end), 0, spans)
+            count += _collect(pattern.finditer(data, start, end), spans)
         return count, spans
 
     def _find_in_decoded_lines(self, data: bytes) -> tuple[int, list[Span]]:
@@ -167,37 +200,54 @@ class PatternMatcher:
             spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
         return count, spans
 
-    def _find_in_mixed_lines(self, linear: Any, data: bytes) -> tuple[int, list[Span]]:
-        """Lines of ASCII alone by the quick matcher, the others by their characters; as many at once as follow each other."""
-        count = at = 0
+    def _find_linear(self, linear: Linear, text: SearchedText) -> tuple[int, list[Span]]:
+        """Lines of ASCII alone by the quick matcher; others by their characters, as many at once as follow each other."""
+        data = text.data
+        size = len(data)
         spans: list[Span] = []
-        for lines in FOREIGN_LINES.finditer(data):
-            start, end = lines.span()
-            count += _collect(linear.finditer(data[at:start]), at, spans)
-            found, inside = self._find_characters(data[start:end])
-            count += found
-            spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
+        if text.ascii or linear.exact:
+            return linear.collect(data, 0, size, spans, MAX_SPANS_PER_FILE), spans
+        if self._crosses_lines:
+            return self._find_characters(data) if linear.may_match(data, 0, size) else (0, [])
+        count = at = 0
+        for start, end in text.foreign:
+            if at < start:
+                count += linear.collect(data, at, start, spans, MAX_SPANS_PER_FILE)
+            if linear.may_match(data, start, end):
+                found, inside = self._find_characters(data[start:end])
+                count += found
+                spans += [(start + s, start + e) for s, e in inside[: MAX_SPANS_PER_FILE - len(spans)]]
             at = end
-        count += _collect(linear.finditer(data[at:]), at, spans)
+        count += linear.collect(data, at, size, spans, MAX_SPANS_PER_FILE)
         return count, spans
 
     def _find_characters(self, data: bytes) -> tuple[int, list[Span]]:
         text = data.decode("utf-8", "replace")
         spans: list[Span] = []
-        count = _collect(self._pattern.finditer(text), 0, spans)
+        count = _collect(self._pattern.finditer(text), spans)
         return count, _to_bytes(text, spans)
 
 
-def _collect(found: Iterator[re.Match[Any]], at: int, spans: list[Span]) -> int:
-    """How many are not empty; the first of them go to `spans`, for a text of which `at` bytes came before."""
+def _collect(found: Iterator[re.Match[Any]], spans: list[Span]) -> int:
+    """How many are not empty; the first of them go to `spans`."""
     count = 0
     for match in found:
-        start, end = match.span()
-        if start != end:
+        span = match.span()
+        if span[0] != span[1]:
             count += 1
             if len(spans) < MAX_SPANS_PER_FILE:
-                spans.append((at + start, at + end))
+                spans.append(span)
     return count
+
+
+def _time(work: Callable[[], object]) -> int:
+    """Nanoseconds of the processor that it takes, at its best."""
+    times = []
+    for _ in range(_TRIES):
+        started = time.thread_time_ns()
+        work()
+        times.append(time.thread_time_ns() - started)
+    return min(times)
 
 
 def _to_bytes(text: str, spans: list[Span]) -> list[Span]:
@@ -217,17 +267,17 @@ class KeptTexts:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reader = TextReader(path)
-        self._kept: dict[int, bytes] = {}
+        self._kept: dict[int, SearchedText] = {}
         self._room = KEPT_BYTES
 
-    def read(self, place: TextPlace) -> bytes:
-        data = self._kept.get(place.start)
-        if data is None or len(data) != place.size:
-            data = self._reader.read(place)
-            if len(data) <= self._room:
-                self._room -= len(data)
-                self._kept[place.start] = data
-        return data
+    def read(self, ascii: int, start: int, stored: int, size: int, crc: int) -> SearchedText:
+        text = self._kept.get(start)
+        if text is None or len(text.data) != size:
+            text = SearchedText(self._reader.read(TextPlace(start, stored, size, crc)), bool(ascii))
+            if size <= self._room:
+                self._room -= size
+                self._kept[start] = text
+        return text
 
     def close(self) -> None:
         self._reader.close()
@@ -266,10 +316,11 @@ def scan(
         return result
     size = _SAMPLE_BYTES // 32
     some = rows[:: max(1, len(rows) // 32)]
-    needle.tune(b"".join(texts.read(TextPlace(*place))[:size] for _, _, *place in some))
+    sample = b"".join(texts.read(*place).data[:size] for _, *place in some)
+    needle.tune(sample, sum(row[_SIZE] for row in rows))
     total = kept = 0
-    for file_id, ascii, *place in rows:
-        count, spans = needle.find(texts.read(TextPlace(*place)), bool(ascii))
+    for file_id, *place in rows:
+        count, spans = needle.find(texts.read(*place))
         if spans:
             if kept > _MANY_SPANS:
                 del spans[_FEW_SPANS:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from wsh.wire.json.object import JsonObject
@@ -13,10 +13,20 @@ from wsh.wire.system.task_set import TaskSet
 from wsh.workspace.child import kill_group, python_module
 from wsh.workspace.error import IndexBroken, ToolError
 from wsh.workspace.search.filter import Filter
-from wsh.workspace.search.scan import FileMatch, ScanResult, Span
+from wsh.workspace.search.linear import Span
+from wsh.workspace.search.scan import FileMatch, ScanResult
 from wsh.workspace.transcript.transcript import TranscriptFilter
 
 T = TypeVar("T")
+
+
+@dataclass
+class _Scanner:
+    """`part` is the last part of the files that it looked at; the texts of that it has at hand."""
+
+    process: asyncio.subprocess.Process
+    part: int | None = None
+
 
 SCANNERS = 2
 _IDLE_S = 60.0
@@ -29,7 +39,7 @@ class Scanners:
     def __init__(self, count: int = SCANNERS) -> None:
         self._count = count
         self._slots = asyncio.Semaphore(count)
-        self._idle: list[asyncio.subprocess.Process] = []
+        self._idle: list[_Scanner] = []
         self._reaper: asyncio.TimerHandle | None = None
         self._tasks = TaskSet()
 
@@ -37,8 +47,8 @@ class Scanners:
         if self._reaper is not None:
             self._reaper.cancel()
         idle, self._idle = self._idle, []
-        for process in idle:
-            await kill_group(process)
+        for scanner in idle:
+            await kill_group(scanner.process)
         await self._tasks.wait()
 
     async def scan_files(
@@ -48,10 +58,10 @@ class Scanners:
         parts = 1 if match == "literal" else self._count
         base = {"kind": "files", "path": path, "match": match, "query": query, "fts": fts, "filter": asdict(narrowing)}
         async with asyncio.timeout(seconds):
-            replies = await _all(self._ask(base | {"seconds": seconds, "part": [n, parts]}) for n in range(parts))
+            replies = await _all(self._ask(base | {"seconds": seconds, "part": [n, parts]}, n) for n in range(parts))
         total = ScanResult()
         for reply in replies:
-            total.files += [FileMatch(f, count, [(s, e) for s, e in spans]) for f, count, spans in reply["files"]]
+            total.files += [FileMatch(*match) for match in reply["files"]]
             total.candidates += reply["candidates"]
             total.complete = total.complete and reply["complete"]
         return total
@@ -64,9 +74,10 @@ class Scanners:
             reply = await self._ask(request | {"filter": asdict(narrowing), "seconds": seconds})
         return [(row, count, [(s, e) for s, e in spans]) for row, count, spans in reply["transcripts"]]
 
-    async def _ask(self, request: JsonObject) -> JsonObject:
+    async def _ask(self, request: JsonObject, part: int | None = None) -> JsonObject:
         async with self._slots:
-            process = await self._take()
+            scanner = await self._take(part)
+            process = scanner.process
             finished = False
             try:
                 assert process.stdin is not None and process.stdout is not None
@@ -82,7 +93,7 @@ class Scanners:
                 finished = True
             finally:
                 if finished:
-                    self._put_back(process)
+                    self._put_back(scanner)
                 else:
                     await asyncio.shield(kill_group(process))
         if reply.get("late"):
@@ -91,13 +102,16 @@ class Scanners:
             raise IndexBroken(reply["broken"], reply["detail"])
         return reply
 
-    async def _take(self) -> asyncio.subprocess.Process:
+    async def _take(self, part: int | None) -> _Scanner:
+        """The scanner that has that part of the texts at hand, or any."""
         while self._idle:
-            process = self._idle.pop()
-            if process.returncode is None:
-                return process
-            await kill_group(process)
-        return await asyncio.create_subprocess_exec(
+            at = next((n for n, scanner in enumerate(self._idle) if part in (None, scanner.part)), -1)
+            scanner = self._idle.pop(at)
+            if scanner.process.returncode is None:
+                scanner.part = scanner.part if part is None else part
+                return scanner
+            await kill_group(scanner.process)
+        process = await asyncio.create_subprocess_exec(
             *python_module("wsh.workspace.search.scan_child"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -105,17 +119,18 @@ class Scanners:
             cwd="/",
             limit=_LIMIT,
         )
+        return _Scanner(process, part)
 
-    def _put_back(self, process: asyncio.subprocess.Process) -> None:
-        self._idle.append(process)
+    def _put_back(self, scanner: _Scanner) -> None:
+        self._idle.append(scanner)
         if self._reaper is not None:
             self._reaper.cancel()
         self._reaper = asyncio.get_running_loop().call_later(_IDLE_S, self._retire)
 
     def _retire(self) -> None:
         idle, self._idle = self._idle, []
-        for process in idle:
-            self._tasks.start(kill_group(process))
+        for scanner in idle:
+            self._tasks.start(kill_group(scanner.process))
 
 
 async def _all(work: Iterable[Coroutine[object, object, T]]) -> list[T]:

@@ -24,10 +24,11 @@ from wsh.workspace.index.reader import Index, Readers, is_interruption
 from wsh.workspace.search.filter import Filter
 from wsh.workspace.search.find import FileFinder, deadline_guard
 from wsh.workspace.search.hit import Candidate
+from wsh.workspace.search.linear import Span
 from wsh.workspace.search.moment import parse_moment
 from wsh.workspace.search.pattern import compile_pattern, literal_to_fts, study
 from wsh.workspace.search.query import Query, Term, describe, parse_query, to_fts, wanted_terms
-from wsh.workspace.search.scan import ScanResult, Span
+from wsh.workspace.search.scan import ScanResult
 from wsh.workspace.search.scanner import Scanners
 from wsh.workspace.transcript.transcript import TranscriptFilter, TranscriptStore
 
