@@ -13,6 +13,7 @@ from bench.soak import McpHttpLane, Meter, measured_server, soak
 from tests.support import warm
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import customize
 from wsh.wire.system.place import Places
 
 WARM_UP, CALLS = 300, 900
@@ -58,9 +59,8 @@ async def test_calls_through_every_door_leave_no_objects_behind(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALLOWED_COMMANDS", "true")
-    (tmp_path / "sitecustomize.py").write_text(COUNTER)
     environ = {
-        "PYTHONPATH": str(tmp_path),
+        **customize(tmp_path, COUNTER),
         "SOAK_COUNTS": str(tmp_path / "counts"),
         # histories that are full before the counting begins
         "WSH_SESSION_COMMAND_HISTORY": "10",

@@ -108,9 +108,7 @@ def test_clients_leave_the_restart_of_a_persistent_server_to_its_supervisor(here
         structured(host.call("wsh_run_command", {"session": name, "input": "kept=yes"}))
         for _ in range(2):
             old = kill_server(here)
-            tagged = subprocess.run(
-                [sys.executable, "-m", "wsh.cli.main", "tag", name, "x"], capture_output=True, timeout=HANG_S
-            )
+            tagged = run_warm([sys.executable, "-m", "wsh.cli.main", "tag", name, "x"], timeout=HANG_S)
             assert tagged.returncode == 0, tagged
             arguments = {"session": name, "input": "echo $kept", "format": "plain"}
             assert structured(host.call("wsh_run_command", arguments))["output"] == "yes"

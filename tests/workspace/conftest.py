@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
+from tests.support.workspace.tools import FILES, HereRunner, MakeTools, Tools, write_tree
 from wsh.wire.setting import load
 from wsh.wire.system.place import Places
+from wsh.workspace.child import ProgramRunner
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import Surroundings, TranscriptSource
 
@@ -22,7 +23,10 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_tools(places: Places, tree: Path) -> Iterator[MakeTools]:
-    """Tools over a service with given surroundings; everything is closed at the end."""
+    """Tools over a service with given surroundings; everything is closed at the end.
+
+    Builds run in this process unless a runner is given.
+    """
     with asyncio.Runner() as runner:
         made: list[WorkspaceService] = []
 
@@ -31,9 +35,10 @@ def make_tools(places: Places, tree: Path) -> Iterator[MakeTools]:
             source: TranscriptSource | None = None,
             flags: dict[str, object] | None = None,
             cwd: Path | None = None,
+            runner_of_builds: ProgramRunner | None = None,
         ) -> Tools:
             async def create() -> WorkspaceService:
-                service = WorkspaceService(places, load(flags=flags), surroundings)
+                service = WorkspaceService(places, load(flags=flags), surroundings, runner_of_builds or HereRunner())
                 if source is not None:
                     service.upkeep.use(source)
                 return service

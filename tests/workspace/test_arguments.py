@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
+from wsh.workspace.child import LocalRunner
 from wsh.workspace.schema import TOOLS
 from wsh.workspace.transcript.transcript import Transcript
 
@@ -101,8 +102,8 @@ def test_build_paths(indexed: Tools, tree: Path) -> None:
 
 
 @proves("index_build", "timeoutMs")
-def test_build_timeout(tools: Tools) -> None:
-    payload = tools.refused("index_build", timeoutMs=1)
+def test_build_timeout(make_tools: MakeTools) -> None:
+    payload = make_tools(runner_of_builds=LocalRunner()).refused("index_build", timeoutMs=1)
     assert (payload["code"], payload["timeoutMs"]) == ("TOOL_TIMEOUT", 1)
 
 

@@ -70,7 +70,10 @@ async def open_rooms(server: Composition, count_calls: Callable[[], int]) -> Asy
         )
         workspace = WorkspaceService(places, settings, ServerSurroundings(server, policy, count_calls))
         transcripts = SessionTranscripts(
-            server.registry, workspace.transcripts, enabled=settings.get_bool("journal.enabled")
+            server.registry,
+            workspace.transcripts,
+            enabled=settings.get_bool("journal.enabled"),
+            close_s=settings.get_int("index.close_ms") / 1000,
         )
         for room in (workspace, transcripts, contract):
             closing.push_async_callback(room.aclose)

@@ -23,8 +23,9 @@ class Lifetime:
     """Decides when to stop; `stopping` is set once and for all, `keep_sessions` says what becomes of the sessions."""
 
     def __init__(
-        self, presence: Presence, *, persistent: bool, linger_s: float, sessions: Callable[[], Holding] = lambda: "none"
+        self, presence: Presence, *, persistent: bool, linger_s: float, sessions: Callable[[], Holding] = lambda: "kept"
     ) -> None:
+        """Before the rooms are open nobody knows which sessions there are, so they hold the server."""
         self.persistent = persistent
         self.stopping = asyncio.Event()
         self.keep_sessions = True

@@ -350,6 +350,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("index.search_timeout_ms", 10_000, "Default deadline of search.", 10, 3_600_000),
     Setting("index.max_archive_bytes", 4 * GIB, "Largest index that an import may unpack.", MIB, 1024 * GIB),
     Setting("index.watch", True, "Keep indexes fresh in the background."),
+    Setting(
+        "index.close_ms",
+        5000,
+        "How long the server's end waits for transcripts of what was printed last.",
+        0,
+        3_600_000,
+    ),
     Setting("index.retention_days", 30, "How long transcripts stay searchable.", 1, 36_500),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from wsh.workspace.child import LocalRunner, python_module
 from wsh.workspace.error import ToolError
+from wsh.workspace.index.build import build, read_request
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import ToolContext
 from wsh.workspace.tool import call_tool
@@ -95,6 +98,35 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
         path.write_text(text)
         os.utime(path, (1_700_000_000, 1_700_000_000))
     return root
+
+
+class HereRunner:
+    """Builds in a thread of this process, for tests to which it is nothing where a build runs: most of a small one is the start of an interpreter.
+
+    It cannot be killed; tests that cancel a build or let it time out take a `LocalRunner`.
+    """
+
+    async def run(
+        self, argv: list[str], stdin: bytes, on_line: Callable[[bytes], None], *, nice: int = 0
+    ) -> tuple[int, bytes]:
+        if argv != python_module("wsh.workspace.index.build_child") or nice:
+            return await LocalRunner().run(argv, stdin, on_line, nice=nice)
+        loop = asyncio.get_running_loop()
+
+        def say(message: dict[str, object]) -> None:
+            loop.call_soon_threadsafe(on_line, json.dumps(message).encode())
+
+        def work() -> int:
+            try:
+                # One worker is this thread; others would be forks of the whole process.
+                request = read_request(json.dumps({**json.loads(stdin), "workers": 1}).encode())
+                say({"result": build(request, lambda *progress: say({"progress": progress}))})
+            except ToolError as problem:
+                say({"error": problem.to_payload()})
+                return 1
+            return 0
+
+        return await asyncio.to_thread(work), b""
 
 
 class Tools:

@@ -13,12 +13,13 @@ from tests.support.session.running import open_quiet, run, run_with_registry, se
 from tests.support.session.shells import AGENT, make_home, open_shell
 from tests.support.waiting import until
 from wsh.session.registry import SessionRegistry
+from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
 from wsh.wire.system.place import Places
 from wsh.workspace.service import WorkspaceService
 from wsh.workspace.surroundings import ToolContext
 from wsh.workspace.tool import call_tool
-from wsh.workspace.transcript.feed import SessionTranscripts
+from wsh.workspace.transcript.feed import STRETCH_BYTES, SessionTranscripts
 from wsh.workspace.transcript.transcript import Transcript, TranscriptStore
 
 
@@ -207,5 +208,39 @@ def test_documents_leave_though_nobody_builds(places: Places) -> None:
             return len(await desk.search("bandicoot")) == 1
 
         await until(is_one_left, "the old documents to go")
+
+    with_desk(places, body)
+
+
+def test_a_start_holds_nothing_up_and_takes_in_only_what_is_new(places: Places) -> None:
+    """Rendering what hundreds of sessions printed takes minutes, and the contract's room opens after this one."""
+    printed = 5 * STRETCH_BYTES
+
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        session = await registry.open_session(SessionSpec(command=f"yes capybara | head -c {printed}; exec cat"))
+        await until(lambda: session.generation >= printed, "its output")
+        await desk.feed.refresh()
+        later = SessionTranscripts(registry, desk.service.transcripts, enabled=True)
+        async with later._lock:  # as long as this is held, nothing is rendered
+            await later.start()
+            assert later._stretches == {session.sid: session.generation // STRETCH_BYTES * STRETCH_BYTES}
+        await later.aclose()
+        assert not later._stretches, "it has been put"
+        assert await desk.search("capybara")
+
+    with_desk(places, body)
+
+
+def test_the_end_does_not_wait_for_transcripts_longer_than_it_may(
+    places: Places, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        hasty = SessionTranscripts(registry, desk.service.transcripts, enabled=True, close_s=0)
+        await hasty.start()
+        session = await registry.open_session(SessionSpec(command="echo wombat; exec cat"))
+        await until(lambda: session.sid in hasty._stretches, "its output")
+        await hasty.aclose()
+        assert hasty._stretches, "it is left for the next server"
+        assert "the transcripts of 1 sessions are not whole" in caplog.text
 
     with_desk(places, body)

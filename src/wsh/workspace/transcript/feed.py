@@ -31,12 +31,18 @@ _HALF = MAX_TEXT_BYTES // 2
 _SOON_S = 0.25
 _AGAIN_S = 5.0
 """Until the next try after the disk had no room."""
+_AT_ONCE = 64
+"""Documents that are put together."""
 
 
 class SessionTranscripts:
     """A `TranscriptSource` over the sessions of one server. `start` it after the sessions are restored."""
 
-    def __init__(self, registry: SessionRegistry, store: TranscriptStore, *, enabled: bool) -> None:
+    def __init__(
+        self, registry: SessionRegistry, store: TranscriptStore, *, enabled: bool, close_s: float = 5.0
+    ) -> None:
+        """`close_s` is how long the end may take for what is still to be put."""
+        self._close_s = close_s
         self._registry = registry
         self._store = store
         self._enabled = enabled
@@ -56,45 +62,61 @@ class SessionTranscripts:
         return self._enabled
 
     async def start(self) -> None:
-        """Follow all sessions, and take in what ended while nobody listened."""
+        """Follow all sessions, and begin to take in what ended while nobody listened. That may take minutes, and holds nothing up."""
         if not self._enabled:
             return
         self._stop.append(self._registry.lifecycle.add(self._on_lifecycle))
-        known = await self._list_known()
+        known, reached = await self._list_known()
         for session in self._registry.list_sessions():
             self._follow(session)
-            fresh = {c.id for c in session.history.list_commands() if _key(session, c) not in known}
-            if fresh:
-                self._commands[session.sid] = fresh
-            if session.commands is None and session.generation:
-                self._stretches[session.sid] = Journal(session.folder.path).oldest
-        await self._refresh_quietly()
+            self._note_all(session, known, reached.get(session.sid, 0))
+        self._flush()
 
-    async def _list_known(self) -> set[str]:
-        """Keys of what is stored already; none, if the disk has no room for a store."""
+    def _note_all(self, session: Session, known: set[str], reached: int) -> None:
+        """What a session has told before it was followed is new, but for what is stored already."""
+        fresh = {c.id for c in session.history.list_commands() if _key(session, c) not in known}
+        if fresh:
+            self._commands.setdefault(session.sid, set()).update(fresh)
+        if session.commands is None and session.generation:
+            self._stretches[session.sid] = max(Journal(session.folder.path).oldest, reached)
+
+    async def _list_known(self) -> tuple[set[str], dict[str, int]]:
+        """What is stored already: keys of what has ended, and the last stretch of each session. Nothing, if the disk has no room for a store."""
         try:
-            return await asyncio.to_thread(self._store.list_finished)
+            known = await asyncio.to_thread(self._store.list_finished)
+            stretches = await asyncio.to_thread(self._store.list_stretches)
         except (OSError, sqlite3.Error) as problem:
             if find_shortage(problem, self._store.path) is None:
                 raise
-            return set()
+            return set(), {}
+        reached: dict[str, int] = {}
+        for key in stretches:
+            sid, _, start = key.rpartition("@")
+            reached[sid] = max(int(start), reached.get(sid, 0))
+        return known, reached
 
     async def aclose(self) -> None:
+        """Put what is still new. What that has no time for is left out; of a session that goes on, the next server puts it."""
         for stop in (*self._stop, *self._follows.values()):
             stop()
         if self._soon is not None:
             self._soon.cancel()
         if self._enabled:
-            await self._refresh_quietly()
+            try:
+                async with asyncio.timeout(self._close_s):
+                    await self._refresh_quietly()
+            except TimeoutError:
+                log.warning("the transcripts of %d sessions are not whole", len({*self._commands, *self._stretches}))
             if self._soon is not None:
                 self._soon.cancel()
-        await self._tasks.wait()
+        await self._tasks.aclose()
 
     # listening
 
     def _on_lifecycle(self, event: LifecycleEvent) -> None:
         if isinstance(event, SessionCreated):
             self._follow(event.session)
+            self._note_all(event.session, set(), 0)  # its program may have printed before this was told
         elif isinstance(event, SessionRenamed):
             session = event.session
             self._commands.setdefault(session.sid, set()).update(c.id for c in session.history.list_commands())
@@ -152,9 +174,8 @@ class SessionTranscripts:
             stretches, self._stretches = self._stretches, {}
             try:
                 await self._put(commands, stretches)
-            except BaseException:
+            finally:
                 self._take_back(commands, stretches)
-                raise
             self.warning = None
 
     def _take_back(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
@@ -165,15 +186,34 @@ class SessionTranscripts:
             self._stretches[sid] = min(start, self._stretches.get(sid, start))
 
     async def _put(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
+        """One session after the other. What has been put, or is no longer there, is taken out of both."""
         documents: list[Transcript] = []
+        done: list[str] = []
         for session in self._registry.list_sessions():
+            if session.sid not in commands and session.sid not in stretches:
+                continue
             for number in sorted(commands.get(session.sid, ())):
                 command = None if session.commands is None else session.commands.find(number)
                 if command is not None:
                     documents.append(await self._command_document(session, command))
             if session.sid in stretches:
                 documents += await self._stretch_documents(session, stretches[session.sid])
+            done.append(session.sid)
+            if len(documents) >= _AT_ONCE:
+                await self._store_all(documents, done, commands, stretches)
+        await self._store_all(documents, done, commands, stretches)
+        commands.clear()
+        stretches.clear()
+
+    async def _store_all(
+        self, documents: list[Transcript], done: list[str], commands: dict[str, set[int]], stretches: dict[str, int]
+    ) -> None:
         await asyncio.to_thread(self._store.put, documents)
+        for sid in done:
+            commands.pop(sid, None)
+            stretches.pop(sid, None)
+        documents.clear()
+        done.clear()
 
     async def replay(self) -> None:
         """Put everything that the sessions still hold."""

@@ -25,8 +25,9 @@ from wsh.workspace.error import IndexBroken
 from wsh.workspace.index.store import is_corruption
 from wsh.workspace.search import rank
 from wsh.workspace.search.hit import Candidate, encode_id, iso_time
+from wsh.workspace.search.linear import Span
 from wsh.workspace.search.query import Query, Term, to_fts, wanted_terms
-from wsh.workspace.search.scan import Needle, Span
+from wsh.workspace.search.scan import Needle, SearchedText
 from wsh.workspace.search.snippet import make_snippet, mark_spans, mark_terms
 from wsh.workspace.search.word import gram_text, word_row
 from wsh.workspace.transcript.render import plain_text
@@ -325,6 +326,11 @@ class TranscriptStore:
         sql = "SELECT key FROM command WHERE duration_ms IS NOT NULL"
         return self.read(lambda connection: {row[0] for row in connection.execute(sql)})
 
+    def list_stretches(self) -> set[str]:
+        """Keys of the documents that hold a stretch of output, ended or not."""
+        sql = "SELECT key FROM command WHERE instr(key, '@')"
+        return self.read(lambda connection: {row[0] for row in connection.execute(sql)})
+
     def find_words(
         self, query: Query, narrowing: TranscriptFilter, need: int, now: float, workspace: str
     ) -> list[Candidate]:
@@ -414,8 +420,7 @@ def scan_transcripts(
     sql = f"SELECT d.id, d.packed FROM {source}{' WHERE ' + ' AND '.join(where) if where else ''}"
     found = []
     for rowid, packed in connection.execute(sql, values):
-        data = unpack(packed)
-        count, spans = needle.find(data, data.isascii())
+        count, spans = needle.find(SearchedText(unpack(packed)))
         if spans:
             found.append((rowid, count, spans))
         if time.monotonic() > deadline:
