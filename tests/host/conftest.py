@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -37,6 +38,7 @@ def open_net(
     options: Sequence[str] = (),
     path: str | None = None,
     environ: Mapping[str, str] | None = None,
+    installed: bool = False,
     settings: str = "",
     add: bool = True,
     started: bool = False,
@@ -44,7 +46,7 @@ def open_net(
     """A server here, and machines of these names that it is connected to. With `started` there are servers at them before."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        ssh_net(folder, names, options=options, path=path, environ=environ) as ssh,
+        ssh_net(folder, names, options=options, path=path, environ=environ, installed=installed) as ssh,
     ):
         for name, variable in (("r", "XDG_RUNTIME_DIR"), ("s", "XDG_STATE_HOME"), ("c", "XDG_CONFIG_HOME")):
             (folder / name).mkdir(mode=0o700)
@@ -65,7 +67,22 @@ def open_net(
             assert "Traceback" not in said, said[said.index("Traceback") :]
 
 
-@pytest.fixture(scope="module")
-def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Net]:
+@pytest.fixture(scope="package")
+def shared_net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Net]:
     with open_net(tmp_path_factory.mktemp("net"), ["near", "far"], started=True) as made:
         yield made
+
+
+@pytest.fixture
+def net(shared_net: Net) -> Iterator[Net]:
+    """The same for all tests here; each leaves both machines in reach and nothing in them."""
+    before = len(shared_net.server.output.read_text())
+    yield shared_net
+    said = shared_net.server.output.read_text()[before:]
+    assert "Traceback" not in said, said[said.index("Traceback") :]
+    left = [info["name"] for info in shared_net.server.get("/sessions")]
+    for name in left:
+        shared_net.server.request("DELETE", f"/sessions/{quote(name, safe='')}")
+    assert not left, "the test left sessions"
+    for name in shared_net.ssh.machines:
+        shared_net.wait_until_online(name)

@@ -66,15 +66,17 @@ def _find_keeper(net: Net) -> str:
 
 
 def test_a_far_session_goes_on_with_the_keeper_of_an_older_version(tmp_path: Path) -> None:
-    patches = tmp_path / "older"
-    with open_net(tmp_path, ["near"], environ=play_its_server(patches), add=False) as net:
+    environ = play_its_server(tmp_path / "older")
+    with open_net(tmp_path, ["near"], environ=environ, add=False) as net:
         machine = net.ssh.machines["near"]
         start_old_keeper(machine.places, tmp_path)
+        machine.start_server()
         net.server.request("PUT", "/hosts/near", {})
         net.wait_until_online("near")
         path = _open(net, "near/old")
         first = net.server.request("POST", f"{path}/run", {"input": "word=kept; echo $$", "format": "plain"}).json
-        (patches / "sitecustomize.py").unlink()  # the next server is one of this version, the keeper is not
+        # The next server is one of this version, the keeper is not.
+        Path(environ["PYTHONPATH"], "sitecustomize.py").write_text("\nLATE = True\n")
         since = net.host("near")["since"]
         os.kill(json.loads(machine.places.runtime_info.read_text())["pid"], signal.SIGKILL)
         wait_until(lambda: (now := net.host("near"))["online"] and now["since"] > since, "the next server")

@@ -13,14 +13,15 @@ from typing import Any
 from tests.host.conftest import Net, open_net
 from tests.support.pane import Pane
 from tests.support.waiting import HANG_S, wait_until
+from tests.support.warm import run_warm
 
 WSH = (sys.executable, "-m", "wsh.cli.main")
 
 
 def _wsh(*words: str, status: int = 0) -> str:
-    done = subprocess.run([*WSH, *words], capture_output=True, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL)
+    done = run_warm([*WSH, *words], text=True, timeout=HANG_S, stdin=subprocess.DEVNULL)
     assert done.returncode == status, done
-    return done.stdout
+    return str(done.stdout)
 
 
 def _json(*words: str) -> Any:
@@ -42,12 +43,8 @@ def test_a_machine_is_added_examined_used_and_removed(net: Net) -> None:
     assert _wsh("run", "near/made", "echo $((6*7))").strip() == "42"
     assert _json("kill", "--json", "again/made") == {"killed": ["again/made"]}
     assert "again" not in [one["name"] for one in _json("host", "remove", "--json", "again")["hosts"]]
-    assert (
-        "host_not_found"
-        in subprocess.run(
-            [*WSH, "screen", "--json", "again/made"], capture_output=True, text=True, timeout=HANG_S
-        ).stderr
-    )
+    gone = run_warm([*WSH, "screen", "--json", "again/made"], text=True, timeout=HANG_S)
+    assert "host_not_found" in gone.stderr
 
 
 def test_a_machine_that_ssh_does_not_reach_is_not_added(net: Net) -> None:
@@ -66,8 +63,8 @@ def test_attach_to_a_machine_takes_the_session_that_was_used_last_there(net: Net
         pane.type("echo sum $((20+22)) > $HOME/attached", "Enter")
         mark = net.ssh.machines["near"].folder / "home" / "attached"
         wait_until(mark.exists, "the typed line", seen=pane.text)
-        found = net.server.get("/sessions/near%2Fnewer/scrollback?format=plain")
-        assert "attached" in json.dumps(found)
+        path = "/sessions/near%2Fnewer/scrollback?format=plain"
+        wait_until(lambda: "attached" in json.dumps(net.server.get(path)), "the line in the newer one")
     finally:
         pane.close()
     for name in ("older", "newer"):
@@ -84,7 +81,7 @@ def test_a_machine_whose_python_is_too_old_is_told_so_and_not_added(tmp_path: Pa
         (programs / name).symlink_to(f"/bin/{name}")
     with open_net(tmp_path, ["old"], path=str(programs)) as net:
         words = [*WSH, "host", "add", "--yes", "old"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL)
+        done = run_warm(words, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL)
         assert done.returncode == 1 and "3.9.2" in done.stderr and "3.11" in done.stderr, done
         assert net.server.get("/hosts")["hosts"] == []
 
@@ -94,7 +91,7 @@ def test_another_version_is_told_and_works_and_another_protocol_is_refused_with_
     patches.mkdir()
     patch = patches / "sitecustomize.py"
     patch.write_text("import wsh.wire.version\nwsh.wire.version.VERSION = '9.9.9'\n")
-    with open_net(tmp_path, ["other"], environ={"PYTHONPATH": str(patches)}) as net:
+    with open_net(tmp_path, ["other"], environ={"PYTHONPATH": str(patches)}, installed=True) as net:
         assert net.host("other")["version"] == "9.9.9"
         assert _wsh("new", "other/job", "--", "bash", "--norc").strip() == "other/job"
         assert _wsh("run", "other/job", "echo $((6*7))").strip() == "42"

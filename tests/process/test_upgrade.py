@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import customize
 from wsh.process import ConfinementSpec, KeeperClient, SpawnSpec
 from wsh.process.launch import why_outdated
 from wsh.wire.error import SandboxUnavailable
@@ -49,8 +50,7 @@ def _screens(server: RunningServer) -> dict[str, object]:
 def play_its_server(folder: Path) -> dict[str, str]:
     """Variables by which a server takes the old keeper for its own, as the server of that version would."""
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text("from wsh.process import launch\nlaunch.why_outdated = lambda pid: None\n")
-    return {"PYTHONPATH": str(folder)}
+    return customize(folder, "from wsh.process import launch\nlaunch.why_outdated = lambda pid: None")
 
 
 def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(

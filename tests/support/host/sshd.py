@@ -1,6 +1,7 @@
 """A real sshd for a test: Debian's, as the user who runs the tests, with keys of its own, on a free port of loopback.
 
-Each has folders of its own for wsh, so that several stand for several machines. The server there is whatever `wsh relay` starts.
+Each has folders of its own for wsh, so that several stand for several machines. The server there is whatever `wsh relay` starts. That one is forked, not
+executed, unless a test wants the installed one.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from tests.support.host.far_start import far_starts
 from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
-from tests.support.warm import WarmPopen
+from tests.support.warm import WarmPopen, _read_at_start, run_warm
 from wsh.wire.system.place import Places, find_places
 
 SSHD = "/usr/sbin/sshd"
@@ -39,6 +41,11 @@ class Sshd:
     @property
     def places(self) -> Places:
         return find_places(self.environ)
+
+    @property
+    def programs(self) -> Path:
+        """The first folder that is searched for programs there. It need not exist."""
+        return self.folder / "bin"
 
     def start(self) -> None:
         words = [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")]
@@ -127,8 +134,12 @@ def ssh_net(
     options: Sequence[str] = (),
     path: str | None = None,
     environ: Mapping[str, str] | None = None,
+    installed: bool = False,
 ) -> Iterator[SshNet]:
-    """Machines of these names; each but the first is reached through the one before it, by ProxyJump."""
+    """Machines of these names; each but the first is reached through the one before it, by ProxyJump.
+
+    With `installed`, or where PATH is another one, they execute the `wsh` that they have; else it is forked.
+    """
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd of the superuser does not start without
     folder.chmod(0o700)
@@ -137,8 +148,10 @@ def ssh_net(
     user = getpass.getuser()
     config, known = [], []
     machines: dict[str, Sshd] = {}
+    quick = path is None and not installed
+    own = {**(_read_at_start(os.environ) if quick else {}), **(environ or {})}
     for number, name in enumerate(names):
-        machine = _make_machine(folder / name, folder, options, path, environ or {})
+        machine = _make_machine(folder / name, folder, options, path, own)
         machines[name] = machine
         host_key = (machine.folder / "host.pub").read_text().split()
         known.append(f"[127.0.0.1]:{machine.port} {host_key[0]} {host_key[1]}\n")
@@ -146,18 +159,22 @@ def ssh_net(
             f"Host {name}\n  HostName 127.0.0.1\n  Port {machine.port}\n  User {user}\n"
             f"  IdentityFile {folder / 'user'}\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder / 'known_hosts'}\n"
             "  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
+            "  KexAlgorithms curve25519-sha256\n"  # the usual one takes ten times as long, which is all that ssh does here
             + (f"  ProxyJump {names[number - 1]}\n" if number else "")
         )
     (folder / "known_hosts").write_text("".join(known))
     (folder / "ssh_config").write_text("\n".join(config))
-    try:
-        for machine in machines.values():
-            machine.start()
-        yield SshNet(machines, ["ssh", "-F", str(folder / "ssh_config")])
-    finally:
-        for machine in machines.values():
-            machine.stop()
-            _end_servers(machine)
+    with ExitStack() as starts:
+        for machine in machines.values() if quick else ():
+            starts.enter_context(far_starts(machine.programs))
+        try:
+            for machine in machines.values():
+                machine.start()
+            yield SshNet(machines, ["ssh", "-F", str(folder / "ssh_config")])
+        finally:
+            for machine in machines.values():
+                machine.stop()
+                _end_servers(machine)
 
 
 def _make_machine(
@@ -170,7 +187,9 @@ def _make_machine(
         environ[variable] = str(folder / short)
     (folder / "home").mkdir(mode=0o700)
     environ["HOME"] = str(folder / "home")
-    environ["PATH"] = path if path is not None else f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environ["PATH"] = (
+        path if path is not None else f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    )
     _make_key(folder / "host")
     port = _find_port()
     settings = " ".join(f'"{key}={value}"' for key, value in environ.items())
@@ -186,9 +205,7 @@ def _make_machine(
 def _end_servers(machine: Sshd) -> None:
     """End the server that was started there, with its sessions."""
     environ = {**os.environ, **machine.environ}
-    subprocess.run(
-        [sys.executable, "-m", "wsh.cli.main", "stop"], env=environ, capture_output=True, check=False, timeout=HANG_S
-    )
+    run_warm([sys.executable, "-m", "wsh.cli.main", "stop"], env=environ, timeout=HANG_S)
     left = find_processes(machine.places)
     _, alive = psutil.wait_procs(left, timeout=10)
     for process in alive:

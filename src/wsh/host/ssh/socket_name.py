@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from wsh.wire.system.private_file import ensure_private
+from wsh.wire.system.runtime_path import temporary
 
 _MOST_BYTES = 107
 _NAME_BYTES = len("/0123456789.s") + 17
@@ -15,11 +16,17 @@ _NAME_BYTES = len("/0123456789.s") + 17
 def find_folder(runtime: Path) -> Path:
     """A private folder for them: in the runtime folder, or one with a short name where that is too deep. It exists then."""
     folder = runtime / "h"
-    if len(os.fsencode(folder)) + _NAME_BYTES > _MOST_BYTES:
-        digest = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:10]
-        folder = Path("/tmp") / f"wsh-{os.getuid()}-{digest}"
+    if not _fits(folder):
+        name = f"wsh-{os.getuid()}-{hashlib.sha256(os.fsencode(runtime)).hexdigest()[:10]}"
+        folder = Path(temporary(name))
+        if not _fits(folder):
+            folder = Path("/tmp") / name
     ensure_private(folder)
     return folder
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder)) + _NAME_BYTES <= _MOST_BYTES
 
 
 def make_name(host: str, target: str) -> str:

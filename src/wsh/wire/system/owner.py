@@ -98,11 +98,16 @@ def find_peer_fault(sock: Socket, own: Limit) -> str | None:
         return "has ended"
     try:
         fault = why_not_owner(pid, own)
-        if fault is None and select.select([pidfd], [], [], 0)[0]:
-            return "has ended"
-        return fault
+        return "has ended" if fault is None and _has_ended(pidfd) else fault
     finally:
         os.close(pidfd)
+
+
+def _has_ended(pidfd: int) -> bool:
+    # `select` would know descriptors below 1,024 only, and a server has two of each session.
+    asked = select.poll()
+    asked.register(pidfd, select.POLLIN)
+    return bool(asked.poll(0))
 
 
 def peer_pid(sock: Socket) -> int:

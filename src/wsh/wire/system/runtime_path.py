@@ -22,12 +22,12 @@ def runtime_folder(environ: Mapping[str, str], server: str) -> str:
     A short stand-in is used where the sockets would have paths that the kernel does not take.
     """
     base = environ.get("XDG_RUNTIME_DIR")
-    folder = os.path.join(base if base and os.path.isdir(base) else _temporary(f"wsh-{os.getuid()}"), "wsh")
+    folder = os.path.join(base if base and os.path.isdir(base) else temporary(f"wsh-{os.getuid()}"), "wsh")
     if len(os.fsencode(folder)) + len(os.fsencode(f"/{server}.keeper.sock")) <= _LONGEST_SOCKET:
         return folder
     from hashlib import sha256
 
-    return _temporary(f"wsh-{os.getuid()}-{sha256(os.fsencode(folder)).hexdigest()[:12]}")
+    return temporary(f"wsh-{os.getuid()}-{sha256(os.fsencode(folder)).hexdigest()[:12]}")
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
@@ -47,7 +47,7 @@ def server_socket(environ: Mapping[str, str]) -> str:
     return os.path.join(runtime_folder(environ, server), f"{server}.sock")
 
 
-def _temporary(name: str) -> str:
+def temporary(name: str) -> str:
     """`name` in the folder for temporary files: the one that `tempfile` finds too, which takes long to import."""
     for folder in (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", "/usr/tmp"):
         if folder and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):

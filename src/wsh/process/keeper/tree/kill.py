@@ -32,6 +32,7 @@ _SLOWEST_LOOK_S = 0.1
 _FORCE_LIMIT_S = 5.0
 _CHASE_LIMIT_S = 30.0  # while each look finds others than those that were killed
 _ROUNDS_BEFORE_CGROUP = 4
+_SMALL_TREE = 8
 
 
 class KillJob:
@@ -116,8 +117,9 @@ class KillJob:
                 self._trace = True
                 self._look()
             return
-        # The first look traces everybody, before parents are gone. Then speed counts, for trees that fork as they die.
-        self._trace = False
+        # The first look traces everybody, before parents are gone. Then speed counts, for trees that fork as they die; of a small one
+        # the last look is likely the next, and that has to trace.
+        self._trace = len(alive) <= _SMALL_TREE
         chased = now >= self._force_at and any(pid not in self._forced for pid in alive)
         if alive:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+from itertools import pairwise
 
 from wsh.process.keeper import layout
 from wsh.process.keeper.loop import Loop, complain
@@ -66,6 +67,12 @@ def read_stat(pid: int) -> list[bytes] | None:
     return None if data is None else data[data.rfind(b")") + 2 :].split()
 
 
+def _read_start(pid: int) -> bytes | None:
+    """When a process began, in the kernel's ticks; None if it is gone."""
+    data = _read(f"/proc/{pid}/stat")
+    return None if data is None else data[data.rfind(b")") + 2 :].split(None, 20)[19]
+
+
 def _read(path: str) -> bytes | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -114,6 +121,10 @@ class Census:
         self._found: dict[int, int] = {}  # pid to child id, of this walk
         self._strangers: dict[int, list[bytes]] = {}  # without a mark of ours: the fields of their stat
         self._known: dict[tuple[int, bytes], int] = {}  # by pid and start: descendants without a mark, seen before
+        self._outside: dict[int, bytes] = {}
+        """Processes that were never ours, with their start. They stay outside, since only descendants of ours come to us: one look at
+        the start is enough for them, and most of a machine's processes are such."""
+        self._still_outside: dict[int, bytes] = {}  # of this walk
         self._walking = False
 
     def ask(self, answer: Callable[[Count], None], *, trace: bool = True) -> None:
@@ -182,6 +193,7 @@ class Census:
         self._tracing = False
         self._found.clear()
         self._strangers.clear()
+        self._still_outside = {}
         self._loop.add_step(self._step)
 
     def _step(self) -> bool:
@@ -192,6 +204,7 @@ class Census:
                 return True
         if self._count.traced:
             self._place_strangers()
+        self._outside = self._still_outside
         asked, count = self._asked, self._count
         self._walking = False
         if self._waiting:
@@ -206,6 +219,10 @@ class Census:
     def _visit(self, pid: int) -> None:
         child = self._leaders.get(pid)
         if child is None:
+            start = self._outside.get(pid)
+            if start is not None and _read_start(pid) == start:
+                self._still_outside[pid] = start
+                return
             marks = read_marks(pid)
             if marks is None:
                 self._count.sure = False
@@ -248,6 +265,9 @@ class Census:
                 line.append(parent)
                 fields = self._strangers.get(parent)
             if child is None:
+                # The last of the line is the first process of the machine, or stands below one that is outside.
+                if (line[-1] <= 1 or line[-1] in self._still_outside) and self._are_related(line):
+                    self._still_outside[pid] = stat[19]
                 continue
             for each in line:
                 self._found[each] = child
@@ -257,6 +277,13 @@ class Census:
                 self._count.alive.setdefault(child, []).append(pid)
             elif child != NOBODY:
                 self._count.sure = False
+
+    def _are_related(self, line: list[int]) -> bool:
+        """Whether each in a line began after the next: a number that was used again is no parent."""
+        starts = [int(self._strangers[pid][19]) for pid in line[:-1]]
+        if line[-1] > 1:
+            starts.append(int(self._still_outside[line[-1]]))
+        return all(start >= before for start, before in pairwise(starts))
 
 
 def _children_of(pid: int) -> list[int]:
