@@ -11,6 +11,8 @@ from tests.support.mcp.host import HttpHost, StdioHost
 from wsh.wire.system.place import Places
 
 KINDS = ("stdio", "http", "http-modern")
+FRAMINGS = ("raw", "chunked")
+"""How lines travel between `wsh mcp` and a server: as now, and as with a server that is older."""
 
 
 @pytest.fixture
@@ -22,6 +24,13 @@ def door(places: Places) -> Iterator[RunningDoor]:
 @pytest.fixture
 def http(door: RunningDoor) -> Iterator[HttpHost]:
     with HttpHost(door.url) as host:
+        host.initialize()
+        yield host
+
+
+@pytest.fixture(params=FRAMINGS)
+def either_stdio(request: pytest.FixtureRequest, places: Places) -> Iterator[StdioHost]:
+    with serve(places, raw=request.param == "raw"), StdioHost() as host:
         host.initialize()
         yield host
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ import pytest
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, StdioHost, envelope, failure, structured
 from tests.support.waiting import HANG_S, wait_until
+from tests.support.warm import customize
 from wsh.mcp.server import to_result
 from wsh.wire.system.place import Places
 from wsh.wire.tool import ToolOutcome
@@ -157,8 +159,9 @@ def test_a_modern_http_client_that_goes_away_cancels_its_call(door: RunningDoor)
     wait_until(lambda: door.under_way() == 0)
 
 
-def test_a_host_that_closes_stdin_cancels_what_is_under_way(door: RunningDoor) -> None:
-    with StdioHost() as host:
+def test_a_host_that_closes_stdin_cancels_what_is_under_way(door: RunningDoor, tmp_path: Path) -> None:
+    brief = customize(tmp_path, "import wsh.client.stdio_proxy\nwsh.client.stdio_proxy.DRAIN_S = 0.5")
+    with StdioHost(env=brief) as host:
         host.initialize()
         host.start_request("tools/call", {"name": "slow", "arguments": {"ms": 60_000, "key": "eof"}})
         wait_until(lambda: door.log.started == ["eof"])

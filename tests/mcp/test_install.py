@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm import run_warm
 from wsh.client.install import CLIENTS
 
 
 def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wsh.cli.main", "mcp", "install", *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=home, timeout=60, check=False)
+    return run_warm(command, text=True, cwd=home)
 
 
 @pytest.fixture

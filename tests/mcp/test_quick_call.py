@@ -33,7 +33,8 @@ def test_a_plain_call_is_answered_as_one_through_the_sdk(
     assert ("error" in plain) != ("result" in plain)
 
 
-def test_many_plain_calls_at_once_have_one_answer_each(stdio: StdioHost) -> None:
+def test_many_plain_calls_at_once_have_one_answer_each(either_stdio: StdioHost) -> None:
+    stdio = either_stdio
     for number in range(50):
         stdio.send({"jsonrpc": "2.0", "id": f"many-{number}", "method": "tools/call",
                     "params": {"name": "echo", "arguments": {"text": str(number)}}})  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from wsh.mcp.near import find_near
 from wsh.mcp.validate import MAX_VALUES, Validator
 
 SCHEMA: dict[str, Any] = {
@@ -87,3 +88,10 @@ def test_a_flood_of_values_is_refused_before_it_is_judged() -> None:
 def test_long_values_are_shown_short() -> None:
     problems = Validator(SCHEMA).find_problems({"session": "s", "format": "x" * 10_000})
     assert len(problems[0].message) < 200
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("formatt", "format"), ("frmt", "format"), ("colour", None), ("format" * 200_000, None)]
+)
+def test_a_name_that_is_nearly_right_is_told(word: str, near: str | None) -> None:
+    assert find_near(word, ["format", "rows"]) == near

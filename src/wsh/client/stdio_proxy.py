@@ -2,8 +2,9 @@
 
 A raw pump. It knows framing and ids, so that it can answer what is no message and fail what a dead server left open;
 it knows nothing of tools or results but one: where it has just started the server, it gives the answer to the handshake
-itself (`wire.json.handshake`), since the server takes a second until it could. Both directions are one HTTP exchange (see `wsh.mcp.transport.stdio` for the other end),
-so the order of messages is that of the host. Standard library and uvloop only: importing the SDK would cost a second
+itself (`wire.json.handshake`), since the server takes a second until it could. Both directions are one exchange that begins as HTTP (see
+`wsh.mcp.transport.stdio` for the other end), so the order of messages is that of the host. A line that needs nothing but passing on is passed on
+by the callback that read it; every other one waits for a task, and whatever came behind it waits, too. Standard library and uvloop only: importing the SDK would cost a second
 before the first answer.
 
 When the server goes away the pump gets the next one (or starts it), repeats the handshake and the subscriptions under
@@ -25,16 +26,20 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import cast
 
 from wsh.client.launch import BegunServer, ServerRecord, ensure_server, read_record
 from wsh.wire.error import ServerGone, WshError
 from wsh.wire.json import rpc
 from wsh.wire.json.handshake import FAMILIES, make_answer
+from wsh.wire.line_feed import LineFeed
 from wsh.wire.setting import SettingError, load
 from wsh.wire.system.place import Places
 
 GOVERNING = ("ALLOWED_", "PM_", "WSH_")
 CHUNK = 1 << 18
+# Of the host. As much as a pipe holds, and less than what the allocator maps and unmaps each time.
+READ_BYTES = 1 << 16
 # Answers that are about to come get this long after the host closed its end, unless the host is gone altogether.
 DRAIN_S = 10.0
 # A server that restarts gets this long before the pump starts one itself.
@@ -50,6 +55,8 @@ _REQUEST_HEAD = (
 _ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
 _ACKNOWLEDGED = re.compile(rb'\{"jsonrpc":"2\.0","method":"notifications/subscriptions/acknowledged"')
 _PRIVATE = "wsh-pump-"
+# Of these nothing has to be remembered but that they are under way.
+_PLAIN = {"tools/call", "tools/list", "resources/read", "resources/list", "prompts/get", "prompts/list", "ping"}
 _PUBLIC_CODES = {"disk_full": "DISK_FULL", "no_descriptors": "QUEUE_OVERLOADED"}
 
 
@@ -70,12 +77,13 @@ class _Broken(Exception):
 
 
 class Upstream:
-    """One exchange with one server."""
+    """One exchange with one server: lines in the chunks of an HTTP exchange, or, if the server knows how, without anything around them."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self._lines = self._read_lines()
+        self._raw: _RawLines | None = None
 
     @classmethod
     async def open(
@@ -106,7 +114,7 @@ class Upstream:
         writer = upstream._writer
         try:
             writer.write(_REQUEST_HEAD)
-            await upstream.send(rpc.dump({"wsh": dict(greeting)}))
+            await upstream.send(rpc.dump({"wsh": {**greeting, "raw": True}}))
             await upstream._read_head()
             line = await anext(upstream._lines, None)
             answer = json.loads(line).get("wsh") if line else None
@@ -119,6 +127,11 @@ class Upstream:
         if not isinstance(answer, dict) or "refused" in answer:
             upstream.close()
             raise ConnectionRefused(str(answer["refused"]) if answer else "The server gave no greeting.")
+        if answer.get("raw") is True:
+            # It says no more before it hears from us, so nothing is on its way that was meant for the old protocol.
+            transport = writer.transport
+            upstream._raw = _RawLines(transport)
+            transport.set_protocol(upstream._raw)
         return upstream
 
     async def _read_head(self) -> None:
@@ -166,19 +179,82 @@ class Upstream:
             if ended:
                 return
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._lines
+    def read(self, at_once: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
+        """What the server says, line by line, but for lines that `at_once` has taken."""
+        if self._raw is None:
+            return self._lines
+        self._raw.feed.at_once = at_once
+        return self._raw.read()
+
+    def send_now(self, line: bytes) -> bool:
+        """False if that would have to wait, or to be found out first."""
+        return self._raw is not None and self._raw.send_now(line)
 
     async def send(self, line: bytes) -> None:
+        if self._raw is not None:
+            await self._raw.send(line)
+            return
         self._writer.write(b"%x\r\n%b\r\n" % (len(line), line))
         await self._writer.drain()
 
     def end(self) -> None:
         """Send nothing more. Calls under way end."""
-        self._writer.write(b"0\r\n\r\n")
+        if self._raw is None:
+            self._writer.write(b"0\r\n\r\n")
 
     def close(self) -> None:
-        self._writer.close()
+        self._writer.transport.close()
+
+
+class _RawLines(asyncio.Protocol):
+    """Lines to and from the server, without HTTP."""
+
+    def __init__(self, transport: asyncio.WriteTransport) -> None:
+        self._transport = transport
+        reading = cast(asyncio.ReadTransport, transport)
+        self.feed = LineFeed(pause=reading.pause_reading, resume=self._resume)
+        self._reading = reading
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._lost = False
+
+    def _resume(self) -> None:
+        if not self._transport.is_closing():
+            self._reading.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self.feed.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self._writable.set()
+        self.feed.end(exc or ConnectionResetError("the server went away"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        async for line in self.feed:
+            assert line is not None  # no line is too long here
+            yield line + b"\n"
+
+    def send_now(self, line: bytes) -> bool:
+        if self._transport.is_closing() or not self._writable.is_set():
+            return False
+        self._transport.write(line)
+        return True
+
+    async def send(self, line: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(line)
+        else:
+            await asyncio.sleep(0)  # its end is about to be told
+        await self._writable.wait()
+        if self._lost:
+            raise ConnectionResetError("the connection was lost")
 
 
 def _take_chunks(arrived: bytearray, body: bytearray) -> bool:
@@ -299,12 +375,18 @@ class StdioProxy:
                 await asyncio.wait_for(self._idle.wait(), 0.05)
             except TimeoutError:
                 pass
+        # The last answer may be under way to a host that reads slowly.
+        flushing = asyncio.ensure_future(self._wire.flush())
+        while not (flushing.done() or self._ended.is_set() or self._wire.is_unread() or time.monotonic() > deadline):
+            await asyncio.wait({flushing}, timeout=0.05)
+        flushing.cancel()
+        await asyncio.gather(flushing, return_exceptions=True)
 
     # host to server
 
     async def _feed(self, wire: Wire) -> None:
         await self._open_first()
-        async for line in wire.read_lines():
+        async for line in wire.read_lines(self._pass_at_once):
             if line is None:
                 problem_text = f"Invalid Request: a message may have {rpc.MAX_MESSAGE_BYTES} bytes."
                 await wire.write(rpc.dump(rpc.make_error(None, rpc.INVALID_REQUEST, problem_text)))
@@ -351,6 +433,25 @@ class StdioProxy:
             return
         self._remember(read, out)
         await self._hand_over(wire, read, out)
+
+    def _pass_at_once(self, line: bytes) -> bool:
+        """The short way of `_pass_on`, where a server is there and takes it."""
+        upstream = self._upstream
+        if upstream is None or self._answers_first or self._connecting.locked() or self._ended.is_set():
+            return False
+        read = rpc.parse(line)
+        if isinstance(read, rpc.BadMessage) or read.normalised or read.method not in _PLAIN:
+            return False
+        out = line.strip() + b"\n"
+        if not upstream.send_now(out):
+            return False
+        self._last = (read, out)
+        if read.id is not None:
+            key = rpc.canonical_id(read.id) or ""
+            self._open[key] = read
+            self._sent_on[key] = upstream
+            self._idle.clear()
+        return True
 
     async def _hand_over(self, wire: Wire, read: rpc.Message, out: bytes) -> None:
         """Give one message to a server. What could not be written was read by nobody, so it goes to the next one."""
@@ -461,17 +562,9 @@ class StdioProxy:
         assert self._wire is not None
         unread = False
         try:
-            async for line in upstream:
-                answered = _ANSWERED.match(line)
-                if answered is not None:
-                    key = str(json.loads(answered.group(1)))
-                    if key.startswith(_PRIVATE):
-                        continue
-                    self._close_request(key)
-                elif self._skip_acknowledgements and _ACKNOWLEDGED.match(line):
-                    self._skip_acknowledgements -= 1
-                    continue
-                await self._wire.write(line)
+            async for line in upstream.read(self._copy_at_once):
+                if self._is_for_host(line):
+                    await self._wire.write(line)
         except (BrokenPipeError, ConnectionResetError) as problem:
             if self._wire.broken:
                 self._ended.set()
@@ -488,6 +581,26 @@ class StdioProxy:
             await self._hand_over(self._wire, *again)
         if self._initialized is not None or self._open:
             await self._await_next_server()
+
+    def _copy_at_once(self, line: bytes) -> bool:
+        assert self._wire is not None
+        if not self._wire.is_free:
+            return False
+        return not self._is_for_host(line) or self._wire.write_now(line + b"\n")
+
+    def _is_for_host(self, line: bytes) -> bool:
+        """Notes what `line` answers. False for what the host did not ask for."""
+        answered = _ANSWERED.match(line)
+        if answered is not None:
+            id = answered.group(1)
+            key = id.decode() if id[:1] != b'"' else str(json.loads(id))
+            if key.startswith(_PRIVATE):
+                return False
+            self._close_request(key)
+        elif self._skip_acknowledgements and _ACKNOWLEDGED.match(line):
+            self._skip_acknowledgements -= 1
+            return False
+        return True
 
     def _find_unread(self) -> tuple[rpc.Message, bytes] | None:
         """The request that was sent last, if it waits for its answer: a part of it at least was never read."""
@@ -543,58 +656,126 @@ class Wire:
         self._loop = asyncio.get_running_loop()
         self._blocking = os.get_blocking(self._out)
         self._lock = asyncio.Lock()
-        self._readable = True
+        self._writers = 0
+        """How many write, or wait to."""
+        self._finishing: asyncio.Task[None] | None = None
+        self._feed = LineFeed(pause=self._pause, resume=self._resume, most_bytes=rpc.MAX_MESSAGE_BYTES)
+        self._feed_ended = False
+        self._listening = False
+        self._reading: asyncio.Task[None] | None = None
+        self._may_read = asyncio.Event()
+        self._may_read.set()
         self._waitable = _is_waitable(self._out)
         if self._waitable:
             os.set_blocking(self._out, False)
 
-    async def read_lines(self) -> AsyncIterator[bytes | None]:
-        """Lines from the host; None stands for one that was too long and has been skipped."""
-        pending = bytearray()
-        skipping = False
-        async for data in self._read_chunks():
-            pending += data
-            if b"\n" in data:
-                *lines, rest = bytes(pending).split(b"\n")
-                pending = bytearray(rest)
-                for line in lines:
-                    yield None if skipping else line
-                    skipping = False
-            if len(pending) > rpc.MAX_MESSAGE_BYTES:
-                skipping = True
-                pending.clear()
-        if pending and not skipping:
-            yield bytes(pending)
-
-    async def _read_chunks(self) -> AsyncIterator[bytes]:
-        waiting = _Readable(self._loop, self._in)
+    def read_lines(self, at_once: Callable[[bytes], bool]) -> AsyncIterator[bytes | None]:
+        """Lines from the host; None stands for one that was too long and has been skipped. Those that `at_once` takes are left out."""
+        self._feed.at_once = at_once
         try:
-            while True:
-                try:
-                    data = await waiting.read() if self._readable else await asyncio.to_thread(os.read, self._in, CHUNK)
-                except PermissionError:  # files and /dev/null cannot be waited for
-                    self._readable = False
-                    continue
-                except OSError:
-                    return
-                if not data:
-                    return
-                yield data
+            self._listen()
+        except PermissionError:  # files and /dev/null cannot be waited for
+            self._reading = asyncio.ensure_future(self._read_file())
+        return self._feed
+
+    def _listen(self) -> None:
+        if not self._feed_ended:
+            self._loop.add_reader(self._in, self._take)
+            self._listening = True
+
+    def _stop_listening(self) -> None:
+        if self._listening:
+            self._listening = False
+            self._loop.remove_reader(self._in)
+
+    def _take(self) -> None:
+        try:
+            data = os.read(self._in, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._feed.feed(data)
+        else:
+            self._end_feed()
+
+    def _end_feed(self) -> None:
+        self._feed_ended = True
+        self._stop_listening()
+        self._feed.end(whole=False)
+
+    async def _read_file(self) -> None:
+        while True:
+            await self._may_read.wait()
+            try:
+                data = await asyncio.to_thread(os.read, self._in, READ_BYTES)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            self._feed.feed(data)
+        self._end_feed()
+
+    def _pause(self) -> None:
+        self._may_read.clear()
+        self._stop_listening()
+
+    def _resume(self) -> None:
+        self._may_read.set()
+        if self._reading is None:
+            self._listen()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody writes, or waits to."""
+        return self._writers == 0
+
+    def write_now(self, line: bytes) -> bool:
+        """Write while nobody else does. False if nothing of it could be written now; what is left of it is written behind."""
+        try:
+            written = os.write(self._out, line)
+        except OSError:
+            return False
+        if written < len(line):
+            self._writers += 1
+            self._finishing = asyncio.ensure_future(self._finish(line[written:]))
+        return True
+
+    async def _finish(self, rest: bytes) -> None:
+        try:
+            await self._write_all(rest)
+        except BrokenPipeError:
+            pass  # the next one to write hears of it
         finally:
-            waiting.close()
+            self._writers -= 1
 
     async def write(self, line: bytes) -> None:
         """Raises BrokenPipeError when the host is gone."""
-        async with self._lock:
-            view = memoryview(line)
-            while view:
-                try:
-                    view = view[os.write(self._out, view) :]
-                except BlockingIOError:
-                    await self._wait_until(self._loop.add_writer, self._loop.remove_writer, self._out)
-                except OSError as problem:
-                    self.broken = True
-                    raise BrokenPipeError(str(problem)) from None
+        self._writers += 1
+        try:
+            async with self._lock:
+                if self._finishing is not None:
+                    await asyncio.wait({self._finishing})
+                    self._finishing = None
+                await self._write_all(line)
+        finally:
+            self._writers -= 1
+
+    async def flush(self) -> None:
+        """Wait until all that was to be written is. Raises BrokenPipeError when the host is gone."""
+        await self.write(b"")
+
+    async def _write_all(self, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            try:
+                view = view[os.write(self._out, view) :]
+            except BlockingIOError:
+                await self._wait_until(self._loop.add_writer, self._loop.remove_writer, self._out)
+            except OSError as problem:
+                self.broken = True
+                raise BrokenPipeError(str(problem)) from None
 
     def is_unread(self) -> bool:
         """Whether nobody holds the other end of our output any more."""
@@ -613,52 +794,12 @@ class Wire:
             remove(fd)
 
     def close(self) -> None:
+        self._stop_listening()
+        for task in (self._reading, self._finishing):
+            if task is not None:
+                task.cancel()
         if self._waitable:
             os.set_blocking(self._out, self._blocking)
-
-
-class _Readable:
-    """A descriptor that is read as soon as it can be, one piece ahead of who asks: it stays registered between the pieces."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
-        self._loop = loop
-        self._fd = fd
-        self._ready: bytes | OSError | None = None
-        self._asked: asyncio.Future[None] | None = None
-        self._registered = False
-
-    async def read(self) -> bytes:
-        """The next piece, empty at the end. Raises PermissionError for what cannot be waited for."""
-        while self._ready is None:
-            if not self._registered:
-                self._loop.add_reader(self._fd, self._take)
-                self._registered = True
-            self._asked = self._loop.create_future()
-            await self._asked
-        ready, self._ready = self._ready, None
-        if isinstance(ready, OSError):
-            raise ready
-        return ready
-
-    def _take(self) -> None:
-        if self._ready is not None:
-            self.close()  # who asks is slower than the host: it waits until the next read
-            return
-        try:
-            self._ready = os.read(self._fd, CHUNK)
-        except BlockingIOError:
-            return
-        except OSError as problem:
-            self._ready = problem
-        if not isinstance(self._ready, bytes) or not self._ready:
-            self.close()
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result(None)
-
-    def close(self) -> None:
-        if self._registered:
-            self._registered = False
-            self._loop.remove_reader(self._fd)
 
 
 def _is_waitable(fd: int) -> bool:

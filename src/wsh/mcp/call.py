@@ -1,6 +1,6 @@
 """Calls under way: the queue limit, deadlines, cancellation, one answer each.
 
-A tool runs in a task of its own. The SDK's cancel scopes deliver a cancellation again at every await; the rooms'
+A tool runs in a task of its own, which is begun at once: one that never waits is over without a turn of the loop. The SDK's cancel scopes deliver a cancellation again at every await; the rooms'
 cleanup is written for asyncio, where it comes once. So the door waits for the task, passes a cancellation on once,
 and lets the cleanup finish behind a shield before anything is answered: when the answer is out, the work is over.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from wsh.wire import tool as word
 from wsh.wire.caller import TAKEN_BACK, Caller
 from wsh.wire.json import rpc
 from wsh.wire.json.rpc import canonical_id
+from wsh.wire.system.begin import begin
 from wsh.wire.tool import Family, Stream, ToolFailure, ToolOutcome
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,11 @@ class RunningCall:
     deadline: float
     reporter: ProgressThrottle
     cancelled: bool = False
-    task: asyncio.Task[ToolOutcome] | None = field(default=None, repr=False)
+    task: asyncio.Future[ToolOutcome] | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.caller.id, canonical_id(self.request_id) or ""
 
     @property
     def caller(self) -> Caller:
@@ -96,6 +101,19 @@ class CallRunner:
         emit: Emit,
     ) -> ToolOutcome:
         """Run one call to its only answer. Raises `RpcFailure` where that is a JSON-RPC error."""
+        begun = self.begin(tool, arguments, client, request_id, meta, emit)
+        return begun if isinstance(begun, ToolOutcome) else await self.finish(begun)
+
+    def begin(
+        self,
+        tool: Tool,
+        arguments: dict[str, object],
+        client: McpClient,
+        request_id: object,
+        meta: Mapping[str, object],
+        emit: Emit,
+    ) -> RunningCall | ToolOutcome:
+        """Start one call, which must be finished in the same step; an outcome where it was refused."""
         spec = tool.spec
         problems = [] if spec.checks_itself else tool.validator.find_problems(arguments)
         if problems:
@@ -127,12 +145,7 @@ class CallRunner:
         )
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         call = RunningCall(tool, client, request_id, timeout_ms, deadline, reporter)
-        return await self._run(call, lambda: spec.run(arguments, call))
-
-    async def _run(self, call: RunningCall, start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
-        spec = call.tool.spec
-        key = (call.caller.id, canonical_id(call.request_id) or "")
-        siblings = self._calls.setdefault(key, [])
+        siblings = self._calls.setdefault(call.key, [])
         if siblings and call.client.exclusive:
             raise error.RpcFailure(
                 rpc.INVALID_REQUEST,
@@ -141,11 +154,19 @@ class CallRunner:
             )
         siblings.append(call)
         self._busy += not spec.reads
-        call.task = asyncio.ensure_future(_coroutine(start))
-        slack_s = spec.slack_ms / 1000 if spec.self_timed else 0.0
+        call.task = begin(_run(arguments, call))
+        return call
+
+    async def finish(self, call: RunningCall) -> ToolOutcome:
+        """Wait for a call that was begun, and stop it where it takes too long."""
+        spec = call.tool.spec
+        assert call.task is not None
+        timed_out = False
         try:
-            await asyncio.wait({call.task}, timeout=call.timeout_ms / 1000 + slack_s)
-            timed_out = not call.task.done()
+            if not call.task.done():
+                slack_s = spec.slack_ms / 1000 if spec.self_timed else 0.0
+                await asyncio.wait({call.task}, timeout=call.timeout_ms / 1000 + slack_s)
+                timed_out = not call.task.done()
             if timed_out:
                 await _stop(call)
             return _settle(call, timed_out)
@@ -157,9 +178,10 @@ class CallRunner:
         finally:
             call.reporter.close()
             self._busy -= not spec.reads
+            siblings = self._calls[call.key]
             siblings.remove(call)
             if not siblings:
-                del self._calls[key]
+                del self._calls[call.key]
 
     async def aclose(self) -> None:
         """Cancel everything that is under way, and wait for it."""
@@ -171,8 +193,8 @@ class CallRunner:
             await asyncio.wait(tasks, timeout=CLEANUP_S)
 
 
-async def _coroutine(start: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
-    return await start()
+async def _run(arguments: dict[str, object], call: RunningCall) -> ToolOutcome:
+    return await call.tool.spec.run(arguments, call)
 
 
 async def _stop(call: RunningCall) -> None:

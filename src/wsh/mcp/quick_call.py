@@ -18,6 +18,7 @@ from wsh.mcp.caller import McpClient
 from wsh.mcp.registry import Registry, Tool
 from wsh.wire.json import rpc
 from wsh.wire.json.object import JsonObject
+from wsh.wire.system.begin import begin
 from wsh.wire.tool import ToolOutcome
 
 REVISIONS: Final = ("2025-06-18", "2025-11-25")
@@ -55,7 +56,7 @@ class QuickCalls:
         self._spell = spell
         self._fail = fail
         self._before_answer = before_answer
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._under_way: dict[str, asyncio.Future[None]] = {}
 
     def take(self, message: rpc.Message) -> bool:
         """Whether this file sees to `message`; if not, it is the SDK's."""
@@ -67,11 +68,12 @@ class QuickCalls:
             tool = self._registry.find_tool(name, self._client.toolsets)
             if tool is None or not self._link.admit(message.id):
                 return False
-            task = asyncio.ensure_future(self._serve(message.id, tool, arguments))
-            self._tasks[rpc.canonical_id(message.id) or ""] = task
+            serving = begin(self._serve(message.id, tool, arguments))
+            if not serving.done():
+                self._under_way[rpc.canonical_id(message.id) or ""] = serving
             return True
         if message.method == "notifications/cancelled" and message.id is None:
-            under_way = self._tasks.get(rpc.canonical_id(message.params.get("requestId")) or "")
+            under_way = self._under_way.get(rpc.canonical_id(message.params.get("requestId")) or "")
             if under_way is not None:
                 under_way.cancel()
                 return True
@@ -86,18 +88,17 @@ class QuickCalls:
             except Exception as problem:
                 answer = {"error": self._fail(problem)}
             await self._before_answer()
-        finally:
-            # A call that was taken back has no answer.
-            self._tasks.pop(rpc.canonical_id(id) or "", None)
-            self._link.settle(id)
-        try:
             await self._link.write(_dump({"jsonrpc": "2.0", "id": id, **answer}))
         except OSError:
             pass  # the reader of the connection finds it closed, too
+        finally:
+            # A call that was taken back has no answer. One whose answer waits for a slow reader is under way.
+            self._under_way.pop(rpc.canonical_id(id) or "", None)
+            self._link.settle(id)
 
     async def aclose(self) -> None:
         """End what is under way: the client is gone."""
-        tasks = list(self._tasks.values())
+        tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

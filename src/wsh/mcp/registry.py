@@ -6,7 +6,6 @@ snapshot, the reference page) is made from it.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 import pydantic_core
 
+from wsh.mcp.near import find_near
 from wsh.mcp.validate import Validator
 from wsh.wire.json.handshake import FAMILIES, TOOLSETS
 from wsh.wire.json.object import JsonObject
@@ -121,9 +121,7 @@ class Registry:
         return tool if tool is not None and (families is None or tool.spec.family in families) else None
 
     def find_near(self, name: str, families: Sequence[Family] | None = None) -> str | None:
-        known = [tool.spec.name for tool in self.list_tools(families)]
-        near = difflib.get_close_matches(name, known, n=1)
-        return near[0] if near else None
+        return find_near(name, [tool.spec.name for tool in self.list_tools(families)])
 
 
 def parse_toolsets(names: Iterable[str]) -> tuple[Family, ...]:

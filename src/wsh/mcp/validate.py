@@ -5,11 +5,12 @@ Pure: a schema goes in once, arguments as often as needed. Knows no tool and no 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wsh.mcp.near import find_near
+from wsh.wire.json.fit import Check, make_check
 from wsh.wire.surrogate import find_unsound
 from wsh.wire.tool import FieldProblem
 
@@ -33,10 +34,16 @@ class Validator:
 
         return Draft202012Validator(dict(self._schema))
 
+    @cached_property
+    def _fits(self) -> Check:
+        return make_check(self._schema)
+
     def find_problems(self, arguments: object) -> list[FieldProblem]:
         """What is wrong with `arguments`, the plainest first; empty when they fit."""
         if _count_values(arguments, MAX_VALUES) > MAX_VALUES:
             return [FieldProblem("", f"the arguments hold more than {MAX_VALUES} values", "Send less in one call.")]
+        if self._fits(arguments):
+            return []
         unsound = find_unsound(arguments)
         if unsound is not None:
             return [FieldProblem(unsound, "holds half of a surrogate pair, which is no character", "Send whole text.")]
@@ -143,9 +150,9 @@ def _explain(error: ValidationError) -> list[FieldProblem]:
 
 
 def _unknown(path: str, name: str, known: list[str]) -> FieldProblem:
-    near = difflib.get_close_matches(name, known, n=1)
+    near = find_near(name, known)
     if near:
-        return FieldProblem(path, "is not a known argument", f"Did you mean {near[0]!r}?")
+        return FieldProblem(path, "is not a known argument", f"Did you mean {near!r}?")
     listed = ", ".join(known) if known else "none"
     return FieldProblem(path, "is not a known argument", f"Known arguments: {listed}.")
 
@@ -159,8 +166,8 @@ def _describe(schema: object, name: str) -> str | None:
 
 
 def _nearest(value: object, choices: Iterable[object]) -> str | None:
-    near = difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=1)
-    return f"Did you mean {near[0]!r}?" if near else None
+    near = find_near(str(value), map(str, choices))
+    return f"Did you mean {near!r}?" if near else None
 
 
 def _alternatives(schemas: Iterable[object]) -> str | None:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from tests.support.waiting import HANG_S, until
 from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 
@@ -146,3 +148,18 @@ async def test_a_handshake_that_is_none_is_refused_in_the_shape_of_all_errors() 
         writer.write(UPGRADE)
         assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 101")
         writer.close()
+
+
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": own}) for own in (False, True)])
+async def test_a_client_that_was_accepted_in_the_last_moment_gets_an_end_too(anyio_backend: object) -> None:
+    for turns in range(8):
+        async with listening(ConnectionLimits()) as (port, presence, listener):
+            with socket.create_connection(("127.0.0.1", port), HANG_S) as client:
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await listener.aclose(0)
+                try:
+                    assert client.recv(1) == b"", turns
+                except ConnectionResetError:  # it was not accepted
+                    pass
+                assert presence.count == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 from tests.support.mcp.host import StdioHost, failure, structured
 from tests.support.mcp.live import set_folders
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import find_places
 
 
@@ -27,7 +27,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         set_folders(tmp_path_factory.mktemp("hostile"), patch)
         yield
-        subprocess.run([sys.executable, "-m", "wsh.cli.main", "stop"], check=True, timeout=60)
+        run_warm([sys.executable, "-m", "wsh.cli.main", "stop"], check=True)
         log = Path(find_places().server_log).read_text()
         assert "Traceback" not in log, f"the log of the server tells of a fault: {log[-3000:]}"
 

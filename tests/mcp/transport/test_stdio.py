@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import socket
+import struct
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import StdioHost, envelope, structured
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
+from wsh.wire.json import rpc
 from wsh.wire.system.place import Places
 
 
-def test_garbage_is_answered_and_the_connection_lives_on(stdio: StdioHost) -> None:
+def test_garbage_is_answered_and_the_connection_lives_on(either_stdio: StdioHost) -> None:
+    stdio = either_stdio
     cases: list[tuple[bytes, int, object]] = [
         (b"{nope", -32700, None),
         (b'{"a": NaN}', -32700, None),
@@ -146,3 +154,69 @@ def test_only_the_unix_socket_takes_lines(door: RunningDoor) -> None:
     import httpx2
 
     assert httpx2.post(door.url + "/stdio", content=b"{}", trust_env=False).status_code == 404
+
+
+def test_lines_of_any_length_pass_whole(either_stdio: StdioHost) -> None:
+    texts = ["", "x" * 100_000, "é", "y" * 3_000_000, "z" * 65_536]
+    ids = [either_stdio.start_request("tools/call", {"name": "echo", "arguments": {"text": text}}) for text in texts]
+    answers = [either_stdio.receive() for _ in ids]
+    told = {answer["id"]: structured(answer)["text"] for answer in answers}
+    assert all(told[id] == text for id, text in zip(ids, texts, strict=True))
+
+
+def test_a_message_that_is_too_long_is_refused_and_the_next_one_served(either_stdio: StdioHost) -> None:
+    long = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * rpc.MAX_MESSAGE_BYTES + b'"}}\n'
+    either_stdio.send_raw(long)
+    assert either_stdio.receive()["error"]["code"] == rpc.INVALID_REQUEST
+    assert structured(either_stdio.call("echo", {"text": "alive"}))["text"] == "alive"
+
+
+def test_a_host_that_reads_late_has_the_whole_last_answer(door: RunningDoor) -> None:
+    words = [sys.executable, "-m", "wsh.cli.main", "mcp"]
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "late", "version": "1"}}
+    call = {"name": "echo", "arguments": {"text": "x" * 1_000_000}}
+    messages: list[dict[str, object]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        out = process.stdout.fileno()
+        fcntl.fcntl(out, fcntl.F_SETPIPE_SZ, 4096)
+        process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        process.stdin.close()
+        while os.read(out, 1) != b"\n":
+            pass
+        # The rest of the answer waits in the pump for room in the pipe, and nothing else is under way.
+        wait_until(lambda: _waiting_bytes(out) > 0, "the answer in the pipe")
+        time.sleep(0.15)
+        *_, last = process.stdout.read().splitlines()
+    assert len(json.loads(last)["result"]["structuredContent"]["text"]) == 1_000_000
+
+
+def _waiting_bytes(fd: int) -> int:
+    return int(struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0])
+
+
+def test_an_older_pump_is_served_in_chunks(door: RunningDoor, places: Places) -> None:
+    """One that does not ask for lines without HTTP around them."""
+    greeting = {"wsh": {"id": "0123456789", "cwd": "/", "environ": {}, "toolsets": []}}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(HANG_S)
+        sock.connect(str(places.socket))
+        sock.sendall(b"POST /mcp/stdio HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for body in (greeting, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}):
+            line = json.dumps(body).encode() + b"\n"
+            sock.sendall(b"%x\r\n%b\r\n" % (len(line), line))
+        with sock.makefile("rb") as answers:
+            while answers.readline() != b"\r\n":
+                pass
+            lines = []
+            for _ in range(2):
+                size = int(answers.readline(), 16)
+                lines.append(json.loads(answers.read(size)))
+                assert answers.read(2) == b"\r\n"
+    assert "raw" not in lines[0]["wsh"]
+    assert lines[1]["id"] == 1 and "result" in lines[1]

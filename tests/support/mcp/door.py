@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import ConnectionSurroundings
 from wsh.mcp.registry import Registry
@@ -143,7 +143,9 @@ def serve(
     places: Places,
     specs: Callable[[Log], Sequence[ToolSpec]] = make_tools,
     queue_size: int = 64,
+    raw: bool = True,
 ) -> Iterator[RunningDoor]:
+    """Without `raw` it is as a server that knows lines only in the chunks of HTTP."""
     ensure_private(places.runtime)
     log, shelf = Log(), Shelf()
     tcp = socket.create_server(("127.0.0.1", 0))
@@ -168,28 +170,28 @@ def serve(
         loop = asyncio.get_running_loop()
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if not raw:
+                scope["state"].pop("connection", None)
             await endpoint(scope, receive, send)
 
-        servers = []
-        for _ in (tcp, unix):
-            config = uvicorn.Config(
-                app, log_level="warning", lifespan="off", http="httptools", timeout_graceful_shutdown=1
-            )
-            servers.append(uvicorn.Server(config))
+        listeners = [
+            Listener(app, "tcp", ConnectionLimits(), Presence()),
+            Listener(app, "unix", ConnectionLimits(), Presence()),
+        ]
 
         def end() -> None:
-            for server in servers:
-                server.should_exit = True
             loop.call_soon_threadsafe(ended.set)
 
         stop.append(end)
         async with endpoint.run():
-            tasks = [asyncio.ensure_future(s.serve([sock])) for s, sock in zip(servers, (tcp, unix), strict=True)]
+            for listener, sock in zip(listeners, (tcp, unix), strict=True):
+                await listener.start([sock])
             url = f"http://127.0.0.1:{tcp.getsockname()[1]}/mcp"
             running.append(RunningDoor(url, log, shelf, endpoint, loop))
             ready.set()
             await ended.wait()
-        await asyncio.gather(*tasks)
+        for listener in listeners:
+            await listener.aclose(1)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()

@@ -123,13 +123,18 @@ class _Http(HttpToolsProtocol):
         self._in_headers = True
         self._present = False
         self.peer: ConnectionPeer | None = None
+        self._on_bytes: Callable[[bytes], None] | None = None
+        self._on_end: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn gives nothing else
         super().connection_made(transport)
         sock = transport.get_extra_info("socket")
-        self.peer = find_peer(sock, self.door)
+        try:
+            self.peer = find_peer(sock, self.door)
+        finally:
+            if self.peer is None:  # also when the look at it failed: a peer that is not known gets an end, not silence
+                transport.abort()
         if self.peer is None:
-            transport.abort()
             return
         if self.door == "tcp":
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -147,8 +152,14 @@ class _Http(HttpToolsProtocol):
             self._present = False
             self.presence.leave()
         super().connection_lost(exc)
+        on_end, self._on_bytes, self._on_end = self._on_end, None, None
+        if on_end is not None:
+            on_end()
 
     def data_received(self, data: bytes) -> None:
+        if self._on_bytes is not None:
+            self._on_bytes(data)
+            return
         if self._in_headers:
             if self._deadline is None:
                 self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
@@ -162,6 +173,8 @@ class _Http(HttpToolsProtocol):
         self._forget_deadline()
         self._in_headers = False
         self.server_state.default_headers = self.dates.refresh()
+        if self.door == "unix":
+            self.scope["state"]["connection"] = self
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -182,6 +195,40 @@ class _Http(HttpToolsProtocol):
         if self._present:
             self._present = False
             self.presence.leave()
+
+    # below ASGI
+
+    def take_over(self, on_bytes: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        """This exchange is HTTP no longer: what arrives goes to `on_bytes`, its end to `on_end`, and ASGI's calls do nothing."""
+        self._on_bytes, self._on_end = on_bytes, on_end
+        self.cycle.disconnected = True
+        if self.transport.is_closing():
+            on_end()
+        else:
+            self.flow.resume_reading()
+
+    def write(self, data: bytes) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the other end is slow to read: what is written now waits in memory."""
+        return self.flow.write_paused
+
+    async def drain(self) -> None:
+        await self.flow.drain()
+
+    def pause(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.pause_reading()
+
+    def resume(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+
+    def close(self) -> None:
+        self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         self.transport.write(plain_error(400, "invalid_request", "This is not an HTTP/1.1 request."))
@@ -365,6 +412,7 @@ class Listener:
         """Stop accepting, let requests under way finish for `grace_s`, then cancel what is left."""
         for server in self._servers:
             server.close()
+        await _let_accepted_in()
         for connection in list(self._state.connections):
             connection.shutdown()
         loop = asyncio.get_running_loop()
@@ -379,4 +427,10 @@ class Listener:
             await asyncio.wait(left, timeout=1.0)
         for connection in list(self._state.connections):
             connection.transport.abort()
+        await asyncio.sleep(0)
+
+
+async def _let_accepted_in() -> None:
+    """A client that was accepted just before the socket closed is known only some turns of the loop later."""
+    for _ in range(4):
         await asyncio.sleep(0)

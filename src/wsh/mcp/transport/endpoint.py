@@ -140,7 +140,10 @@ class McpEndpoint:
             self.on_links_changed(len(self.links))
 
         # A task of its own: the end of the server cancels it, and the SDK's scopes stay in one task.
-        task = asyncio.ensure_future(serve_link(self.server, caller, self.door.home, receive, send, opened))
+        serving = serve_link(
+            self.server, caller, self.door.home, receive, send, scope["state"].get("connection"), opened
+        )
+        task = asyncio.ensure_future(serving)
         self._tasks.add(task)
         try:
             await asyncio.wait({task})

@@ -3,7 +3,8 @@
 The request's body is what the host wrote to stdin, the response's body is what it reads from stdout; neither ends
 before the host does. One ordered stream keeps a cancel behind the call it cancels, and when it breaks, everything
 that hung on the connection ends with it. The first line each way is a greeting, everything after it is MCP in
-whichever era the host speaks.
+whichever era the host speaks. A greeting that says `"raw": true` and is answered with the same was the last of HTTP: the lines that
+follow have no chunks around them, and end with the connection.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import anyio
 import mcp_types as types
@@ -25,21 +27,37 @@ from starlette.types import Receive, Send
 from wsh.mcp.caller import MAX_CONNECTION_BYTES, ConnectionSurroundings
 from wsh.mcp.quick_call import QuickCalls
 from wsh.mcp.sdk_compat import WshServer
+from wsh.mcp.transport.raw import RawConnection, RawOut
 from wsh.wire.caller import Caller
 from wsh.wire.json import rpc
+from wsh.wire.json.object import JsonObject
+from wsh.wire.line_feed import LineFeed
 from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
+
+_LONG_BYTES = 1 << 20
+
+
+class LineOut(Protocol):
+    """Where lines go."""
+
+    def write_now(self, line: bytes) -> bool:
+        """False if that would have to wait."""
+
+    async def write(self, line: bytes) -> None: ...
 
 
 class StdioLink:
     """A connection under way. Messages that arrive by it carry it as their request context."""
 
-    def __init__(self, caller: Caller, surroundings: ConnectionSurroundings, send: Send) -> None:
+    def __init__(self, caller: Caller, surroundings: ConnectionSurroundings, out: LineOut) -> None:
         self.caller = caller
         self.surroundings = surroundings
-        self._send = send
+        self._out = out
         self._lock = asyncio.Lock()
+        self._writers = 0
+        """How many wait until they may write, or do."""
         self._open: set[str] = set()
         self._muted = False
         self.quick_calls: QuickCalls | None = None
@@ -50,11 +68,23 @@ class StdioLink:
         self._muted = True
 
     async def write(self, line: bytes) -> None:
-        async with self._lock:
-            if self._muted:
-                return
-            body = rpc.escape_separators(line)
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        line = rpc.escape_separators(line)
+        if self._writers == 0 and (self._muted or self._out.write_now(line)):
+            return
+        self._writers += 1
+        try:
+            async with self._lock:
+                if not self._muted:
+                    await self._out.write(line)
+        finally:
+            self._writers -= 1
+
+    def take_at_once(self, line: bytes) -> bool:
+        """Whether `line` was a plain call, or a word about one, and has been seen to."""
+        if self.quick_calls is None or len(line) > _LONG_BYTES:
+            return False
+        read = rpc.parse(line)
+        return isinstance(read, rpc.Message) and self.quick_calls.take(read)
 
     def admit(self, id: rpc.Id) -> bool:
         """False if a request with an equivalent id is in flight."""
@@ -87,6 +117,19 @@ async def read_lines(receive: Receive) -> AsyncIterator[bytes | None]:
             pending.clear()
         if not event.get("more_body", False):
             return
+
+
+class _Body:
+    """Lines out as the body of the answer."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def write_now(self, line: bytes) -> bool:
+        return False
+
+    async def write(self, line: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": line, "more_body": True})
 
 
 class _Stream:
@@ -182,22 +225,31 @@ class _Out(_Stream):
 
 async def _parse(line: bytes) -> rpc.Message | rpc.BadMessage:
     # Megabytes of JSON hold the interpreter for a while; a thread at least lets the loop take turns.
-    return await asyncio.to_thread(rpc.parse, line) if len(line) > 1 << 20 else rpc.parse(line)
+    return await asyncio.to_thread(rpc.parse, line) if len(line) > _LONG_BYTES else rpc.parse(line)
 
 
 class GreetingRefused(Exception):
     """The greeting cannot be used."""
 
 
-async def read_greeting(lines: AsyncIterator[bytes | None], home: ConnectionSurroundings) -> ConnectionSurroundings:
+@dataclass(frozen=True)
+class StdioGreeting:
+    surroundings: ConnectionSurroundings
+    raw: bool
+    """Whether the client would speak without HTTP from here on."""
+
+
+async def read_greeting(lines: AsyncIterator[bytes | None], home: ConnectionSurroundings) -> StdioGreeting:
     line = await anext(lines, None)
     if line is None or len(line) > MAX_CONNECTION_BYTES:
         raise GreetingRefused("The connection sent no greeting.")
     try:
-        greeting: object = json.loads(line)
-        return ConnectionSurroundings.parse(greeting.get("wsh") if isinstance(greeting, dict) else None, home)
+        body: object = json.loads(line)
+        said = body.get("wsh") if isinstance(body, dict) else None
+        surroundings = ConnectionSurroundings.parse(said, home)
     except ValueError as problem:
         raise GreetingRefused(f"The greeting cannot be used: {problem}.") from None
+    return StdioGreeting(surroundings, isinstance(said, dict) and said.get("raw") is True)
 
 
 async def serve_link(
@@ -206,20 +258,29 @@ async def serve_link(
     home: ConnectionSurroundings,
     receive: Receive,
     send: Send,
+    connection: RawConnection | None,
     opened: Callable[[StdioLink], None],
 ) -> None:
-    """Serve one `wsh mcp` until either side ends. `opened` hears of it once it has greeted."""
-    lines = read_lines(receive)
+    """Serve one `wsh mcp` until either side ends. `opened` hears of it once it has greeted; `connection` is what lies below ASGI."""
+    lines: AsyncIterator[bytes | None] = read_lines(receive)
     headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     try:
-        surroundings = await read_greeting(lines, home)
+        greeting = await read_greeting(lines, home)
     except GreetingRefused as refusal:
         answer = rpc.dump({"wsh": {"refused": str(refusal)}})
         await send({"type": "http.response.body", "body": answer, "more_body": False})
         return
-    link = StdioLink(caller, surroundings, send)
-    await link.write(rpc.dump({"wsh": {"version": VERSION}}))
+    if greeting.raw and connection is not None:
+        await send(_to_body({"wsh": {"version": VERSION, "raw": True}}))
+        link = StdioLink(caller, greeting.surroundings, RawOut(connection))
+        lines = feed = LineFeed(pause=connection.pause, resume=connection.resume, most_bytes=rpc.MAX_MESSAGE_BYTES)
+        feed.at_once = link.take_at_once
+        connection.take_over(feed.feed, feed.end)
+    else:
+        connection = None
+        await send(_to_body({"wsh": {"version": VERSION}}))
+        link = StdioLink(caller, greeting.surroundings, _Body(send))
     opened(link)
     try:
         await serve_dual_era_loop(
@@ -227,13 +288,21 @@ async def serve_link(
             _In(link, lines),
             _Out(link),
             lifespan_state={},
-            session_id=surroundings.id,
+            session_id=link.surroundings.id,
             init_options=server.create_initialization_options(),
         )
     finally:
-        if link.quick_calls is not None:
-            await link.quick_calls.aclose()
+        try:
+            if link.quick_calls is not None:
+                await link.quick_calls.aclose()
+        finally:
+            if connection is not None:
+                connection.close()
     try:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except OSError:
         pass
+
+
+def _to_body(greeting: JsonObject) -> dict[str, object]:
+    return {"type": "http.response.body", "body": rpc.dump(greeting), "more_body": True}

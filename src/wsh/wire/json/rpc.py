@@ -77,10 +77,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+# `json.loads` would make one for every message.
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
 def parse(raw: bytes) -> Message | BadMessage:
     """One message from one line or body. Never raises."""
     try:
-        body = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        body = _decode(raw.decode("utf-8"))
     except (ValueError, RecursionError):
         return BadMessage(PARSE_ERROR, "Parse error: the message is not valid JSON.")
     if isinstance(body, list):
