@@ -6,6 +6,7 @@ import fcntl
 import itertools
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -19,11 +20,12 @@ import pytest
 from tests.support.pane import WSH, Pane, make, read_until
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 
 @pytest.fixture
-def mortal(places: Places) -> Iterator[RunningServer]:
+def mortal(places: Places, no_supervisor: None) -> Iterator[RunningServer]:
     """A server of its own, for a test that ends it."""
     with running_server(places) as running:
         yield running
@@ -144,7 +146,7 @@ def test_the_view_survives_the_death_of_the_server(mortal: RunningServer, pane: 
     wait_until(is_typed, "typing into the session again", seen=seen.text)
     # What was typed while it was away may have pushed it up.
     wait_until(lambda: "\nbefore" in seen.text(history=True), "the first echo again", seen=lambda: seen.text(True))
-    subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
+    run_warm([*WSH.split(), "stop"], check=True)
     seen.wait(lambda t: "[survivor: the server was stopped" in t and "status 0" in t, "the end and its reason")
 
 
@@ -201,7 +203,7 @@ def test_title_and_keyboard_of_the_terminal_are_given_back(server: RunningServer
 
 
 def test_without_a_terminal_there_is_nothing_to_attach_to(server: RunningServer) -> None:
-    done = subprocess.run([*WSH.split(), "attach", "x"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = run_warm([*WSH.split(), "attach", "x"], stdin=subprocess.DEVNULL, text=True)
     assert done.returncode == 2 and "needs a terminal" in done.stderr
 
 
@@ -229,7 +231,8 @@ def test_modes_of_the_program_reach_the_terminal_and_its_reports_reach_the_progr
         reports = b"\x1b[<35;5;3M\x1b[200~a\x1cb\x1b[201~\x1b[I\x1b[97;5u"
         os.write(fd, reports)
         wanted = b"^[[<35;5;3M^[[200~a^\\b^[[201~^[[I^[[97;5u"
-        shown = read_until(fd, lambda seen: wanted in seen, b"")
+        # What the program answers may come in two pictures, with the movements of the cursor between them.
+        shown = read_until(fd, lambda seen: wanted in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen), b"")
         os.write(fd, b"\x1b[92;5u\x1b[92;5:3u\x1b[92;5u")
         shown = read_until(fd, lambda seen: b"detached" in seen, b"")
         for off in (b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?1004l", b"\x1b[=0;1u"):

@@ -6,10 +6,12 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -205,3 +207,62 @@ def test_a_server_that_does_not_answer_keeps_nobody(server: RunningServer) -> No
     finally:
         os.close(fd)
         os.waitpid(pid, 0)
+
+
+def test_what_is_typed_behind_the_way_out_reaches_no_program(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    seen = attach(server, pane, "left")
+    seen.type("echo ", "C-\\", "d", "stray", "Enter")
+    seen.wait(lambda t: "[detached · left]" in t and "status 0" in t, "the way out")
+    server.get("/sessions/left/idle?timeout_ms=200&max_wait_ms=5000")
+    assert server.get("/sessions/left/screen?format=plain")["lines"][0].rstrip() == "$ echo"
+
+
+def test_a_key_between_two_presses_of_the_prefix_makes_them_two(
+    server: RunningServer, pane: Callable[..., Pane]
+) -> None:
+    seen = attach(server, pane, "between")
+    server.request("POST", "/sessions/between/input/capture")
+    seen.wait(lambda t: "keys captured by" in t, "the banner")
+    seen.type("C-\\", "x", "C-\\")
+    seen.wait(lambda t: last_row(t) == HINT and "$ x" in t, "the hint, not the way out")
+
+
+@pytest.mark.parametrize("by", ["key", "TSTP", "STOP"])
+def test_a_suspended_viewer_gives_the_terminal_to_the_shell_and_comes_back(
+    server: RunningServer, pane: Callable[..., Pane], tmp_path: Path, by: str
+) -> None:
+    make(server, "asleep")
+    note = tmp_path / "pid"
+    seen = pane("env -u BASH_ENV PS1='outside> ' bash --norc --noprofile -b -i")
+    seen.wait(lambda t: "outside>" in t, "the shell")
+    seen.type(f"sh -c 'echo $$ > {note}; exec {WSH} attach asleep'", "Enter")
+    seen.wait(lambda t: t.startswith("$") and "? help" in last_row(t), "the session")
+    seen.type("echo", "Space")
+    seen.wait(lambda t: t.startswith("$ echo"), "an echo")
+    if by == "key":
+        seen.type("C-\\", "C-z")
+    else:
+        os.kill(int(note.read_text()), getattr(signal, f"SIG{by}"))
+    seen.wait(lambda t: "outside>" in t.partition("Stopped")[2], "the shell again")
+    seen.type("bg", "Enter")
+    seen.wait(lambda t: t.count("Stopped") == 2, "a viewer that draws nothing in the background")
+    seen.type("echo out''side", "Enter")
+    seen.wait(lambda t: "\noutside\n" in t, "the shell's own keys")
+    seen.type("fg", "Enter")
+    seen.wait(lambda t: t.startswith("$ echo") and "outside" not in t and "? help" in last_row(t), "the session again")
+    seen.type("inside", "Enter")
+    seen.wait(lambda t: t.startswith("$ echo inside\ninside\n$"), "keys for the program")
+    seen.type("C-\\", "d")
+    seen.wait(lambda t: "[detached · asleep]" in t, "the way out")
+    assert "outside\noutside>" in seen.text(history=True), "what the shell showed is kept"
+
+
+def test_a_viewer_whose_shell_ignores_suspension_stays(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "awake")
+    seen = pane("env -u BASH_ENV PS1='outside> ' bash --norc --noprofile -b -i")
+    seen.wait(lambda t: "outside>" in t, "the shell")
+    seen.type(f"(trap '' TSTP; {WSH} attach awake)", "Enter")
+    seen.wait(lambda t: t.startswith("$") and "? help" in last_row(t), "the session")
+    seen.type("C-\\", "C-z", "echo here", "Enter")
+    text = seen.wait(lambda t: "\nhere\n" in t or "Stopped" in t, "the session, still")
+    assert "Stopped" not in text

@@ -17,6 +17,7 @@ import pytest
 from tests.support.pane import WSH, Pane, make, read_until
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 
@@ -263,7 +264,7 @@ def test_another_session_is_chosen_from_the_list(server: RunningServer, pane: Ca
 def test_without_a_name_and_without_a_last_one_it_is_the_session_used_last(
     server: RunningServer, pane: Callable[..., Pane]
 ) -> None:
-    none = subprocess.run([*WSH.split(), "attach"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    none = run_warm([*WSH.split(), "attach"], stdin=subprocess.DEVNULL, text=True)
     assert none.returncode == 2 and "There is no session to attach to" in none.stderr
     for name in ("older", "newer"):
         make(server, name, f"echo this is {name}; exec cat")
@@ -290,10 +291,8 @@ def test_earlier_lines_of_a_session_that_is_wider_than_the_terminal_follow_the_c
     assert (info["rows"], info["cols"]) == (20, 100)
 
 
-def test_a_page_and_its_keys_outlive_the_server(
-    pane: Callable[..., Pane], places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WSH_CLIENT_RESTART_WAIT_S", "0")
+@pytest.mark.usefixtures("no_supervisor")
+def test_a_page_and_its_keys_outlive_the_server(pane: Callable[..., Pane], places: Places) -> None:
     with running_server(places) as mortal:
         seen = open_lines(mortal, pane, "outlived", 30)
         seen.type("?", "line 7", "Enter")
@@ -308,7 +307,7 @@ def test_a_page_and_its_keys_outlive_the_server(
         assert seen.text().splitlines()[10] == "$", "no key of the page reached the program"
         seen.type("C-\\")
         seen.wait(lambda t: "d detach" in last_row(t), "the hint")
-        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
+        run_warm([*WSH.split(), "stop"], check=True)
 
 
 def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], places: Places) -> None:
@@ -321,7 +320,7 @@ def test_a_person_may_leave_while_there_is_no_server(pane: Callable[..., Pane], 
         seen.wait(lambda t: "the server is gone" in last_row(t), "that the server is gone")
         seen.type("C-\\", "C-\\")
         seen.wait(lambda t: "[detached · left]" in t and "status 0" in t, "the way out")
-        subprocess.run([*WSH.split(), "stop"], check=True, capture_output=True, timeout=60)
+        run_warm([*WSH.split(), "stop"], check=True)
 
 
 def test_a_session_is_not_shown_inside_of_itself(server: RunningServer, pane: Callable[..., Pane]) -> None:

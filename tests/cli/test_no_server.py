@@ -37,6 +37,7 @@ def test_the_index_is_read_from_disk_without_a_server(places: Places, tmp_path: 
     assert not os.path.exists(places.socket)
 
 
+@pytest.mark.usefixtures("no_supervisor")
 def test_after_a_kill_the_person_is_told_that_the_sessions_are_safe(places: Places, tmp_path: Path) -> None:
     with running_server(places) as server:
         server.request("POST", "/sessions", {"name": "kept", "command": "sleep 600"})
@@ -75,6 +76,7 @@ def test_a_command_that_other_programs_call_otherwise_is_named(word: str, ours: 
     assert f"Did you mean {ours}?" in run(word).stderr
 
 
+@pytest.mark.usefixtures("no_supervisor")
 def test_inside_of_a_session_no_server_is_started_that_would_end_with_it(places: Places, tmp_path: Path) -> None:
     go, said, status = (tmp_path / name for name in ("go", "said", "status"))
     attach = f"{sys.executable} -m wsh.cli.main attach other 2>{said}; echo $? >{status}"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.support.serving import running_server
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
@@ -15,12 +16,10 @@ WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 def test_run_prints_all_of_a_long_output_and_ends_with_the_commands_status(places: Places) -> None:
     with running_server(places) as server:
         assert server.request("POST", "/sessions", {"name": "work", "command": "bash --norc"}).status == 201
-        done = subprocess.run([*WSH, "run", "work", "seq 40000; (exit 42)"], capture_output=True, text=True, timeout=60)
+        done = run_warm([*WSH, "run", "work", "seq 40000; (exit 42)"], text=True)
         assert done.stdout.split() == [str(number) for number in range(1, 40001)]
         assert (done.returncode, done.stderr) == (42, "")
-        cut = subprocess.run(
-            [*WSH, "run", "--max-output-bytes", "1000", "work", "seq 40000"], capture_output=True, text=True, timeout=60
-        )
+        cut = run_warm([*WSH, "run", "--max-output-bytes", "1000", "work", "seq 40000"], text=True)
         assert len(cut.stdout) < 1200 and "left out" in cut.stdout
 
 
@@ -30,9 +29,7 @@ def test_a_command_that_asks_for_something_has_not_succeeded(places: Places, tmp
     asks.chmod(0o755)
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*WSH, "run", "--timeout-ms", "300", *words[:-1], "work", words[-1]], capture_output=True, text=True
-        )
+        return run_warm([*WSH, "run", "--timeout-ms", "300", *words[:-1], "work", words[-1]], text=True)
 
     with running_server(places) as server:
         assert server.request("POST", "/sessions", {"name": "work", "command": "bash --norc"}).status == 201
@@ -40,7 +37,7 @@ def test_a_command_that_asks_for_something_has_not_succeeded(places: Places, tmp
         assert done.returncode == 7 and "Password:" in done.stdout
         assert "asks for something hidden" in done.stderr and "has not ended" in done.stderr
         server.request("POST", "/sessions/work/input", b"secret\r")
-        ended = subprocess.run([*WSH, "wait", "--prompt", "work"], capture_output=True, text=True, timeout=60)
+        ended = run_warm([*WSH, "wait", "--prompt", "work"], text=True)
         assert ended.returncode == 0
         done = run("read -r -p 'Go on? ' answer")
         assert done.returncode == 7 and "waits for input" in done.stderr
@@ -56,7 +53,7 @@ def test_a_command_that_asks_for_something_has_not_succeeded(places: Places, tmp
 
 def test_an_unfinished_command_has_not_succeeded(places: Places) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*WSH, "run", "--timeout-ms", "300", *words], capture_output=True, text=True, timeout=60)
+        return run_warm([*WSH, "run", "--timeout-ms", "300", *words], text=True)
 
     with running_server(places) as server:
         for shell in ("bash --norc", "zsh", "fish"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
 
 from websockets.sync.client import connect
 
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 
@@ -24,9 +24,7 @@ def test_bytes_piped_into_send_arrive_whole_even_when_one_body_cannot_hold_them(
             return any(text in line for line in server.get("/sessions/big/screen?format=plain")["lines"])
 
         wait_until(lambda: shows("ready"), "the program reads")
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "wsh.cli.main", "send", "big"], input=data, capture_output=True, timeout=60
-        )
+        done = run_warm([sys.executable, "-P", "-m", "wsh.cli.main", "send", "big"], input=data)
         assert (done.returncode, done.stderr) == (0, b"")
         wait_until(lambda: shows(hashlib.sha256(data).hexdigest()), "all of it arrives as it was")
 
@@ -34,7 +32,7 @@ def test_bytes_piped_into_send_arrive_whole_even_when_one_body_cannot_hold_them(
 def test_wrong_words_are_told_in_words_of_the_command_line(places: Places) -> None:
     def wsh(*words: str) -> tuple[int, str]:
         command = [sys.executable, "-P", "-m", "wsh.cli.main", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = run_warm(command, text=True)
         return done.returncode, done.stderr
 
     with running_server(places) as server:

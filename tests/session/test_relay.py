@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.session.shells import AGENT, run, with_shell
 from tests.support.waiting import until
+from wsh.session.command import turn
 from wsh.session.record.playback import read_output
 from wsh.session.session import Session
 from wsh.session.wait.wait import WaitSpec
@@ -178,8 +179,9 @@ while True:
     ],
 )
 def test_a_line_behind_a_relay_is_in_use_while_the_relay_does_something_else(
-    places: Places, name: str, opened: str, step: str
+    places: Places, name: str, opened: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(turn, "_ECHO_S", 0.05)  # it never echoes, and works all the while that an echo is waited for
     folder = places.state.parent / "bin"
     folder.mkdir()
     program = folder / name

@@ -314,6 +314,33 @@ def test_a_viewer_is_given_more_earlier_lines_when_it_asks_and_is_told_of_a_gap(
     run_with_registry(places, work)
 
 
+def test_a_viewer_is_told_how_many_lines_are_still_to_come_above_the_screen(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wsh.visual.viewer.frame._FRAME_S", 0.0)  # each frame adds as few lines as it may
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="behind")
+        viewers = viewers_of(session, "fixed")
+        emulator = Emulator(24, 80)
+        viewers.attach(emulator, 24, 80, scrollback_lines=100)
+        session.terminal.feed(b"".join(b"%d\r\n" % number for number in range(200)))
+        awaited: list[int] = []
+        while not awaited or awaited[-1]:
+            viewers.frames.make()
+            told = emulator.told[-1]
+            assert told["type"] == "behind"
+            awaited.append(int(str(told["lines"])))
+            assert len(kept(emulator.terminal)) + awaited[-1] == len(kept(session.terminal))
+        assert len(awaited) > 2
+        assert kept(emulator.terminal) == kept(session.terminal)
+        session.terminal.feed(b"one more\r\n")
+        viewers.frames.make()
+        assert emulator.told[-1] is told, "nothing is told of a screen that is not ahead"
+
+    run_with_registry(places, work)
+
+
 def test_a_viewer_is_told_at_once_that_the_screen_had_to_be_begun_anew(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry, name="anew")

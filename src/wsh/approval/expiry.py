@@ -35,6 +35,8 @@ class Expiry:
         """End it now. False if it was settled before."""
         if not self._ledger.expire(self._key):
             return False
+        # The loop's clock is coarser than ours, so its timer may be a hair early: what has ended has no time left.
+        self._deadline = min(self._deadline, time.monotonic())
         self._close_card()
         return True
 

@@ -7,6 +7,7 @@ title and its kitty keyboard modes are put on the emulator's own stacks and take
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -41,7 +42,9 @@ def size(fd: int = 1) -> tuple[int, int]:
 class Held:
     """What is known of the terminal's screen when it is given back: the shell goes on below `used_rows`."""
 
-    def __init__(self) -> None:
+    def __init__(self, fd: int = 0) -> None:
+        self._fd = fd
+        self._before = termios.tcgetattr(fd)
         self.has_screen = False
         """Whether anything was drawn, which is undone then."""
         self.used_rows: int | None = None
@@ -54,34 +57,62 @@ class Held:
             self.has_screen = True
             write_all(1, _SAVE + b"\r" + b"\n" * (size()[0] - 1))
 
+    def set_raw(self) -> None:
+        """In the background this stops us until we are brought to the foreground."""
+        while True:
+            try:
+                tty.setraw(self._fd, termios.TCSADRAIN)
+                return
+            except termios.error as problem:
+                if problem.args[0] != errno.EINTR:
+                    raise
+
+    def give_back(self) -> None:
+        """The terminal is as it was, and the shell goes on below."""
+        if self.has_screen:
+            _give_screen_back(self)
+        try:
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+        except (OSError, termios.error):
+            pass
+
+    def suspend(self) -> None:
+        """Stop, with whatever was started together with us, until the shell brings us to the foreground. Does nothing where no shell could."""
+        import signal
+
+        self.give_back()
+        self.has_screen = False
+        before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        try:
+            os.kill(0, signal.SIGTSTP)
+        finally:
+            signal.signal(signal.SIGTSTP, before)
+
+    def take_again(self) -> None:
+        """After a stop, in which others may have used the terminal: as when it was taken first."""
+        self.set_raw()
+        if self.has_screen:
+            write_all(1, _TAKE_BACK)
+            self.has_screen = False
+
 
 class raw_mode:
     """Keys come one by one and unechoed inside; afterwards the terminal is as it was."""
 
     def __init__(self, fd: int = 0) -> None:
         self._fd = fd
-        self._held = Held()
 
     def __enter__(self) -> Held:
-        self._before = termios.tcgetattr(self._fd)
+        self._held = Held(self._fd)
         try:
-            tty.setraw(self._fd, termios.TCSADRAIN)
+            self._held.set_raw()
         except BaseException:
-            restore(self._before, self._fd, self._held)
+            self._held.give_back()
             raise
         return self._held
 
     def __exit__(self, *_: object) -> None:
-        restore(self._before, self._fd, self._held)
-
-
-def restore(before: list[object], fd: int, held: Held) -> None:
-    if held.has_screen:
-        _give_screen_back(held)
-    try:
-        termios.tcsetattr(fd, termios.TCSANOW, before)  # type: ignore[arg-type]  # as tcgetattr gave it
-    except (OSError, termios.error):
-        pass
+        self._held.give_back()
 
 
 def _give_screen_back(held: Held) -> None:

@@ -373,3 +373,115 @@ def test_a_line_does_not_go_on_below_what_covers_its_end() -> None:
     scene.show()
     scene.check()
     assert scene.viewer.flowing_rows == scene.program.terminal.flowing_rows == {1}
+
+
+def print_ahead(scene: Scene, text: bytes) -> bool:
+    """As for a key's echo: what the program prints next is shown before it is parsed."""
+    done = scene.painter.print_ahead(text)
+    if done:
+        scene.viewer.feed(text)
+    return done
+
+
+def test_an_echo_is_shown_ahead_and_no_frame_follows() -> None:
+    scene = Scene()
+    scene.feed(b"$ ")
+    scene.show()
+    assert print_ahead(scene, b"l")
+    scene.feed(b"l")
+    assert scene.painter.change() == b""
+    scene.check()
+    assert print_ahead(scene, b"s -l")
+    scene.feed(b"s -l")
+    assert scene.painter.change() == b""
+    scene.check()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"\x1b[31mred", b"x" * 29, b"some text\r", "ä".encode(), b"\x1b[?25lhidden"],
+    ids=["coloured", "at the edge", "within the row", "not ASCII", "no cursor"],
+)
+def test_what_would_not_come_out_as_it_is_waits_for_its_frame(before: bytes) -> None:
+    scene = Scene()
+    scene.feed(before)
+    scene.show()
+    assert not print_ahead(scene, b"a")
+
+
+def test_an_echo_that_came_out_otherwise_is_corrected_and_the_next_waits() -> None:
+    scene = Scene()
+    scene.feed(b"plain ")
+    scene.show()
+    scene.feed(b"\x1b[31m")
+    assert print_ahead(scene, b"a"), "the colour cannot be known yet"
+    scene.feed(b"a")
+    scene.show()
+    scene.check()
+    assert not print_ahead(scene, b"b")
+
+
+_PRINTED = st.one_of(
+    st.sampled_from(
+        [
+            b"a",
+            b"bc",
+            b"\r\n",
+            b"\r",
+            b"\x08",
+            b"\x1b[31m",
+            b"\x1b[0m",
+            b"\x1b[4h",
+            b"\x1b[4l",
+            b"\x1b(0",
+            b"\x1b(B",
+            b"\x1b[5;5H",
+            b"\x1b[?7l",
+            b"\x1b[?7h",
+            b"\x1b[K",
+            b"\x1b[2J",
+            b"word " * 8,
+            "漢".encode(),
+            b"\x1b[?1049h",
+            b"\x1b[?1049l",
+            b"\n" * 9,
+        ]
+    ),
+    st.binary(min_size=1, max_size=4).map(lambda data: bytes(0x20 + byte % 0x5F for byte in data)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=st.lists(st.tuples(_PRINTED, st.booleans()), max_size=20), cols=st.sampled_from([30, 20, 40]))
+def test_whatever_follows_an_echo_shown_ahead_the_picture_is_right(steps: list[tuple[bytes, bool]], cols: int) -> None:
+    scene = Scene(ViewShape(10, cols))
+    scene.stage.overlays.create(overlay(12, 3, 4, 2, "over"))
+    for data, is_framed in steps:
+        if data.isascii() and data.decode().isprintable():
+            print_ahead(scene, data)
+        scene.feed(data)
+        if is_framed:
+            scene.show()
+            scene.check() if cols == 30 else scene.check_window()
+    scene.show()
+    scene.check() if cols == 30 else scene.check_window()
+
+
+def test_lines_that_scrolled_off_with_a_change_of_screens_are_told_as_left_out() -> None:
+    scene = Scene()
+    scene.feed(b"".join(b"line %d\r\n" % number for number in range(12)))
+    scene.show()
+    for typed, left_out in ((b"", False), (b"vim\r\n", True)):
+        scene.feed(typed + b"\x1b[?1049hfull")
+        scene.show()
+        scene.feed(b"\x1b[?1049l")
+        scene.show()
+        assert scene.painter.left_out is left_out
+    assert scene.painter.since == scene.program.terminal.screen_line
+    # Somebody who comes while a full-screen program runs has no earlier lines.
+    scene.feed(b"\x1b[?1049h")
+    scene.show()
+    scene.painter.full(100)
+    scene.feed(b"\x1b[?1049l")
+    scene.show()
+    assert scene.painter.left_out

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, urlencode
 
 from wsh.client import tty
+from wsh.client.attach.lending import Lending
 from wsh.client.attach.person import Elsewhere, Person
 from wsh.client.attach.prefix import Bindings
 from wsh.client.ws_client import WsClient, WsLost, WsMessage, open_ws_client
@@ -71,6 +72,13 @@ class _Ended(Exception):
         self.end = end
 
 
+class _Suspended(Exception):
+    """The viewer was told to stop (`by` SIGTSTP), or has been stopped (SIGCONT)."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+
 def view(name: str, options: ViewOptions, held: tty.Held) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal is `held` in raw mode.
 
@@ -91,6 +99,14 @@ def view(name: str, options: ViewOptions, held: tty.Held) -> ViewEnd:
                     if not person.has_prefix or "prefix" not in problem.message:
                         raise
                     person.has_prefix = False  # a server of an earlier version, which acts on the keys itself
+                except _Suspended as suspended:
+                    if suspended.by == signal.SIGTSTP:
+                        held.suspend()
+                    held.take_again()
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(resized, 4096)  # we know that we go on, and the size is asked for anew
+                    options = replace(options, scrollback_lines=0)
+                    screen.shows_ended = True
                 except Elsewhere:
                     options = replace(options, scrollback_lines=0)
                     screen.shows_ended = True
@@ -154,7 +170,7 @@ def _find_server(last: ServerRecord | None, person: Person) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[int]:
-    """Inside, SIGTERM and SIGHUP raise `_Ended`; the descriptor is readable after SIGWINCH."""
+    """Inside, SIGTERM and SIGHUP raise `_Ended`; from the descriptor the numbers of other signals are read."""
 
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -162,10 +178,13 @@ def _signals() -> Iterator[int]:
         raise _Ended(ViewEnd("detached"))
 
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)}
+    noted = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, *noted)}
     woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
-        signal.signal(signal.SIGWINCH, lambda _number, _frame: None)
+        for number in noted:
+            if number != signal.SIGTSTP or before[number] != signal.SIG_IGN:
+                signal.signal(number, lambda _number, _frame: None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, stop)
         yield reading
@@ -173,13 +192,14 @@ def _signals() -> Iterator[int]:
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             # A second request to end must not cut short what gives the terminal back.
-            if number == signal.SIGWINCH or signal.getsignal(number) is not signal.SIG_IGN:
+            if number in noted or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, handler)
         os.close(reading)
         os.close(writing)
 
 
 def _view_once(line: WsClient, screen: _Screen, person: Person, resized: int) -> NoReturn:
+    screen.lending = lending = Lending(line, person)
     try:
         polled = select.poll()
         polled.register(resized, select.POLLIN)
@@ -188,29 +208,59 @@ def _view_once(line: WsClient, screen: _Screen, person: Person, resized: int) ->
         screen.held.take_screen()
         person.connect(line)
         screen.show(line.receive())
-        typing = writing = True
+        watching = writing = True
         while True:
-            ready = dict(polled.poll(_LEAVING_S * 1000 if person.is_leaving else None))
-            if not ready:
+            # What is typed once the person leaves is for whoever has the terminal then.
+            wanted = lending.is_watching and line.unsent < _UNSENT_BYTES and not person.is_leaving
+            if watching != wanted:
+                watching = wanted
+                if watching:
+                    polled.register(0, select.POLLIN)
+                else:
+                    polled.unregister(0)  # even without events, a terminal that hung up would be told of
+            if writing != bool(line.unsent):
+                writing = bool(line.unsent)
+                polled.modify(line, select.POLLIN | (select.POLLOUT if writing else 0))
+            ready = dict(polled.poll(_wait_ms(person, lending)))
+            if resized in ready:
+                _hear_signals(os.read(resized, 4096), screen.held, person)
+            if lending.deadline is not None and time.monotonic() >= lending.deadline:
+                lending.look()
+            elif not ready and person.is_leaving:
                 raise _Ended(ViewEnd("detached"))  # the server does not answer, and the person wants to go
             if 0 in ready:
-                person.type(_read_keys())
-            if resized in ready:
-                os.read(resized, 4096)
-                person.resize(*tty.size())
+                if lending.reads_keys:
+                    keys = _read_keys()
+                    person.type(keys)
+                    lending.follow(keys)
+                else:
+                    lending.note_key()
             here = ready.get(line.fileno(), 0)
             if here & select.POLLOUT:
                 line.flush()
             if here & ~select.POLLOUT:
                 screen.show(line.receive())
-            if writing != bool(line.unsent):
-                writing = bool(line.unsent)
-                polled.modify(line, select.POLLIN | (select.POLLOUT if writing else 0))
-            if typing != (line.unsent < _UNSENT_BYTES):
-                typing = not typing
-                polled.modify(0, select.POLLIN if typing else 0)
+                lending.follow()
     finally:
+        lending.end()
         line.close()
+
+
+def _hear_signals(numbers: bytes, held: tty.Held, person: Person) -> None:
+    if signal.SIGTSTP in numbers:
+        raise _Suspended(signal.SIGTSTP)
+    if signal.SIGCONT in numbers:
+        held.set_raw()  # in the background this stops us once more, before anything is drawn
+        raise _Suspended(signal.SIGCONT)
+    person.resize(*tty.size())
+
+
+def _wait_ms(person: Person, lending: Lending) -> float | None:
+    if person.is_leaving:
+        return _LEAVING_S * 1000
+    if lending.deadline is not None:
+        return max(0.0, lending.deadline - time.monotonic()) * 1000 + 1
+    return None
 
 
 def _target(name: str, options: ViewOptions, has_prefix: bool) -> str:
@@ -246,6 +296,7 @@ class _Screen:
         self.held = held
         self.shows_ended = shows_ended
         """Whether a session that had ended when we came is shown; else its end is the end here."""
+        self.lending: Lending | None = None
         self._person = person
         self._row: int | None = None
 
@@ -275,6 +326,8 @@ class _Screen:
                     raise _Ended(ViewEnd("exited", said["exit_code"], row=self._row))
                 case "dismissed":
                     self._leave(str(said.get("reason", "detached")))
+                case _ if self.lending is not None and self.lending.hear(said):
+                    pass
                 case _:
                     self._person.hear(said)
         tty.write_all(1, b"".join(pictures))

@@ -8,6 +8,8 @@ ended there is no program to type to: commands then need no prefix.
 from __future__ import annotations
 
 import base64
+import os
+import signal
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -145,10 +147,23 @@ class Person:
 
     # what the person does
 
+    @property
+    def types_plainly(self) -> bool:
+        """Whether the next key goes to the program unless it is the prefix: nothing else waits for one."""
+        return (
+            self.has_prefix
+            and self._page is None
+            and self._left is None
+            and not (self.read_only or self.has_ended or self.is_leaving or self._has_told)
+            and self._prefix.is_at_rest(time.monotonic())
+        )
+
     def type(self, data: bytes) -> None:
         if not self.has_prefix:
             self._line.send_bytes(data)
             return
+        if self.is_leaving:
+            return  # it was not meant for the program any more
         had_told, self._has_told = self._has_told, False
         said = self._said
         if self._page is not None:
@@ -160,6 +175,8 @@ class Person:
 
     def _type(self, data: bytes) -> None:
         for piece in self._prefix.split(data, time.monotonic(), self._is_window):
+            if self.is_leaving:
+                return
             if isinstance(piece, str):
                 if self._page is not None:
                     self._close_page()
@@ -170,6 +187,7 @@ class Person:
                 self._press_ended(piece)
             else:
                 self._line.send_bytes(piece)
+                self._released = float("-inf")
                 if self.read_only and any(_is_pressed(key) for key in read_keystrokes(piece)):
                     self._tell(self._why_read_only)
 
@@ -252,6 +270,8 @@ class Person:
                 self._line.send_json({"type": "fit"})
             case "literal":
                 self._line.send_bytes(self.bindings.literal)
+            case "suspend":
+                os.kill(os.getpid(), signal.SIGTSTP)
             case "up" | "down" | "left" | "right":
                 self._line.send_json({"type": "pan", "direction": command})
             case "help" | "scroll" | "sessions":

@@ -35,6 +35,7 @@ COMMANDS = (
     PrefixCommand("capture", "c", "capture", "send your keys to agents as events; the prefix takes them back"),
     PrefixCommand("literal", "\\", "literal", "send the prefix key itself to the program"),
     PrefixCommand("fit", "f", "fit", "give the session the size of this terminal", False),
+    PrefixCommand("suspend", "ctrl+z", "suspend", "back to your shell, whose fg brings this back", False),
 )
 _ALIASES = {"ctrl+t": "take_over", "pageup": "scroll"}
 _ARROWS = ("up", "down", "left", "right")
@@ -138,6 +139,10 @@ class Prefix:
 
     def close(self) -> None:
         self.is_open = False
+
+    def is_at_rest(self, now: float) -> bool:
+        """Whether the next key goes to the program unless it is the prefix."""
+        return not (self.is_open or self._pasting or now - self._panned <= PAN_S)
 
     def _obey(self, data: bytes, at: int, now: float, is_window: bool) -> tuple[list[bytes | str], int]:
         """What the key at `at` asks for behind the prefix, and where it ends."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from wsh.http.ws.lent_terminal import LentTerminal
 from wsh.http.ws.sender import WsSender
 from wsh.wire.setting import Settings
 
@@ -26,7 +27,7 @@ def get_allowance(settings: Settings) -> int:
     return settings.get_int("server.client_buffer_bytes")
 
 
-def has_room_for_picture(sender: WsSender) -> bool:
+def has_room_for_picture(sender: WsSender | LentTerminal) -> bool:
     return sender.buffered <= PICTURE_BYTES
 
 

@@ -2,8 +2,9 @@
 
 Binary messages are bytes for an emulator one way and typed bytes the other. Text messages are JSON: `size`, `exit`, `input_mode`,
 `taken`, `typed` (what of the input came, and what was written), `run_waits` (somebody's run waits until the line is empty), `renamed`, `error`, `end` (up to which row the last picture
-reaches), `page_ended`, `wheel`, `notice` (what its screen lacks), `read_only` (a key was pressed where one may only look), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
-(answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run` and
+reaches), `page_ended`, `wheel`, `notice` (what its screen lacks), `read_only` (a key was pressed where one may only look), `lendable`, `lent` and `returned` (about the viewer's
+terminal, see `lent_terminal.py`), `dismissed` from us; `resize`, `fit` (give the session this size), `mark`
+(answered when what was typed before has been taken), `move`, `pan`, `hint`, `page`, `look_back`, `live`, `capture`, `release`, `take_over`, `hand_back`, `run`, `lend`, `drawn`, `take_back` and
 `detach` from the viewer.
 """
 
@@ -11,14 +12,18 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from wsh.host.carrier import CALLER_HEADER
 from wsh.http.route.table import HttpCall, Query
+from wsh.http.server.serve import ConnectionPeer
 from wsh.http.ws.far_stream import serve_far
+from wsh.http.ws.lent_terminal import LentTerminal, NotLendable, plain_keys
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
 from wsh.http.ws.slow_consumer import has_room_for_picture
 from wsh.session.input.receipt import COUNT_BITS, ID_BITS
@@ -138,6 +143,26 @@ class HandBack(Model):
     type: Literal["hand_back"]
 
 
+class Lend(Model):
+    """Read and write the viewer's own terminal in its place, until `returned`; the viewer does neither from now on."""
+
+    type: Literal["lend"]
+    device: Annotated[int, Field(ge=0)]
+    """The number of the terminal, which must be the viewer's."""
+
+
+class TakeBack(Model):
+    """The viewer wants its terminal again; `returned` tells that nothing more is read or written there."""
+
+    type: Literal["take_back"]
+
+
+class TerminalDrawn(Model):
+    """The viewer has written to its terminal all that came before `lent`, and nothing after."""
+
+    type: Literal["drawn"]
+
+
 class ViewerRun(Model):
     """Type a command and Enter, if the line is empty; what it prints is seen in the frames."""
 
@@ -148,31 +173,100 @@ class ViewerRun(Model):
 Plain: TypeAlias = (
     ViewerResize | ViewerFit | Earlier | TypedMark | Move | Pan | Hint | Back | Pages | Ask | TakeOver | HandBack
 )
-Message: TypeAlias = Plain | ViewerRun
+Message: TypeAlias = Plain | ViewerRun | Lend | TerminalDrawn | TakeBack
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(
     Annotated[Message, Field(discriminator="type")],
     config=ConfigDict(defer_build=True),
 )
 
 
+_LAST = frozenset({"end", "exit", "dismissed"})
+"""Messages after which the viewer may write to its terminal itself."""
+
+
 class _Connection:
     """A viewer's connection, as the viewers of a session see it."""
 
-    def __init__(self, websocket: WebSocket) -> None:
+    def __init__(self, websocket: WebSocket, lender: int | None = None, prefix: str = "") -> None:
+        """`lender` is the process that may lend its terminal."""
         self.outlet = WsSender(websocket)
+        self._lender = lender
+        self._plain = plain_keys(prefix) if lender is not None else None
+        self._lent: LentTerminal | None = None
 
     def is_busy(self) -> bool:
-        return not has_room_for_picture(self.outlet)
+        return not has_room_for_picture(self.outlet if self._lent is None else self._lent)
 
     def send(self, data: bytes) -> None:
+        lent = self._lent
+        if lent is not None and lent.is_held():
+            lent.write(data)
+            return
+        self.give_back()
         self.outlet.write(make_frame(data, BINARY))
 
     def tell(self, message: dict[str, object]) -> None:
+        if self._lent is not None and message["type"] in _LAST:
+            self.give_back()
         self.outlet.write(make_frame(json.dumps(message).encode(), TEXT))
 
     def dismiss(self, reason: str) -> None:
         self.tell({"type": "dismissed", "reason": reason})
         self.outlet.close_soon(1000, reason)
+
+    # the viewer's terminal
+
+    def offer(self) -> None:
+        """Tell a viewer that its terminal could be lent, if so."""
+        if self._plain is not None:
+            self.tell({"type": "lendable"})
+
+    def borrow(self, device: int, on_keys: Callable[[bytes], None]) -> None:
+        try:
+            if self._lender is None or self._plain is None:
+                raise NotLendable("this viewer cannot lend")
+            self._lent = self._lent or LentTerminal(self._lender, device, self._plain, on_keys, self.give_back)
+            self.tell({"type": "lent"})
+        except NotLendable as problem:
+            self.tell({"type": "returned", "refused": str(problem)})
+
+    def begin(self) -> None:
+        if self._lent is not None:
+            self._lent.begin()
+
+    def give_back(self, keys: bytes = b"") -> None:
+        """The viewer reads and writes its terminal again: first what we have not written of a picture, then `keys`.
+
+        `returned` is told once for every `lend`: a viewer that asked while we gave it back has its answer already, and may have lent it again.
+        """
+        lent, self._lent = self._lent, None
+        if lent is not None:
+            rest = lent.close()
+            if rest:
+                self.outlet.write(make_frame(rest, BINARY))
+            self.tell({"type": "returned", "keys": keys.decode("latin-1")})
+
+    def close(self) -> None:
+        """The viewer is gone, or we are: nothing more is written."""
+        if self._lent is not None:
+            self._lent.close()
+            self._lent = None
+
+
+def _find_lender(call: HttpCall, asked: ViewQuery) -> int | None:
+    """The process whose terminal this viewer may lend: the person's own, connected here by itself."""
+    peer = _peer(call)
+    if asked.read_only or not asked.prefix or not call.caller.is_owner or CALLER_HEADER in call.headers:
+        return None
+    return peer.pid if peer.door == "unix" and peer.fault is None and peer.pid else None
+
+
+def _peer(call: HttpCall) -> ConnectionPeer:
+    state = call.scope["state"]
+    assert isinstance(state, dict)
+    peer = state["peer"]
+    assert isinstance(peer, ConnectionPeer)
+    return peer
 
 
 async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
@@ -181,7 +275,7 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
     session = call.rooms.registry.get_session(call.session_name)
     asked = call.read_query(ViewQuery)
     viewers = call.rooms.stages.viewers_of(session)
-    connection = _Connection(websocket)
+    connection = _Connection(websocket, _find_lender(call, asked), asked.prefix)
     viewer: Viewer | None = None
 
     def dismiss() -> None:
@@ -213,6 +307,8 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
         if not session.running:
             viewers.frames.tell_end(viewer)
             connection.tell({"type": "exit", "exit_code": session.exit_code, "ended_before": True})
+        else:
+            connection.offer()
         while True:
             message = await websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -220,11 +316,12 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
             if message.get("bytes"):
                 keys(message["bytes"])
             elif message.get("text") is not None:
-                _obey(viewers, viewer, connection, message["text"])
+                _obey(viewers, viewer, connection, message["text"], keys)
     except (WebSocketDisconnect, OSError):
         pass
     finally:
         leave()
+        connection.close()
         connection.outlet.hear_bytes(None)
         if viewer is not None:
             viewers.detach(viewer)
@@ -237,7 +334,7 @@ def _type(viewers: Viewers, viewer: Viewer, data: bytes) -> None:
         log.exception("keys of viewer %s failed", viewer.id)
 
 
-def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) -> None:
+def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str, keys: Callable[[bytes], None]) -> None:
     try:
         try:
             message = _MESSAGE.validate_json(text)
@@ -245,7 +342,13 @@ def _obey(viewers: Viewers, viewer: Viewer, connection: _Connection, text: str) 
             raise InvalidRequest(
                 "The viewer's message cannot be understood.", hint=str(problem.errors(include_url=False)[0]["msg"])
             ) from None
-        if not isinstance(message, ViewerRun):
+        if isinstance(message, Lend):
+            connection.borrow(message.device, keys)
+        elif isinstance(message, TerminalDrawn):
+            connection.begin()
+        elif isinstance(message, TakeBack):
+            connection.give_back()
+        elif not isinstance(message, ViewerRun):
             _act(viewers, viewer, message)
         elif viewer.read_only:
             raise Refused("A viewer that only looks cannot run anything.", hint="Attach without read_only.")

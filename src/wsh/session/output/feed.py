@@ -8,6 +8,7 @@ listeners together with the events of the terminal. Knows nothing of input, wait
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from wsh.process import InputClosed, Ring
 from wsh.session import event as ev
 from wsh.session.command.command import CommandEvent
+from wsh.session.output.pump import LATER
 from wsh.session.recovery.examine import BUDGET_S, Fed, Findings, examine, look_everywhere
 from wsh.session.recovery.gap import Gaps
 from wsh.session.recovery.note import Notes
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Tap: TypeAlias = Callable[[int, bytes], None]
+_AHEAD_BYTES = 16
+_PRINTED = re.compile(rb"[ -~]+")
 _MESSAGES = 64
 """Messages to the person that wait; the oldest go first."""
 
@@ -55,6 +59,10 @@ class OutputFeed:
         self._notes = notes
         self._engine_timeout_s = engine_timeout_s
         self._taps: list[Tap] = []
+        self.ahead: Callable[[int, bytes], bool] | None = None
+        """Hears a few plain characters before they are parsed, the echo of a key; True if they are shown already."""
+        self._shown_to = 0
+        """What was shown ahead reaches so far. Until that is parsed nothing more is: it would come twice."""
         self._risky = False
         child = session.child
         self._handle = buffer_of(child.ring.mmap) if child is not None else None
@@ -84,7 +92,7 @@ class OutputFeed:
         return self._session.child.ring.head - self.offset if self._session.child is not None else 0
 
     def pump(self, limit: int) -> int:
-        """Parse up to `limit` bytes from the ring. Called by the pump, and by a restore."""
+        """Parse up to `limit` bytes from the ring. Called by the pump, and by a restore. `LATER` for what is shown already."""
         child = self._session.child
         if child is None or self._session.closed:
             return 0
@@ -97,6 +105,11 @@ class OutputFeed:
             size = ring.replied - start  # answers up to here were sent by an earlier server
         if start < self._session.heard < start + size:
             size = self._session.heard - start
+        if self.ahead is not None and self._shown_to <= start and size <= _AHEAD_BYTES:
+            text = ring.copy(start, start + size)
+            if _PRINTED.fullmatch(text) and self.ahead(start, text):
+                self._shown_to = start + size
+                return LATER
         data = b""
         if self._taps or self._session.commands is not None or self._is_careful(start):
             data = ring.copy(start, start + size)

@@ -20,6 +20,9 @@ TURN_S = 0.0015
 SLICE_BYTES = 64 * 1024
 FIRST_SLICE_BYTES = 8 * 1024
 LEAST_SLICE_BYTES = 256
+LATER = -1
+"""Instead of a number of bytes: nothing was parsed, since that has a moment's time."""
+LATER_S = 0.001
 CROWDED_SHARE = 1 / 8
 """Of a turn's time, where more than one source waits."""
 
@@ -31,7 +34,7 @@ class OutputSource(Protocol):
         """Bytes that wait to be parsed."""
 
     def pump(self, limit: int) -> int:
-        """Parse at most `limit` bytes and say how many. Never blocks."""
+        """Parse at most `limit` bytes and say how many, or LATER. Never blocks."""
 
 
 class OutputPump:
@@ -93,7 +96,10 @@ class OutputPump:
             except Exception:
                 log.exception("parsing the output of %r failed", source)
                 continue
-            if left:
+            if taken == LATER:
+                # Whoever waits for what is shown already may need this processor.
+                self._loop.call_later(LATER_S, self.wake, (source,))
+            elif left:
                 self._waiting[source] = None
             now = time.perf_counter()
             took_s = now - started

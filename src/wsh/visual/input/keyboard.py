@@ -40,7 +40,7 @@ _REPORT = re.compile(rb"\x1b\[(?:[IO]|<\d+;\d+;\d+[Mm]|M[\x20-\xff]{3})", re.DOT
 
 def is_typed(data: bytes) -> bool:
     """Whether a person typed any of it: an emulator reports the focus and the mouse by itself, also for one who only looks."""
-    return bool(_REPORT.sub(b"", data))
+    return bool(data if b"\x1b" not in data else _REPORT.sub(b"", data))
 
 
 @dataclass(frozen=True)

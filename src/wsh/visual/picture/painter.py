@@ -32,6 +32,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NOTHING_FLOWS: frozenset[int] = frozenset()
 _WRAP = "\u3000".encode()
 """A wide blank behind a row that is full, or has only one column left, makes an emulator wrap. It is erased at once."""
+_PLAIN = re.compile(rb"[ -~]*")
 _PIECE = 32
 """Lines that are read before looking at the clock again."""
 
@@ -95,6 +96,10 @@ class Painter:
         """Whether the last change left lines out that scrolled off: the viewers' scrollback has a gap."""
         self.since = 0
         """The first line after that gap."""
+        self._prints_plainly = False
+        """Whether what the program printed last came out as it is: in the colours of the terminal, at the cursor."""
+        self._kept: int | None = None
+        """While they show the alternate screen: the first line that their scrollback has not got."""
         self._status_drawn = ("", b"")
         self._modes_wheel = (PAGE_MODES, PAGE_MODES)
         """Modes that the program set last, and the same with the wheel reported."""
@@ -125,6 +130,7 @@ class Painter:
             if flows:
                 self._shown = now = now._replace(flowed=now.flowed | {0})
         if now.alternate:
+            self._kept = None  # whoever gets this has no earlier lines
             out.append(b"\x1b[?1049h" + _CLEAR)
         out += _draw([b""] * len(now.rows), now.rows, _NOTHING_FLOWS, now.flowed, self.shape.cols)
         out.append(_title(now.title))
@@ -143,6 +149,7 @@ class Painter:
             return self.full()
         now = self._look()
         self._shown = now
+        self._prints_plainly = _is_as_printed(before, now)
         out: list[bytes] = []
         if before.alternate != now.alternate or before.size != now.size:
             if before.alternate != now.alternate:
@@ -151,6 +158,10 @@ class Painter:
             rows, flowed = [b""] * len(now.rows), _NOTHING_FLOWS
             # An emulator that takes another size wraps its lines anew, and some of them lay where the picture is drawn now.
             self.left_out = self.behind or before.size != now.size
+            if now.alternate and not before.alternate:
+                self._kept = self._pushed
+            elif before.alternate and not now.alternate:
+                self.left_out |= self._kept != now.first_line
             self._pushed = self.since = now.first_line
             self.behind = False
         else:
@@ -168,10 +179,34 @@ class Painter:
             return b""
         return b"".join([BEGIN, *out, _place(now.cursor), END])
 
+    def print_ahead(self, text: bytes) -> bool:
+        """Whether `text`, which the program is known to print next, can be shown as it is: the cursor is at the end of a plain row with room for it.
+
+        The viewers are then taken to show it. Should the program's screen turn out otherwise, the next change says so, as always.
+        """
+        shown, shape = self._shown, self.shape
+        if not self._prints_plainly or shown is None or shown.cursor is None or self.behind or shape.page is not None:
+            return False
+        at, col = shown.cursor
+        row, end = shown.rows[at], col + len(text)
+        if len(row) > col or not _PLAIN.fullmatch(row) or end >= min(shape.cols, self._stage.cols - shape.left):
+            return False
+        if at + 1 in shown.flowed:
+            return False
+        rows = shown.rows.copy()
+        rows[at] = row.ljust(col) + text
+        self._shown = shown._replace(rows=rows, cursor=(at, end), used=max(shown.used, at + 1))
+        return True
+
     @property
     def used_rows(self) -> int | None:
         """How far down the viewers' normal screen something is shown; None while they show the alternate one."""
         return None if self._shown is None or self._shown.alternate else self._shown.used
+
+    @property
+    def awaited(self) -> int:
+        """How many lines are still to come between the viewers' scrollback and the screen that they show."""
+        return self._shown.first_line - self._pushed if self.behind and self._shown is not None else 0
 
     @property
     def place(self) -> dict[str, object]:
@@ -371,6 +406,15 @@ def _count_used(rows: list[bytes]) -> int:
     while used and not rows[used - 1]:
         used -= 1
     return used
+
+
+def _is_as_printed(before: _Shown, now: _Shown) -> bool:
+    """Whether plain text at the cursor made one picture of the other, or they are the same."""
+    if before.cursor is None or now.cursor is None or before.cursor[0] != now.cursor[0]:
+        return False
+    (at, col), end = before.cursor, now.cursor[1]
+    old, new = before.rows[at], now.rows[at]
+    return _PLAIN.fullmatch(new) is not None and len(new) <= end and new[: len(old)] == old and len(old) <= col <= end
 
 
 def _draw(before: list[bytes], now: list[bytes], flowed: Set[int], flowing: Set[int], cols: int) -> list[bytes]:

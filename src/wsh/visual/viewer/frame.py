@@ -135,6 +135,27 @@ class ViewerFrames:
         """A person pressed a key: what comes of it is shown at once."""
         self._echo_frames = _ECHO_FRAMES
 
+    def print_ahead(self, offset: int, text: bytes) -> bool:
+        """The program printed plain `text` from `offset` on, which is not parsed yet: show a key's echo before all that a frame takes.
+
+        True if that was done for somebody.
+        """
+        done = False
+        if not self._echo_frames or self._timer is not None or self._last_generation != offset:
+            return False
+        for shape, painter in self._painters.items():
+            if not painter.print_ahead(text):
+                continue
+            done = True
+            for viewer in self._present.values():
+                if viewer.stale or viewer.shape != shape:
+                    continue
+                if viewer.outlet.is_busy():
+                    viewer.stale = True
+                else:
+                    viewer.outlet.send(text)
+        return done
+
     def schedule(self, gap_s: float | None = None) -> None:
         """A frame is wanted, `gap_s` after the last one or as soon as one may be."""
         if not self._present:
@@ -207,21 +228,28 @@ class ViewerFrames:
         change = painter.change(None if renewing else time.perf_counter() + _FRAME_S)
         whole = b""
         for viewer in free:
-            gap, since = painter.left_out, {"since": painter.since}
-            if viewer.stale:
-                if viewer.renew and viewer.scrollback_lines:
-                    self._send_earlier(viewer, painter, renew=True)
-                    gap = False
-                else:
-                    whole = whole or painter.full()
-                    viewer.outlet.send(whole)
-                    gap, since = True, {}
-                viewer.stale = viewer.renew = False
+            if viewer.stale and viewer.renew and viewer.scrollback_lines:
+                self._send_earlier(viewer, painter, renew=True)
+            elif viewer.stale:
+                whole = whole or painter.full()
+                self._tell_place(viewer, painter, gap=True)
+                viewer.outlet.send(whole)
             elif change:
+                self._tell_place(viewer, painter, gap=painter.left_out, since=painter.since)
                 viewer.outlet.send(change)
-            if gap and viewer.scrollback_lines:
-                viewer.outlet.tell({"type": "gap", **since, **painter.place})
+            viewer.stale = viewer.renew = False
         return len(free) < len(viewers)
+
+    @staticmethod
+    def _tell_place(viewer: Viewer, painter: Painter, *, gap: bool, **since: int) -> None:
+        """Say of the picture that comes next whether lines above it were left out, and how many are still to come."""
+        if not viewer.scrollback_lines:
+            return
+        if viewer.awaited != painter.awaited:
+            viewer.awaited = painter.awaited
+            viewer.outlet.tell({"type": "behind", "lines": viewer.awaited})
+        if gap:
+            viewer.outlet.tell({"type": "gap", **since, **painter.place})
 
     def _send_earlier(self, viewer: Viewer, painter: Painter, *, renew: bool = False) -> None:
         """A whole picture with the earlier lines that the viewer wants ahead of it."""
@@ -229,6 +257,7 @@ class ViewerFrames:
             asked = viewer.scrollback_lines
             viewer.scrollback_lines = max(asked, min(_MOST_LINES, painter.lines_from(viewer.reads)))
             viewer.reads = None
+            viewer.awaited = 0
             lines, more = painter.earlier_lines(viewer.scrollback_lines)
             first = self._session.terminal.first_line
             told = {"asked": asked, "lines": lines, "more": more, "first": first, **painter.place}
@@ -253,6 +282,7 @@ class ViewerFrames:
                 if other.outlet.is_busy():
                     other.stale = True
                 elif change:
+                    self._tell_place(other, painter, gap=painter.left_out, since=painter.since)
                     other.outlet.send(change)
         self._sizes.tell(viewer)
         self._send_earlier(viewer, painter)

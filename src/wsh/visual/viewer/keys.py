@@ -121,10 +121,11 @@ class ViewerKeys:
             return 0
         if is_typed(data):
             self.note_typing(viewer)
-        layout = self._stage.layout
-        area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
-        if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
-            data = move_mouse(data, area)
+        if b"\x1b" in data:
+            layout = self._stage.layout
+            area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
+            if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
+                data = move_mouse(data, area)
         if not data:
             return 0
         self._frames.expect_echo()

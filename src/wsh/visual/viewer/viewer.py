@@ -50,6 +50,8 @@ class Viewer:
     """Epoch and number of a line that somebody reads: the next earlier lines begin there, or before."""
     renew: bool = False
     """Whether they come with the next one."""
+    awaited: int = 0
+    """Lines of which it was last told that they are still to come above its picture."""
     top: int = 0
     left: int = 0
     follows_cursor: bool = True

@@ -174,6 +174,7 @@ class Viewers:
             self.stage.subscribe(self._on_stage),
         ]
         self.keys.typing.open()
+        self.session.output.ahead = self.frames.print_ahead
 
     def _close(self) -> None:
         for stop in self._stop_hearing:
@@ -183,6 +184,7 @@ class Viewers:
             self._fading.cancel()
             self._fading = None
         self.keys.typing.close()
+        self.session.output.ahead = None
         self.frames.close()
 
     def _tell_typist(self) -> None:
