@@ -24,7 +24,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def whole_browser(playwright: Playwright) -> Iterator[Browser]:
     with launched(playwright, whole=True) as running:
         yield running

@@ -59,6 +59,23 @@ def test_selecting_copies_and_so_do_the_keys(server: RunningServer, browser: Bro
         until(watched, lambda t: "INT" in t, "Ctrl+C is the program's when nothing is selected")
 
 
+def test_a_click_on_nothing_leaves_the_clipboard_alone(server: RunningServer, browser: Browser) -> None:
+    make(server, "text", "sh -c 'echo; echo word; exec cat'")
+    with open_page(browser, permissions=CLIPBOARD) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "word" in t, "the text")
+        page.evaluate("navigator.clipboard.writeText('before')")
+        for row, times in ((0, 3), (1, 2)):  # an empty line, and the blanks behind a word
+            click_row(page, row, times)
+            assert clip(page) == "before"
+        for keys in ("Control+Shift+C", "Control+C"):
+            page.keyboard.press(keys)
+            assert clip(page) == "before"
+        click_row(page, 1, 3)
+        wait_for_text(lambda: clip(page), lambda t: t.strip() == "word", "a line with something in it")
+
+
 def test_a_program_writes_the_clipboard_only_with_permission(server: RunningServer, browser: Browser) -> None:
     make(server, "asks", OSC)
     with open_page(browser, permissions=CLIPBOARD) as watched:
@@ -112,9 +129,9 @@ def test_a_line_over_several_rows_is_copied_as_one(server: RunningServer, browse
         copies("the line among earlier ones")
 
 
-PASTE = """text => {
+PASTE = """times => {
   const data = new DataTransfer();
-  data.setData('text', text);
+  data.setData('text', '0123456789abcde\\n'.repeat(times));
   document.querySelector('.single .xterm-helper-textarea')
     .dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
 }"""
@@ -127,8 +144,8 @@ def test_a_large_paste_shows_how_far_it_is_and_can_be_stopped(server: RunningSer
         page = watched.page
         page.goto(link(server))
         until(watched, lambda t: "ready" in t, "the program")
-        page.once("dialog", lambda dialog: dialog.accept())
-        page.evaluate(PASTE, "0123456789abcde\n" * (3 << 16))
+        page.evaluate(PASTE, 3 << 16)
+        page.get_by_role("button", name="Paste", exact=True).click()
         expect(page.get_by_role("progressbar", name="Paste")).to_be_visible()
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".toast", has_text="Pasting")).to_contain_text("%")
@@ -140,8 +157,8 @@ def test_a_large_paste_arrives_whole(server: RunningServer, browser: Browser) ->
         page = watched.page
         page.goto(link(server))
         until(watched, lambda t: "ready" in t, "the program")
-        page.once("dialog", lambda dialog: dialog.accept())
-        page.evaluate(PASTE, "0123456789abcde\n" * (3 << 16))
+        page.evaluate(PASTE, 3 << 16)
+        page.get_by_role("button", name="Paste", exact=True).click()
         wanted = hashlib.md5(b"0123456789abcde\r" * (3 << 16)).hexdigest()
         until(watched, lambda t: wanted in t, "every byte in order")
         wait_until(lambda: page.get_by_role("progressbar").count() == 0, "the end of the progress")

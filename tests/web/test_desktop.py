@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, own_page
 from tests.web.test_page import link, make, until
 
 # Every word that the mark of a session showed, from now on.
@@ -28,32 +28,35 @@ def lines(server: RunningServer, name: str) -> list[str]:
     return found
 
 
-def badge(page: Page) -> str:
-    found = page.locator(".place", has_text="Queue").locator(".count")
-    return found.inner_text() if found.count() else ""
+def badge(page: Page) -> Locator:
+    return page.locator(".place", has_text="Queue").locator(".count")
 
 
-def mark(page: Page, name: str) -> str:
-    return page.locator(".session", has_text=name).locator(".state").get_attribute("title") or ""
+def mark(page: Page, name: str) -> Locator:
+    return page.locator(".session", has_text=name).locator(".state")
+
+
+def wait_for_mark(page: Page, name: str, word: str) -> None:
+    expect(mark(page, name)).to_have_attribute("title", word)
 
 
 def test_a_session_that_prints_now_and_then_keeps_its_mark(server: RunningServer, browser: Browser) -> None:
     make(server, "front", "cat")
     make(server, "beat", "sh -c 'for k in 1 2 3 4; do echo $k; sleep 2; done; exec sleep 1000'")
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         page.clock.install()
         page.goto(link(server))
         page.locator(".session", has_text="front").click()
         expect(page.locator(".bar h1")).to_have_text("front")
-        wait_until(lambda: mark(page, "beat") == "running", "the mark of a program that works")
+        wait_for_mark(page, "beat", "running")
         page.evaluate(WATCH, "beat")
         wait_until(lambda: "4" in lines(server, "beat"), "some beats")
         assert set(page.evaluate("seenWords")) == {"running"}
 
         def is_quiet() -> bool:
             page.clock.fast_forward(15_000)
-            return mark(page, "beat") == "quiet"
+            return mark(page, "beat").get_attribute("title") == "quiet"
 
         wait_until(is_quiet, "a session that says nothing for long")
 
@@ -63,11 +66,11 @@ def test_a_command_that_is_never_silent_is_shown_as_running(server: RunningServe
     with open_page(browser) as watched:
         page = watched.page
         page.goto(link(server))
-        wait_until(lambda: mark(page, "busy") == "idle", "the shell at its prompt")
+        wait_for_mark(page, "busy", "idle")
         page.keyboard.type("while :; do echo on; sleep 0.2; done\n")
-        wait_until(lambda: mark(page, "busy") == "running", "the command")
+        wait_for_mark(page, "busy", "running")
         page.keyboard.press("Control+c")
-        wait_until(lambda: mark(page, "busy") == "idle", "the prompt again")
+        wait_for_mark(page, "busy", "idle")
 
 
 def test_nobody_is_called_to_what_they_have_before_them(server: RunningServer, browser: Browser) -> None:
@@ -80,13 +83,13 @@ def test_nobody_is_called_to_what_they_have_before_them(server: RunningServer, b
         until(watched, lambda t: "$" in t, "the prompt")
         page.keyboard.type("read -p 'sure? '\n")
         wait_until(lambda: server.get("/inbox")["wants"] == 1, "the question")
-        wait_until(lambda: mark(page, "desk") == "asks", "the mark")
+        wait_for_mark(page, "desk", "asks")
         with page.expect_response(lambda response: response.url.endswith("/inbox")):
             pass
         wait_until(lambda: page.evaluate("new Promise(done => requestAnimationFrame(() => done(true)))"), "a frame")
-        assert badge(page) == ""
+        assert badge(page).count() == 0
         page.locator(".session", has_text="other").click()
-        wait_until(lambda: badge(page) == "1", "the badge, as soon as it is out of sight")
+        expect(badge(page)).to_have_text("1")  # as soon as it is out of sight
         page.locator(".session", has_text="desk").click()
         page.keyboard.type("yes\n")
         page.keyboard.type("sh -c 'exit 4'\n")
@@ -138,13 +141,6 @@ def test_a_session_that_ended_says_so_and_is_closed_or_begun_again(server: Runni
     make(server, "other", "cat")
     with open_page(browser) as watched:
         page = watched.page
-        asked: list[str] = []
-
-        def refuse(dialog: Dialog) -> None:
-            asked.append(dialog.message)
-            dialog.dismiss()
-
-        page.on("dialog", refuse)
         page.goto(link(server))
         page.locator(".session", has_text="brief").click()
         expect(page.locator(".ended")).to_contain_text("brief has ended with status 3")
@@ -160,4 +156,3 @@ def test_a_session_that_ended_says_so_and_is_closed_or_begun_again(server: Runni
         page.locator(".menu summary").click()
         page.locator(".menu").get_by_role("button", name=re.compile("^Close$")).click()
         expect(page.locator(".session")).to_have_count(1)
-        assert asked == []

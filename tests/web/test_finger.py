@@ -78,9 +78,55 @@ def test_a_finger_scrolls_and_what_it_threw_glides_on_until_it_is_touched(
         expect(page.get_by_role("button", name="To the end")).to_be_visible()
         page.evaluate(THROW, 40)
         page.locator(".single .emulator").dispatch_event("touchstart", {"touches": []})
+        # What moved before the touch is drawn in the next frame.
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         held = page.evaluate(FIRST_ROW)
         page.wait_for_timeout(150)
         assert page.evaluate(FIRST_ROW) == held, "a touch stops it"
+
+
+# A finger that is held until a word is selected, and then goes on by so many cells and rows.
+HOLD = """async ([col, row, cols, rows]) => {
+  const room = document.querySelector('.single .emulator');
+  const box = room.querySelector('.xterm-screen').getBoundingClientRect();
+  const {cols: width, rows: height} = window.wshSize();
+  const tell = (kind, col, row) => {
+    const touch = new Touch({identifier: 1, target: room, clientX: box.left + (col + .5) * box.width / width, clientY: box.top + (row + .5) * box.height / height});
+    room.dispatchEvent(new TouchEvent(kind, {touches: kind === 'touchend' ? [] : [touch], changedTouches: [touch], bubbles: true, cancelable: true}));
+  };
+  tell('touchstart', col, row);
+  await new Promise(done => setTimeout(done, 900));
+  tell('touchmove', col + cols, row + rows);
+  tell('touchend', col + cols, row + rows);
+}"""
+
+
+def test_a_word_that_is_held_is_selected_and_copied(server: RunningServer, browser: Browser) -> None:
+    make(server, "words", "sh -c 'echo one src/app.py three; echo second line; exec cat'", rows=24, cols=40)
+    with open_page(browser, permissions=["clipboard-read", "clipboard-write"], **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "second line" in text, "the words")
+        bar = page.get_by_role("toolbar", name="Selection")
+        for at, cols, rows, text in (
+            (6, 0, 0, "src/app.py"),
+            (6, -4, 1, "src/app.py three\nsec"),
+            (14, 0, 0, "src/app.py"),  # the space behind it, which no finger tells from it
+            (6, -6, 0, "one src/app.py"),
+        ):
+            page.evaluate(HOLD, [at, 0, cols, rows])
+            expect(page.locator(".handle")).to_have_count(2)
+            bar.get_by_role("button", name="Copy").tap()
+            expect(bar).to_have_count(0)
+            assert page.evaluate("navigator.clipboard.readText()") == text
+        page.evaluate(HOLD, [20, 10, 0, 0])  # nothing is there: what was copied is pasted
+        expect(bar.get_by_role("button", name="Copy")).to_be_disabled()
+        bar.get_by_role("button", name="Paste").tap()
+        until(watched, lambda text: text.count("one src/app.py") == 2, "the paste")
+        page.evaluate(HOLD, [6, 0, 0, 0])
+        page.touchscreen.tap(200, 300)
+        expect(bar).to_have_count(0)
+        expect(page.locator(".handle")).to_have_count(0)
 
 
 @pytest.mark.parametrize("mouse", [False, True])

@@ -99,6 +99,30 @@ def test_a_rename_keeps_the_place_in_the_list_and_the_keyboard(server: RunningSe
         expect(names).to_have_text(["first", "two", "three"])
 
 
+def test_kill_is_asked_about_and_answered_by_keys_that_reach_no_terminal(
+    server: RunningServer, browser: Browser
+) -> None:
+    for name in ("one", "two"):
+        make(server, name, "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".bar h1")).to_have_text("one")
+        kill = page.get_by_role("dialog", name="Kill one?")
+        for answer in ("Escape", "Enter"):
+            page.keyboard.press("Control+Backslash")
+            page.keyboard.press("k")
+            page.keyboard.type("kill one")
+            page.keyboard.press("Enter")
+            expect(kill.get_by_role("button", name="Kill")).to_be_focused()
+            page.keyboard.press(answer)
+            name = "one" if answer == "Escape" else "two"
+            expect(page.locator(".bar h1")).to_have_text(name)
+            page.keyboard.type("typed\n")
+            until(watched, lambda text: text.strip() == "typed\ntyped", f"only what was typed after it, in {name}")
+        assert [info["name"] for info in server.get("/sessions")] == ["two"]
+
+
 def test_without_a_session_enter_opens_a_shell_at_once(server: RunningServer, browser: Browser) -> None:
     with open_page(browser) as watched:
         page = watched.page

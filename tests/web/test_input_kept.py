@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.serving import running_server, start_server
 from tests.support.waiting import wait_until
-from tests.support.web.browser import Watched, open_page
+from tests.support.web.browser import Watched, own_page
 from tests.web.test_page import link, make, until
 from wsh.wire.system.place import Places
 
@@ -30,7 +30,7 @@ def test_keys_on_their_way_to_a_server_that_dies_arrive_at_the_next_one(
     taken = tmp_path / "taken"
     server = start_server(places)
     make(server, "sink", take_down(taken))
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         open_at(watched, link(server))
         page.keyboard.type("first ")
@@ -54,7 +54,7 @@ def test_nothing_is_typed_twice_when_servers_die_while_somebody_types(
     server = start_server(places)
     port = server.port
     make(server, "sink", take_down(taken))
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         open_at(watched, link(server))
         words = [f"{number:03d};" for number in range(60)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -18,12 +18,21 @@ SEARCH = "Search terminals, transcripts and code"
 
 
 @contextmanager
-def slow_page(browser: Browser, rate: int) -> Iterator[Watched]:
-    """A page whose processor is `rate` times slower."""
+def slow_page(browser: Browser, rate: int) -> Iterator[tuple[Watched, Callable[[int], None]]]:
+    """A page whose processor is `rate` times slower, until told another rate.
+
+    The processor is slowed by work, also while nothing happens: what every key has met by then is awaited at full speed,
+    and so is the page itself where its opening is not what a test is about.
+    """
     with open_page(browser) as watched:
         protocol = watched.page.context.new_cdp_session(watched.page)
-        protocol.send("Emulation.setCPUThrottlingRate", {"rate": rate})
-        yield watched
+
+        def slow(times: int) -> None:
+            protocol.send("Emulation.setCPUThrottlingRate", {"rate": times})
+
+        slow(rate)
+        yield watched, slow
+        slow(1)
 
 
 RATES = pytest.mark.parametrize("rate", [1, 4])
@@ -32,20 +41,22 @@ RATES = pytest.mark.parametrize("rate", [1, 4])
 @RATES
 def test_the_first_session_has_the_keyboard_without_a_click(server: RunningServer, browser: Browser, rate: int) -> None:
     make(server, "first")
-    with slow_page(browser, rate) as watched:
+    with slow_page(browser, rate) as (watched, slow):
         watched.page.goto(link(server))
         expect(watched.page.locator(".bar h1")).to_have_text("first")
         watched.page.keyboard.type("echo fo''cus\n")
+        slow(1)
         until(watched, lambda t: "\nfocus" in t, "what was typed as soon as the session was there")
 
 
 @RATES
 def test_keys_pressed_before_the_terminal_is_there_reach_it(server: RunningServer, browser: Browser, rate: int) -> None:
     make(server, "early")
-    with slow_page(browser, rate) as watched:
+    with slow_page(browser, rate) as (watched, slow):
         watched.page.goto(link(server), wait_until="commit")
         expect(watched.page.locator(".sidebar")).to_be_attached()
         watched.page.keyboard.type("echo ear''ly\n")
+        slow(1)
         until(watched, lambda t: "\nearly" in t, "keys of the first moment, in order")
 
 
@@ -53,17 +64,19 @@ def test_keys_pressed_before_the_terminal_is_there_reach_it(server: RunningServe
 def test_nothing_typed_into_the_palette_reaches_the_shell(server: RunningServer, browser: Browser, rate: int) -> None:
     for name in ("one", "two"):
         make(server, name, "cat")
-    with slow_page(browser, rate) as watched:
+    with slow_page(browser, 1) as (watched, slow):
         page = watched.page
         page.goto(link(server))
         expect(page.locator(".session")).to_have_count(2)
         start = page.locator(".bar h1").inner_text()
+        slow(rate)
         other = "two" if start == "one" else "one"
         page.keyboard.press("Control+Backslash")
         page.keyboard.press("k")
         page.keyboard.type(f"go to {other}")
         page.keyboard.press("Enter")
         page.keyboard.type("mine\n")
+        slow(1)
         expect(page.locator(".bar h1")).to_have_text(other)
         until(watched, lambda t: t.count("mine") == 2, "what was typed after the choice")
         for name, lines in ((start, ""), (other, "mine\nmine")):
@@ -76,10 +89,11 @@ def test_find_and_search_keep_the_keyboard_and_alt_s_works_every_time(
     server: RunningServer, browser: Browser, rate: int
 ) -> None:
     make(server, "lines", "sh -c 'seq 1 50; exec cat'")
-    with slow_page(browser, rate) as watched:
+    with slow_page(browser, 1) as (watched, slow):
         page = watched.page
         page.goto(link(server))
         until(watched, lambda t: "\n50" in t, "the numbers")
+        slow(rate)
         page.keyboard.press("Control+Backslash")
         page.keyboard.press("f")
         page.keyboard.type("17")
@@ -89,7 +103,9 @@ def test_find_and_search_keep_the_keyboard_and_alt_s_works_every_time(
         expect(page.get_by_label("Find in this terminal")).to_have_value("179")
         page.keyboard.press("Escape")
         page.keyboard.type("back")
+        slow(1)
         until(watched, lambda t: "back" in t, "the terminal has the keyboard again")
+        slow(rate)
         for _ in range(3):
             page.keyboard.press("Alt+s")
             page.keyboard.type("needle")
@@ -101,6 +117,7 @@ def test_find_and_search_keep_the_keyboard_and_alt_s_works_every_time(
         page.keyboard.press("Control+Backslash")
         page.keyboard.press("t")
         page.keyboard.type("-home")
+        slow(1)
         until(watched, lambda t: "back-home" in t, "back in the terminal")
 
 
@@ -108,13 +125,15 @@ def test_find_and_search_keep_the_keyboard_and_alt_s_works_every_time(
 def test_keys_pressed_while_another_session_opens_are_its(server: RunningServer, browser: Browser, rate: int) -> None:
     for name in ("one", "two", "three"):
         make(server, name, "cat")
-    with slow_page(browser, rate) as watched:
+    with slow_page(browser, 1) as (watched, slow):
         page = watched.page
         page.goto(link(server))
         expect(page.locator(".session")).to_have_count(3)
+        slow(rate)
         for turn in range(3):
             page.keyboard.press("Alt+ArrowDown")
             page.keyboard.type(f"t{turn}\n")
+        slow(1)
         wait_until(
             lambda: (
                 sorted(
@@ -170,7 +189,6 @@ def test_the_palette_stays_where_nothing_matches_and_renames_and_tags(server: Ru
     make(server, "plain", "cat")
     with open_page(browser) as watched:
         page = watched.page
-        page.on("dialog", lambda dialog: dialog.accept("red blue"))
         page.goto(link(server))
         expect(page.locator(".bar h1")).to_have_text("plain")
         palette = page.get_by_role("dialog", name="Command palette")
@@ -182,16 +200,19 @@ def test_the_palette_stays_where_nothing_matches_and_renames_and_tags(server: Ru
         page.keyboard.type("more")
         expect(palette.get_by_label("Command", exact=True)).to_have_value("zqzqzqmore")
         page.keyboard.press("Escape")
-        for typed, told in (("rename plain", "better"), ("tags of", "red")):
+        for typed, label, words in (
+            ("rename plain", "New name", "better"),
+            ("tags of", "Tags, separated by blanks", "red blue"),
+        ):
             page.keyboard.press("Control+Backslash")
             page.keyboard.press("k")
             page.keyboard.type(typed)
             expect(palette.get_by_role("option").first).to_contain_text(typed, ignore_case=True)
             page.keyboard.press("Enter")
-            if told == "better":
-                page.get_by_label("New name").fill(told)
-                page.keyboard.press("Enter")
-            expect(page.locator(".session")).to_contain_text(told)
+            expect(page.get_by_label(label)).to_be_focused()
+            page.keyboard.type(words)
+            page.keyboard.press("Enter")
+            expect(page.locator(".session")).to_contain_text(words.split()[0])
             expect(page.locator(".bar h1")).to_have_text("better")
             expect(page.locator(".single .xterm-helper-textarea")).to_be_focused()
         assert server.get("/sessions/better")["tags"] == ["blue", "red"]
@@ -297,3 +318,35 @@ def test_the_palette_stays_that_is_opened_right_after_a_rename(server: RunningSe
         page.keyboard.type("again")
         expect(palette.get_by_label("Command", exact=True)).to_have_value("again")
         assert "".join(server.get("/sessions/better/scrollback?format=plain")["lines"]).strip() == ""
+
+
+# Keys overtake what the page does when a click is over: here they always do.
+LATE_TIMERS = """
+const wait = window.setTimeout;
+window.setTimeout = (work, ms, ...rest) => wait(work, ms || 500, ...rest);
+"""
+
+
+def test_keys_right_after_a_click_on_a_commands_output_are_the_terminals(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "history")
+    assert server.request("POST", "/sessions/history/run", {"input": "echo o''ne", "max_wait_ms": 60_000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.add_init_script(LATE_TIMERS)
+        page.goto(link(server))
+        command = page.locator(".timeline li", has_text="echo")
+        command.locator("summary").click()
+        output = command.locator(".output")
+        expect(output).to_have_text("one")
+        for turn, clicks in enumerate((1, 2, 1)):  # two select a word, and one more lets go of it
+            output.click(position={"x": 12, "y": 12}, click_count=clicks)
+            if clicks == 1:
+                page.keyboard.type(f"?here{turn}, too ")
+                until(watched, lambda t, turn=turn: f"?here{turn}, too" in t, "all keys")  # type: ignore[misc]
+            else:
+                assert page.evaluate("getSelection().toString()").strip() == "one"
+                page.keyboard.press("ArrowLeft")
+                expect(output).to_be_focused()
+        expect(page.locator("dialog")).to_have_count(0)

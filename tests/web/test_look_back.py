@@ -47,6 +47,31 @@ def test_new_output_leaves_what_one_reads_and_is_counted(server: RunningServer, 
         until(watched, lambda text: "\nmine" in text, "the keyboard is in the terminal")
 
 
+def test_a_rename_and_a_look_elsewhere_keep_the_place(server: RunningServer, browser: Browser) -> None:
+    make(server, "long", "sh -c 'seq 1 6000; exec cat'", rows=24, cols=80)
+    make(server, "other", "cat")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "\n6000\n" in text, "the numbers")
+        for far in (1, 2):
+            if far == 2:  # before the lines that come with the first picture
+                page.keyboard.press("Shift+Home")
+                wait_until(lambda: first_row(page) == "1", "the first line")
+            page.keyboard.press("Shift+PageUp" if far == 1 else "Shift+PageDown")
+            to_end = page.get_by_role("button", name="To the end")
+            expect(to_end).to_be_visible()
+            wait_until(lambda: first_row(page) not in ("1", "5978"), "another place")
+            before = first_row(page)
+            page.locator(".session", has_text="other").click()
+            expect(page.locator(".bar h1")).to_have_text("other")
+            page.locator(".sessions .session").first.click()
+            wait_until(lambda before=before: first_row(page) == before, "the same place", seen=lambda: first_row(page))  # type: ignore[misc]
+            assert server.request("PATCH", f"/sessions/{'long' * far}", {"name": "long" * (far + 1)}).status == 200
+            expect(page.locator(".bar h1")).to_have_text("long" * (far + 1))
+            wait_until(lambda before=before: first_row(page) == before, "the same place", seen=lambda: first_row(page))  # type: ignore[misc]
+
+
 def test_find_says_that_earlier_lines_are_no_longer_kept(server: RunningServer, browser: Browser) -> None:
     make(server, "all", "sh -c 'seq 1 500; exec cat'")
     make(server, "cut", "sh -c 'seq 1 30000; exec cat'")

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import own_page
 from tests.web.test_page import link, make, until
 
 PAGE = b"<!doctype html><title>a development server</title><p id=said>hello</p>"
@@ -61,7 +61,7 @@ def neighbour() -> Iterator[Neighbour]:
 
 def test_a_server_on_another_port_gets_the_cookie_and_nothing_for_it(server: RunningServer, browser: Browser) -> None:
     make(server, "mine")
-    with open_page(browser) as watched, neighbour() as other:
+    with own_page(browser) as watched, neighbour() as other:
         page = watched.page
         page.goto(link(server))
         until(watched, lambda t: "$" in t, "the prompt")
@@ -106,7 +106,7 @@ def test_a_page_that_is_loaded_again_or_in_another_tab_is_still_signed_in(
     server: RunningServer, browser: Browser
 ) -> None:
     make(server, "again")
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         page.goto(link(server))
         until(watched, lambda t: "$" in t, "the prompt")
@@ -148,7 +148,7 @@ def scripted(server: RunningServer, tmp_path: Path) -> str:
 def test_no_word_of_a_program_or_an_agent_becomes_code_on_the_page(
     server: RunningServer, browser: Browser, scripted: str
 ) -> None:
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         violations: list[str] = []
         page.on("console", lambda m: violations.append(m.text) if "Content Security Policy" in m.text else None)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.bridge.program import running_desktop
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_for_text
-from tests.support.web.browser import Watched, open_page
+from tests.support.web.browser import Watched, open_page, own_page
 from wsh.look import css
 from wsh.wire.system.place import Places
 
@@ -40,7 +40,7 @@ def focus_terminal(page: Page) -> None:
 
 def test_a_person_signs_in_types_renames_and_kills(server: RunningServer, browser: Browser) -> None:
     make(server, "work", tags=["blue"])
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         page.goto(server.url + "/ui/")
         assert "wsh" in page.content() and page.locator(".sidebar").count() == 0, "nothing without signing in"
@@ -63,9 +63,9 @@ def test_a_person_signs_in_types_renames_and_kills(server: RunningServer, browse
         page.reload()
         expect(page.locator(".bar h1")).to_have_text("renamed")
         until(watched, lambda t: "sum 42" in t, "the same screen after a reload")
-        page.once("dialog", lambda dialog: dialog.accept())
         page.locator(".menu summary").click()
         page.get_by_role("button", name="Kill…").click()
+        page.get_by_role("dialog", name="Kill renamed?").get_by_role("button", name="Kill").click()
         expect(page.locator(".session")).to_have_count(0)
         expect(page.locator(".empty-stage")).to_be_visible()
         assert server.get("/sessions") == []
@@ -101,7 +101,7 @@ def test_an_overlay_appears_and_goes_without_a_trace(server: RunningServer, brow
 def test_the_page_comes_back_by_itself_after_the_server_died(places: Places, browser: Browser) -> None:
     server = start_server(places)
     port = server.port
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         make(server, "survivor")
         watched.page.goto(link(server))
         until(watched, lambda t: "$" in t, "the prompt")

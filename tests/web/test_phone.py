@@ -14,7 +14,7 @@ from tests.http.test_server_approval import ask, read_end, shown
 from tests.support.notice.receiver import Receiver, running_receiver
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, own_page
 from tests.web.test_access import AXE, grave
 from wsh.wire.system.place import find_places
 
@@ -59,12 +59,27 @@ def headless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 
 
 @pytest.fixture
-def page(headless: RunningServer, whole_browser: Browser, receiver: Receiver) -> Iterator[Page]:
-    with open_page(whole_browser, **PHONE) as watched:
+def page(headless: RunningServer, browser: Browser) -> Iterator[Page]:
+    with open_page(browser, **PHONE) as watched:
+        watched.page.goto(str(headless.request("POST", "/auth/link").json["url"]))
+        yield watched.page
+    clear(headless)
+
+
+@pytest.fixture
+def page_with_worker(headless: RunningServer, whole_browser: Browser, receiver: Receiver) -> Iterator[Page]:
+    with own_page(whole_browser, **PHONE) as watched:
         watched.page.context.grant_permissions(["notifications"], origin=headless.url)
         watched.page.add_init_script(STUB.replace("GIVEN", json.dumps(receiver.subscription())))
         watched.page.goto(str(headless.request("POST", "/auth/link").json["url"]))
         yield watched.page
+    clear(headless)
+
+
+def clear(headless: RunningServer) -> None:
+    for one in headless.get("/approvals")["requests"]:
+        if one["answerable"]:
+            headless.request("POST", f"/approvals/{one['id']}", {"digest": one["digest"], "decision": "decline"})
     for info in headless.get("/sessions"):
         headless.request("DELETE", f"/sessions/{info['name']}")
 
@@ -98,8 +113,9 @@ TAP = """self.registration.getNotifications().then((all) => {
 
 
 def test_a_request_reaches_a_closed_page_by_push_and_two_taps_approve_it(
-    page: Page, headless: RunningServer, receiver: Receiver
+    page_with_worker: Page, headless: RunningServer, receiver: Receiver
 ) -> None:
+    page = page_with_worker
     cdp, ids = watch_registrations(page)
     worker = get_worker(page)
     page.get_by_role("button", name="Sessions").first.tap()
@@ -143,7 +159,10 @@ def test_a_request_reaches_a_closed_page_by_push_and_two_taps_approve_it(
     assert headless.get("/push/subscriptions")["subscriptions"] == []
 
 
-def test_the_page_can_be_installed_and_opens_without_its_server(page: Page, headless: RunningServer) -> None:
+def test_the_page_can_be_installed_and_opens_without_its_server(
+    page_with_worker: Page, headless: RunningServer
+) -> None:
+    page = page_with_worker
     get_worker(page)
     cdp = page.context.new_cdp_session(page)
     manifest = cdp.send("Page.getAppManifest")
@@ -197,8 +216,7 @@ def test_notices_come_one_at_a_time_cover_nothing_and_are_dismissed(page: Page, 
     expect(page.locator(".toasts > :last-child")).to_be_visible()
     expect(page.locator(".notice")).to_be_hidden()
     assert page.evaluate(COVERED) == []
-    for cross in page.locator(".toasts").get_by_role("button", name="Dismiss").all():
-        cross.tap()
+    dismiss_told(page)
     expect(page.locator(".toasts > *")).to_have_count(0)
     page.locator(".notice").get_by_role("button", name="Dismiss").tap()
     expect(notice).to_have_count(0)
@@ -272,3 +290,120 @@ def test_ten_tasks_by_touch_alone(page: Page, headless: RunningServer, tmp_path:
     expect(page.locator(".approval.over").first.get_by_label("Output")).to_contain_text("all of it")
     page.evaluate(AXE.read_text())
     assert grave(page) == []
+
+
+def dismiss_told(page: Page) -> None:
+    """What is told goes by itself, too: on a busy machine it may be gone before a finger gets there."""
+    page.locator(".toasts").get_by_role("button", name="Dismiss").evaluate_all(
+        "all => all.forEach((one) => one.click())"
+    )
+
+
+def open_card(page: Page) -> None:
+    page.get_by_role("button", name="Sessions").first.tap()
+    page.get_by_role("button", name="Queue").first.tap()
+
+
+def state_of(headless: RunningServer, answer: dict[str, Any]) -> str:
+    return str(headless.get(f"/approvals/{answer['result']['approval_id']}")["state"])
+
+
+CLASSES = """e => {
+  window.classes = [];
+  new MutationObserver(() => window.classes.push(e.className.trim())).observe(e, {attributes: true});
+}"""
+
+
+def test_a_finger_that_moves_on_from_a_button_that_is_held_approves_nothing(
+    page: Page, headless: RunningServer
+) -> None:
+    answer = ask(headless, "rm", "-rf", "nothing-here")
+    shown(headless, answer)
+    open_card(page)
+    button = page.get_by_role("button", name="Hold to run once")
+    cdp = page.context.new_cdp_session(page)
+    for by in (-60, 60):
+        button.scroll_into_view_if_needed()
+        button.evaluate(CLASSES)
+        box = button.bounding_box()
+        assert box is not None
+        x, y = box["x"] + 40, box["y"] + 22
+        cdp.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        cdp.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y + by}]})
+        wait_until(
+            lambda: page.evaluate("[...new Set(window.classes)]") == ["hold holding", "hold"],
+            "the end of holding",
+            seen=lambda: page.evaluate("window.classes"),
+        )
+        assert state_of(headless, answer) == "waiting"
+        cdp.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.get_by_role("button", name="Decline", exact=True).tap()
+    wait_until(lambda: state_of(headless, answer) == "declined", "the answer")
+
+
+PRESS = (
+    "all => all.forEach(e => e.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, detail: 1})))"
+)
+# A finger that comes down at the moment in which the first card goes.
+PRESS_AS_IT_MOVES = """gone => {
+  const list = document.querySelector('.approvals ul');
+  new MutationObserver((_, observer) => {
+    if (list.querySelector(`.approval:not(.over)[data-request="${gone}"]`)) return;
+    observer.disconnect();
+    const button = [...list.querySelectorAll('.approval:not(.over) button')].find(e => e.textContent === 'Run once');
+    button.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, detail: 1}));
+  }).observe(list, {childList: true, subtree: true, attributes: true});
+}"""
+
+
+def test_a_press_on_a_request_that_has_just_moved_there_runs_nothing(page: Page, headless: RunningServer) -> None:
+    first, second = ask(headless, "echo", "first"), ask(headless, "echo", "second")
+    one, _ = shown(headless, first), shown(headless, second)
+    open_card(page)
+    expect(page.get_by_role("button", name="Run once")).to_have_count(2)
+    page.evaluate(PRESS_AS_IT_MOVES, one["id"])
+    body = {"digest": one["digest"], "decision": "decline"}
+    assert headless.request("POST", f"/approvals/{one['id']}", body).status == 200
+    expect(page.get_by_text("The requests moved as you pressed")).to_be_visible()
+    assert state_of(headless, second) == "waiting"
+
+    def press() -> bool:
+        page.get_by_role("button", name="Run once").evaluate_all(PRESS)
+        return state_of(headless, second) == "approved"
+
+    wait_until(press, "the request that stays where it is")
+
+
+def test_a_notice_moves_no_request_below_the_finger(page: Page, headless: RunningServer) -> None:
+    first, second = ask(headless, "echo", "first"), ask(headless, "echo", "second")
+    shown(headless, first), shown(headless, second)
+    open_card(page)
+    expect(page.locator(".approval:not(.over)")).to_have_count(2)
+    button = page.get_by_role("button", name="Run once").first
+    place = "e => e.getBoundingClientRect().top"
+    before = button.evaluate(place)
+    page.get_by_role("button", name="Decline", exact=True).last.dispatch_event("click")
+    expect(page.locator(".toasts > *")).to_have_count(1)
+    wait_until(lambda: state_of(headless, second) == "declined", "the answer")
+    wait_until(lambda: button.evaluate(place) == before, "the request where it was")
+    dismiss_told(page)
+    expect(page.locator(".toasts > *")).to_have_count(0)
+    wait_until(lambda: button.evaluate(place) == before, "the request where it was")
+    page.get_by_role("button", name="Decline", exact=True).tap()
+    wait_until(lambda: state_of(headless, first) == "declined", "the answer")
+
+
+def test_the_field_hides_what_is_typed_at_a_hidden_prompt(page: Page, headless: RunningServer) -> None:
+    body = {
+        "name": "work",
+        "command": "bash --norc --noprofile -c 'read -s -p Password: word; echo; echo $word; exec cat'",
+    }
+    assert headless.request("POST", "/sessions", body).status == 201
+    field = page.get_by_label("A line to send")
+    expect(field).to_have_attribute("type", "password")
+    field.fill("open sesame")
+    field.press("Enter")
+    wait_until(lambda: "\nopen sesame" in page.evaluate("wshText()"), "the word")
+    expect(field).to_have_attribute("type", "text")
+    expect(field).to_have_value("")

@@ -122,3 +122,46 @@ def test_keys_that_are_pressed_before_the_film_is_there_count_and_it_is_saved_fr
         download.value.save_as(path)
         text = "".join(json.loads(line)[2] for line in path.read_text().splitlines()[1:])
         assert "third" in text and "first" not in text.replace("echo first", "")
+
+
+def test_keys_that_come_faster_than_pictures_count_each(server: RunningServer, browser: Browser) -> None:
+    make(server, "quick")
+    for word in ("first", "second", "third"):
+        line = {"input": f"sleep 0.1; echo {word}", "max_wait_ms": 60_000}
+        assert server.request("POST", "/sessions/quick/run", line).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "\nthird" in t, "the commands")
+        open_replay(page)
+        page.evaluate(
+            """for (const key of "ppp+n")
+              document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}))"""
+        )
+        length = float(str(page.get_by_label("Time").get_attribute("max")))
+        marks = page.locator(".ticks button").evaluate_all("all => all.map(e => parseFloat(e.style.left))")
+        wait_until(lambda: at(page) < length, "the keys")
+        assert abs(at(page) - marks[1] * length / 100) < 0.02, (at(page), marks)
+        expect(page.get_by_label("Speed")).to_have_value("2")
+
+
+def test_the_menu_of_exports_is_used_by_keys_alone(server: RunningServer, browser: Browser) -> None:
+    make(server, "keys", "sh -c 'echo one; exec cat'")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "one" in t, "the film")
+        open_replay(page)
+        menu = page.locator(".replay .menu")
+        menu.locator("summary").focus()
+        page.keyboard.press("Enter")
+        expect(menu).to_have_attribute("open", "")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        expect(page.get_by_label("From here")).to_be_checked()
+        expect(page.get_by_role("button", name="Play")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(menu).not_to_have_attribute("open", "")
+        expect(page.locator(".replay")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(".single")).to_be_visible()

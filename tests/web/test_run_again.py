@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.serving import RunningServer
+from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_for_text
 from tests.support.web.browser import open_page
 from tests.web.test_page import focus_terminal, link, make
+from wsh.wire.system.place import Places
 
 
 def test_run_again_leaves_a_half_typed_line_alone(server: RunningServer, browser: Browser) -> None:
@@ -58,3 +59,23 @@ def test_whatever_one_sends_is_in_sight(server: RunningServer, browser: Browser)
         command.locator("summary").click()
         command.get_by_role("button", name="Run again").click()
         expect(rows).to_contain_text("200")
+
+
+def test_run_again_says_that_nothing_was_sent_while_the_server_is_away(places: Places, browser: Browser) -> None:
+    server = start_server(places)
+    make(server, "away")
+    assert server.request("POST", "/sessions/away/run", {"input": "echo one", "max_wait_ms": 60_000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        page.locator(".timeline summary", has_text="echo one").click()
+        server.process.kill()
+        server.process.wait()
+        expect(page.locator(".notice.banner")).to_be_visible()
+        page.get_by_role("button", name="Run again").click()
+        expect(page.locator(".toast.bad", has_text="Not run: the server does not answer.")).to_be_visible()
+        with running_server(places, bind=f"127.0.0.1:{server.port}"):
+            expect(page.locator(".notice.banner")).to_have_count(0)
+            page.keyboard.type("echo t''wo\n")
+            wait_for_text(watched.text, lambda text: "\ntwo" in text, "what was typed")
+        assert watched.text().count("\none") == 1

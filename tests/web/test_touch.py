@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from tests.support.web.browser import Watched, open_page
+from tests.support.web.browser import Watched, open_page, own_page
 from tests.web.test_page import link, make, until
 from tests.web.test_phone import COVERED, PHONE
 from wsh.wire.system.place import Places
@@ -88,7 +88,7 @@ def test_a_line_sent_while_the_server_is_away_is_said_to_be_kept_and_goes_when_i
 ) -> None:
     server = start_server(places)
     make(server, "work")
-    with open_page(browser, **PHONE) as watched:
+    with own_page(browser, **PHONE) as watched:
         page = watched.page
         page.goto(link(server))
         until(watched, lambda text: "$" in text, "the prompt")
@@ -127,3 +127,43 @@ def test_one_tap_leads_to_the_first_line_or_the_end(server: RunningServer, brows
         page.get_by_role("button", name="To the end").tap()
         wait_until(lambda: page.evaluate(FIRST_ROW) == end, "the last line")
         expect(page.get_by_role("button", name="To the end")).to_have_count(0)
+
+
+def type_size(watched: Watched) -> float:
+    return float(watched.page.locator(".single .xterm-rows").evaluate("e => parseFloat(getComputedStyle(e).fontSize)"))
+
+
+def test_a_session_of_many_rows_or_columns_can_be_read(server: RunningServer, browser: Browser) -> None:
+    """Held sideways, few rows have room: they are panned, and their type stays. Upright, larger type pans the columns."""
+    make(server, "work", rows=40, cols=60)
+    with open_page(browser, **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        turn(watched, 844, 390)
+        wait_until(lambda: type_size(watched) >= 11, "type that can be read", seen=lambda: type_size(watched))
+        turn(watched, 390, 844)
+        wait_until(lambda: type_size(watched) < 11, "all columns")
+        small = type_size(watched)
+        for _ in range(5):
+            page.locator(".menu summary").tap()
+            page.get_by_role("button", name="Larger type").tap()
+        wait_until(lambda: type_size(watched) > small, "larger type", seen=lambda: type_size(watched))
+        assert (server.get("/sessions/work")["rows"], server.get("/sessions/work")["cols"]) == (40, 60)
+
+
+FREE_WHILE_TOLD = """e => {
+  const r = e.getBoundingClientRect();
+  const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+  return e.contains(top) && document.querySelectorAll('.toasts > *').length === 1;
+}"""
+
+
+def test_the_drawer_lies_over_what_is_told(phone: Watched) -> None:
+    page = phone.page
+    page.locator(".menu summary").tap()
+    page.get_by_role("button", name="Copy what is shown").tap()
+    expect(page.locator(".toasts > *")).to_have_count(1)
+    page.get_by_role("button", name="Sessions").first.tap()
+    new = page.get_by_role("button", name="New", exact=True)
+    wait_until(lambda: new.evaluate(FREE_WHILE_TOLD), "the drawer to be whole while something is told")

@@ -6,21 +6,21 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import own_page
 from tests.web.test_page import link, make
 
 
 def test_a_used_link_leads_to_the_page_where_the_browser_is_signed_in(server: RunningServer, browser: Browser) -> None:
     make(server, "mine", "cat")
     url = link(server)
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         page.goto(url)
         expect(page.locator(".bar h1")).to_have_text("mine")
         page.goto(url)
         expect(page.locator(".bar h1")).to_have_text("mine")
         assert "code=" not in page.url
-    with open_page(browser) as stranger:
+    with own_page(browser) as stranger:
         answer = stranger.page.goto(url)
         assert answer is not None and answer.status == 403
         expect(stranger.page.get_by_role("heading", name="This link is used up")).to_be_visible()
@@ -33,7 +33,7 @@ def test_a_used_link_leads_to_the_page_where_the_browser_is_signed_in(server: Ru
 def test_one_browser_is_one_client(server: RunningServer, browser: Browser) -> None:
     for name in ("one", "two", "three"):
         make(server, name, "cat")
-    with open_page(browser) as watched:
+    with own_page(browser) as watched:
         page = watched.page
         page.goto(link(server))
         expect(page.locator(".session")).to_have_count(3)
@@ -48,7 +48,7 @@ def test_one_browser_is_one_client(server: RunningServer, browser: Browser) -> N
         second.goto(server.url + "/ui/")
         expect(second.locator(".session")).to_have_count(3)
         assert len(pages()) == 1, "another tab is the same browser"
-        with open_page(browser) as other:
+        with own_page(browser) as other:
             other.page.goto(link(server))
             expect(other.page.locator(".session")).to_have_count(3)
             wait_until(lambda: len(pages()) == 2, "another browser is another client", seen=pages)

@@ -55,14 +55,15 @@ async function keepPage(answer) {
   }
 }
 
-async function wasShown(id) {
+/** Shows a notice that was not shown before. It is noted afterwards: one that could not be shown may come again. */
+async function showOnce(id, options) {
   const shown = await caches.open(SHOWN);
   const mark = new URL(`shown/${encodeURIComponent(id)}`, home).href;
-  if (await shown.match(mark)) return true;
+  if (await shown.match(mark)) return;
+  await self.registration.showNotification("wsh", { ...options, tag: id, data: { id } });
   await shown.put(mark, new Response(""));
   const all = await shown.keys();
   await Promise.all(all.slice(0, Math.max(0, all.length - MOST_SHOWN)).map((old) => shown.delete(old)));
-  return false;
 }
 
 self.addEventListener("push", (event) => {
@@ -74,18 +75,12 @@ self.addEventListener("push", (event) => {
   }
   const id = String(told.id ?? "");
   event.waitUntil(
-    wasShown(id).then((again) => {
-      if (again) return undefined;
-      const waits = ["request", "hidden", "asks"].includes(told.kind);
-      return self.registration.showNotification("wsh", {
-        body: String(told.text ?? "Something waits for you."),
-        tag: id,
-        icon: new URL("icon-192.png", home).href,
-        badge: new URL("icon-192.png", home).href,
-        timestamp: Number(told.since ?? 0) * 1000 || Date.now(),
-        requireInteraction: waits,
-        data: { id },
-      });
+    showOnce(id, {
+      body: String(told.text ?? "Something waits for you."),
+      icon: new URL("icon-192.png", home).href,
+      badge: new URL("icon-192.png", home).href,
+      timestamp: Number(told.since ?? 0) * 1000 || Date.now(),
+      requireInteraction: ["request", "hidden", "asks"].includes(told.kind),
     }),
   );
 });

@@ -8,7 +8,13 @@ import { tell } from "./store";
 const HOLD_MS = 1000;
 type Mode = "choose" | "always" | "edit" | "decline";
 
-/** A button that counts only when it was held for a second, by pointer or by key. A stray click or Enter does nothing. */
+/** Whether a pointer is still over what it was put on. A finger's events go there wherever it has moved to. */
+function isOver(event: PointerEvent & { currentTarget: HTMLElement }): boolean {
+  const box = event.currentTarget.getBoundingClientRect();
+  return event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+}
+
+/** A button that counts only when it was held for a second, by pointer or by key. A stray click or Enter does nothing, nor does a finger that moves on. */
 export function HoldButton(props: { onHeld: () => void; disabled?: boolean; children: ComponentChildren }) {
   const [holding, setHolding] = useState(false);
   const timer = useRef(0);
@@ -33,6 +39,7 @@ export function HoldButton(props: { onHeld: () => void; disabled?: boolean; chil
       title="Hold for a second: this is hard to take back"
       disabled={props.disabled}
       onPointerDown={(event) => event.button === 0 && begin()}
+      onPointerMove={(event) => isOver(event) || end()}
       onPointerUp={end}
       onPointerLeave={end}
       onPointerCancel={end}
@@ -88,8 +95,9 @@ export function AnswerButtons(props: { approval: Approval; seen: boolean }) {
         setProblem([bad.message, bad.hint && bad.code !== "confirmation_needed" ? bad.hint : ""].filter(Boolean).join(" "));
       } else setProblem(String(bad));
     }
-    setBusy(false);
+    // Until what became of it is shown, a second press would answer what is answered.
     await lookAtApprovals();
+    setBusy(false);
   };
   const ask = (to: Mode, start: string): void => {
     setMode(to);

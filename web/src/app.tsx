@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { Admin } from "./admin";
 import { waitingApprovals } from "./approvals";
-import { CreateDialog, RenameDialog } from "./create";
+import { AskDialog, CreateDialog } from "./create";
 import { Inspector } from "./inspector";
 import { Palette } from "./palette";
 import { Hint, Sheet } from "./sheet";
@@ -12,7 +12,7 @@ import { Sidebar } from "./sidebar";
 import { layoutsOpen } from "./layout";
 import { Layouts, Splits } from "./split";
 import { Grid, Queue } from "./stage";
-import { awayHeeded, connection, creating, current, dismiss, inspector, paletteOpen, renaming, sheetOpen, sidebarOpen, toasts, view } from "./store";
+import { awayHeeded, connection, creating, current, dismiss, inspector, paletteOpen, question, sheetOpen, sidebarOpen, toasts, view } from "./store";
 import { pasting } from "./terminal";
 
 export function App() {
@@ -36,7 +36,7 @@ export function App() {
       {sheetOpen.value && <Sheet />}
       <Hint />
       {creating.value && <CreateDialog />}
-      {renaming.value !== null && <RenameDialog name={renaming.value} />}
+      {question.value !== null && <AskDialog question={question.value} />}
       {layoutsOpen.value && <Layouts />}
       <div class="toasts" role="status" aria-live="polite">
         <Pasting />

@@ -1,9 +1,9 @@
 // Requests of agents that wait for a person: the card as the server made it, the time left, and what became of the last ones.
 import { computed, effect, signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, listApprovals } from "./api";
 import { AnswerButtons } from "./answer";
-import { choose, connection } from "./store";
+import { choose, connection, tell } from "./store";
 
 export interface Badge {
   name: string;
@@ -77,6 +77,8 @@ export interface Approval {
 }
 
 const EVERY_MS = 1000;
+/** A press so soon after a card has moved was meant for what was there before. */
+const SETTLE_MS = 600;
 const HIDDEN_TURNS = 5;
 
 export const approvals = signal<readonly Approval[]>([]);
@@ -230,15 +232,35 @@ function useSeen(what: { current: HTMLElement | null }): boolean {
   return seen;
 }
 
+/** Takes no press of a pointer just after the card has moved because one above it went: it was aimed at that one. Scrolling is the person's own doing. */
+function useAim(card: { current: HTMLElement | null }): (event: MouseEvent) => void {
+  const top = useRef<number | null>(null);
+  const movedAt = useRef(-SETTLE_MS);
+  useLayoutEffect(() => {
+    const now = card.current?.offsetTop ?? 0;
+    if (top.current !== null && top.current !== now) movedAt.current = performance.now();
+    top.current = now;
+  });
+  return (event) => {
+    const byKey = event.type === "click" && event.detail === 0;
+    if (byKey || performance.now() - movedAt.current > SETTLE_MS || !(event.target instanceof Element && event.target.closest("button"))) return;
+    event.stopPropagation();
+    event.preventDefault();
+    if (event.type === "click") tell("The requests moved as you pressed. Look, and press again.");
+  };
+}
+
 function Waiting(props: { approval: Approval }) {
   const { approval } = props;
   const { evidence } = approval;
+  const card = useRef<HTMLLIElement>(null);
+  const aim = useAim(card);
   const shown = useRef<HTMLDivElement>(null);
   const seen = useSeen(shown);
   const grave = evidence?.hold ?? approval.risk !== "none";
   const soon = approval.deadline - now.value <= 15;
   return (
-    <li data-request={approval.id} class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Hard to take back" : "Request"}: ${approval.command}`}>
+    <li ref={card} onClickCapture={aim} onPointerDownCapture={aim} data-request={approval.id} class={`approval${grave ? " grave" : ""}`} aria-label={`${grave ? "Hard to take back" : "Request"}: ${approval.command}`}>
       <div ref={shown}>
         <header>
           {approval.risk !== "none" && (

@@ -1,42 +1,60 @@
 // Commands as blocks: who ran each, when, how it ended; folded or with its output, with a link, and keys that go from one to the next.
-import { signal } from "@preact/signals";
+import { signal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { IDecoration, Terminal } from "@xterm/xterm";
 import "./block.css";
 import { getCommandOutput, getScreen, listCommands, type CommandInfo } from "./api";
 import { copyText } from "./clipboard";
-import { attempt, choose, commandTick, entries, inspector, listed, narrow, selected, tell } from "./store";
+import { attempt, block, choose, commandHearers, entries, inspector, listed, narrow, selected, tell, tickOf } from "./store";
 import { enter, loadTerminal } from "./terminal";
 import { scrollTo } from "./viewer";
-
-/** The command that keys act on: the one that was last jumped to. */
-export const block = signal<{ session: string; id: number } | null>(null);
 
 /** Rows that are drawn at once: thousands would hold the page up. */
 const ROWS = 100;
 
-/** The commands of a session. One request is under way at a time: of many that end meanwhile the next one tells. */
-function useCommands(name: string): CommandInfo[] | null {
-  const [commands, setCommands] = useState<CommandInfo[] | null>(null);
-  const asked = useRef({ name: "", again: false });
-  const tick = commandTick.value;
+interface Known {
+  list: Signal<CommandInfo[] | null>;
+  /** How many parts of the page show it. */
+  users: number;
+  /** For which news it was asked last, and whether an answer is on its way. */
+  tick: number;
+  busy: boolean;
+}
+const known = new Map<string, Known>();
+
+/** One request is under way at a time: of many that end meanwhile the next one tells. */
+async function refresh(name: string, about: Known): Promise<void> {
+  if (about.busy) return;
+  about.busy = true;
+  while (about.users > 0 && about.tick !== tickOf(name).peek()) {
+    about.tick = tickOf(name).peek();
+    const list = await listCommands(name).catch(() => []);
+    about.list.value = list;
+  }
+  about.busy = false;
+}
+
+/** The commands of a session, asked for once for all that show them. */
+export function useCommands(name: string): CommandInfo[] | null {
+  const about = known.get(name) ?? { list: signal(null), users: 0, tick: -1, busy: false };
+  known.set(name, about);
+  const tick = tickOf(name).value;
   useEffect(() => {
-    if (asked.current.name === name) {
-      asked.current.again = true;
-      return;
-    }
-    const mine = { name, again: true };
-    asked.current = mine;
-    void (async () => {
-      while (mine.again && asked.current === mine) {
-        mine.again = false;
-        const list = await listCommands(name).catch(() => []);
-        if (asked.current === mine) setCommands(list);
-      }
-      mine.name = "";
-    })();
-  }, [name, tick]);
-  return commands;
+    about.users++;
+    commandHearers.set(name, (command) => {
+      const list = about.list.peek();
+      if (about.busy || list === null) return false;
+      about.list.value = list.some((one) => one.id === command.id) ? list.map((one) => (one.id === command.id ? command : one)) : [...list, command];
+      return true;
+    });
+    return () => {
+      if (--about.users > 0 || known.get(name) !== about) return;
+      known.delete(name);
+      commandHearers.delete(name);
+    };
+  }, [about]);
+  useEffect(() => void refresh(name, about), [about, tick]);
+  return about.list.value;
 }
 
 export function Timeline(props: { name: string }) {
@@ -77,7 +95,7 @@ export function Timeline(props: { name: string }) {
   );
 }
 
-const isRunning = (command: CommandInfo): boolean => command.exit_code === null && command.duration_ms === null;
+export const isRunning = (command: CommandInfo): boolean => command.exit_code === null && command.duration_ms === null;
 
 function Item(props: { name: string; command: CommandInfo }) {
   const [output, setOutput] = useState<string | null>(null);
@@ -149,17 +167,23 @@ export function duration(ms: number | null): string {
   return s < 60 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
 }
 
+/** How it went, in a few words. */
+export function about(command: CommandInfo): string {
+  const ended = isRunning(command) ? "runs" : `exit ${command.exit_code ?? "unknown"}`;
+  return [ended, duration(command.duration_ms), author(command), command.started === null ? "" : moment(command.started)].filter(Boolean).join(" · ");
+}
+
 const readOutput = (name: string, id: number): Promise<string | undefined> =>
   attempt(async () => (await getCommandOutput(name, String(id), { format: "plain" })).lines.join("\n"));
 
-async function copyOutput(name: string, id: number): Promise<void> {
+export async function copyOutput(name: string, id: number): Promise<void> {
   const text = await readOutput(name, id);
   if (text === undefined) return;
   if (await copyText(text)) tell("Output copied.");
   else tell("The browser did not let the clipboard be written.", undefined, true);
 }
 
-async function copyLink(name: string, id: number): Promise<void> {
+export async function copyLink(name: string, id: number): Promise<void> {
   const words = new URLSearchParams({ session: name, command: String(id) });
   const link = `${location.origin}${location.pathname}#${words.toString()}`;
   if (await copyText(link)) tell("Link copied.", "It opens this session at this command, in a browser that is signed in.");
@@ -168,14 +192,21 @@ async function copyLink(name: string, id: number): Promise<void> {
 
 let mark: IDecoration | undefined;
 
-/** Show where a command stands in its terminal, marked until the next one is. */
+/** Show where a command stands in its terminal; it is marked until another one is, or somebody types. */
 async function jump(name: string, command: CommandInfo): Promise<void> {
+  mark?.dispose();
   block.value = { session: name, id: command.id };
   const found = await locate(name, command.first_line);
   if (!found) return;
-  const line = findLine(found.terminal, command, found.row);
-  if (line === null) tell("The session no longer keeps the lines of that command.", "Its output is kept in the list of commands.");
-  else point(found.terminal, line);
+  const { terminal, row } = found;
+  if (terminal.buffer.active.type === "alternate") {
+    tell("A full-screen program is in front.", "The command is marked in the list, and in the terminal when the program ends.");
+    return;
+  }
+  const line = commandRow(terminal, command, row) ?? nearestRow(terminal, command, row);
+  if (line !== null) scrollTo(terminal, line - 1);
+  else if (row >= 0 && row < terminal.buffer.active.length) point(terminal, Math.max(0, row - 1));
+  else tell("The session no longer keeps the lines of that command.", "Its output is kept in the list of commands.");
 }
 
 /** Show a line of the session by its number, marked. */
@@ -209,13 +240,49 @@ function point(terminal: Terminal, line: number): void {
   mark?.onRender((element) => element.classList.add("block-mark"));
 }
 
-/** The row of the emulator that a command was typed in; its output begins at `output`. */
-function findLine(terminal: Terminal, command: CommandInfo, output: number): number | null {
+/** Whether a command stands in a row, on its own or going on in the next ones. */
+function holds(terminal: Terminal, row: number, words: string): boolean {
   const buffer = terminal.buffer.active;
-  const words = command.command.split("\n")[0]?.slice(0, Math.max(8, terminal.cols - 24)) ?? "";
-  const holds = (row: number): boolean => buffer.getLine(row)?.translateToString(true).includes(words) ?? false;
-  for (let back = 0; back <= 12; back++) if (output - back >= 0 && holds(output - back)) return output - back;
-  return output >= 0 && output < buffer.length ? Math.max(0, output - 1) : null;
+  let text = buffer.getLine(row)?.translateToString(true) ?? "";
+  for (let next = row + 1; text.length < 4 * words.length && buffer.getLine(next)?.isWrapped; next++) text += buffer.getLine(next)?.translateToString(true) ?? "";
+  return text.includes(words);
+}
+
+const firstWords = (command: CommandInfo): string => command.command.trim().split("\n")[0]?.slice(0, WORDS) ?? "";
+/** A shell tells some commands of several lines as one. */
+const shortWords = (command: CommandInfo): string => firstWords(command).split(";")[0] ?? "";
+
+/** Whether a command stands in a row still. */
+export const standsIn = (terminal: Terminal, row: number, command: CommandInfo): boolean => holds(terminal, row, shortWords(command));
+
+const WORDS = 80;
+/** A line that is typed takes at most so many rows. */
+const TYPED_ROWS = 12;
+/** So far above the next command one is looked for whose lines were numbered anew; more where it printed more. */
+const FAR_ROWS = 60;
+
+/** The row of the emulator that a command was typed in, above `below`. Its output began at `output`, unless lines were numbered anew since. */
+export function commandRow(terminal: Terminal, command: CommandInfo, output: number | null, below?: number): number | null {
+  const words = firstWords(command);
+  if (!words) return null;
+  const end = below ?? terminal.buffer.active.length;
+  if (output !== null)
+    for (const wanted of new Set([words, shortWords(command)]))
+      for (const back of [1, 0, ...Array.from({ length: TYPED_ROWS }, (_, index) => index + 2)])
+        if (wanted && output - back >= 0 && output - back < end && holds(terminal, output - back, wanted)) return output - back;
+  if (below === undefined) return null;
+  const far = FAR_ROWS + 2 * Math.max(0, (command.last_line ?? command.first_line) - command.first_line);
+  for (let row = below - 1; row >= Math.max(0, below - far); row--) if (holds(terminal, row, words)) return row;
+  return null;
+}
+
+/** The nearest row that has the words of a command. */
+function nearestRow(terminal: Terminal, command: CommandInfo, to: number): number | null {
+  const words = firstWords(command);
+  const last = terminal.buffer.active.length;
+  for (let off = 0; words && off < last; off++)
+    for (const row of [to - off, to + off]) if (row >= 0 && row < last && holds(terminal, row, words)) return row;
+  return null;
 }
 
 async function findBlock(): Promise<{ name: string; list: CommandInfo[]; at: number } | null> {

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { create, creating, draft, rename, renaming, room, selected, view, whenClosed } from "./store";
+import { create, creating, draft, question, room, selected, view, whenClosed, type Question } from "./store";
 import { focusTerminal } from "./terminal";
 
 export function CreateDialog() {
@@ -77,10 +77,14 @@ export function CreateDialog() {
   );
 }
 
-export function RenameDialog(props: { name: string }) {
-  const { name } = props;
+/** Asks one thing. It has the keyboard at once, and gives it back to the terminal with the answer. */
+export function AskDialog(props: { question: Question }) {
+  const { title, label, text, says, does, grave, then } = props.question;
   const dialog = useRef<HTMLDialogElement>(null);
   const field = useRef<HTMLInputElement>(null);
+  const toTerminal = (): void => {
+    if (view.peek() === "single") focusTerminal(selected.peek() ?? "");
+  };
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
@@ -88,32 +92,40 @@ export function RenameDialog(props: { name: string }) {
     return () => {
       // While it is open nothing else takes the keyboard.
       shown?.close();
-      if (view.peek() === "single") focusTerminal(selected.peek() ?? "");
+      toTerminal();
     };
   }, []);
   return (
-    <dialog ref={dialog} class="dialog" {...whenClosed(() => (renaming.value = null))} aria-labelledby="rename-title">
+    <dialog ref={dialog} class="dialog" {...whenClosed(() => (question.value = null))} aria-labelledby="ask-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          const to = field.current?.value.trim();
+          const answer = field.current?.value.trim() ?? "";
           // Closed at once: the next key is no longer its.
           dialog.current?.close();
-          renaming.value = null;
-          if (view.peek() === "single") focusTerminal(selected.peek() ?? "");
-          if (to && to !== name) void rename(name, to);
+          question.value = null;
+          toTerminal();
+          then(answer);
         }}
+        // The key that opened it may still be down: it answers nothing.
+        onKeyDown={(event) => event.key === "Enter" && event.repeat && event.preventDefault()}
       >
-        <h2 id="rename-title">
-          Rename <bdi>{name}</bdi>
+        <h2 id="ask-title">
+          <bdi>{title}</bdi>
         </h2>
-        <input ref={field} class="mono" aria-label="New name" defaultValue={name} autofocus autocomplete="off" autocapitalize="off" spellcheck={false} />
+        {says && <p class="soft">{says}</p>}
+        {label && (
+          <label>
+            {label}
+            <input ref={field} class="mono" defaultValue={text} autofocus autocomplete="off" autocapitalize="off" spellcheck={false} />
+          </label>
+        )}
         <footer>
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>
-          <button class="primary" type="submit">
-            Rename
+          <button class={grave ? "primary grave" : "primary"} type="submit" autofocus={!label}>
+            {does}
           </button>
         </footer>
       </form>

@@ -1,13 +1,18 @@
 // How a session of any size is shown in a given room: smaller type first, then a part of it that follows the cursor.
 import type { Terminal } from "@xterm/xterm";
+import { USUAL_PX } from "./theme";
 import type { Size } from "./viewer";
 
 /** Fingers need no wide scrollbar, and phones are held close: there 80 columns have to fit. */
 export const TOUCHED = matchMedia("(pointer: coarse)").matches;
 /** Type smaller than this is not read; a larger session is panned instead. */
 export const SMALLEST_PX = TOUCHED ? 7 : 8;
+/** On a phone rows are panned before their type gets smaller than this: a finger goes through them anyway, and held sideways there are few. */
+const ROWS_SMALLEST_PX = TOUCHED ? 11 : SMALLEST_PX;
 export const SCROLLBAR_PX = TOUCHED ? 4 : 14;
 const PAD_PX = 8;
+/** Left of the picture: beside a pointer there is room for the marks of commands. */
+const GUTTER_PX = TOUCHED ? 8 : 12;
 /** Cells that stay visible beside the cursor. */
 const MARGIN = 4;
 
@@ -61,7 +66,7 @@ export class Frame {
   }
 
   private get space(): Cell {
-    return { width: this.room.clientWidth - PAD_PX - SCROLLBAR_PX, height: this.room.clientHeight - PAD_PX };
+    return { width: this.room.clientWidth - GUTTER_PX - SCROLLBAR_PX, height: this.room.clientHeight - PAD_PX };
   }
 
   /** Size of a character in the type that the person chose; measured when the emulator has that type. */
@@ -95,12 +100,15 @@ export class Frame {
       this.onRoom(fits);
     }
     const { rows, cols } = this.terminal;
-    const scale = Math.min(1, width / (cols * cell.width), height / (rows * cell.height));
-    const size = scale >= 1 ? fontSize : Math.max(Math.min(SMALLEST_PX, fontSize), Math.floor(fontSize * scale * 4) / 4);
+    const scaled = (scale: number, least: number): number =>
+      scale >= 1 ? fontSize : Math.max(Math.min(least, fontSize), Math.floor(fontSize * scale * 4) / 4);
+    // Who wants larger type than usual gets it in a wide session, too, and pans it.
+    const least = TOUCHED ? Math.max(SMALLEST_PX, SMALLEST_PX + fontSize - USUAL_PX) : SMALLEST_PX;
+    const size = Math.min(scaled(width / (cols * cell.width), least), scaled(height / (rows * cell.height), ROWS_SMALLEST_PX));
     if (this.terminal.options.fontSize !== size) this.terminal.options.fontSize = size;
     const needed = (this.screen?.offsetWidth ?? 0) + SCROLLBAR_PX;
     // As wide as the room, so that the scrollbar is at its edge and not in the middle.
-    this.picture.style.width = `${Math.max(needed, this.room.clientWidth - PAD_PX)}px`;
+    this.picture.style.width = `${Math.max(needed, this.room.clientWidth - GUTTER_PX)}px`;
     this.picture.style.height = `${Math.max(this.screen?.offsetHeight ?? 0, this.room.clientHeight - PAD_PX)}px`;
     this.room.classList.toggle("smaller", cols < fits.cols || rows < fits.rows);
     if (this.placed !== `${rows}x${cols}`) this.moved = false; // another size: what was moved to may not be there
@@ -166,6 +174,7 @@ export class Frame {
     this.x = Math.max(0, Math.min(this.x, over.x));
     this.y = Math.max(-this.covered, Math.min(this.y, over.y));
     // A shade at each edge beyond which the session goes on.
+    this.picture.style.setProperty("--beyond", `${Math.round(over.x - this.x)}px`);
     this.room.classList.toggle("more-left", this.x > 1);
     this.room.classList.toggle("more-right", this.x < over.x - 1);
     this.picture.style.transform = this.x || this.y ? `translate(${-Math.round(this.x)}px, ${-Math.round(this.y)}px)` : "";

@@ -1,7 +1,7 @@
 // The inbox below the cards: programs that ask, and commands that ended. J and K choose, Enter opens, E is done, S snoozes.
 import "./inbox.css";
 import { computed, signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { listInbox, markInbox, type Inbox, type InboxEntry } from "./api";
 import { waitingApprovals } from "./approvals";
 import { attempt, choose, connection, looked, paletteOpen, creating, selected, view } from "./store";
@@ -63,12 +63,15 @@ export function followInbox(): void {
   connection.subscribe(() => void look());
 }
 
+/** The entry that has the keyboard when the list is drawn next. */
+let next: string | null = null;
+
 async function mark(entry: InboxEntry, action: "done" | "snooze"): Promise<void> {
   const after = neighbour(entry.id);
   const found = await attempt(() => markInbox(entry.id, { action }));
   if (!found) return;
+  next = after;
   inbox.value = found;
-  if (after !== null) requestAnimationFrame(() => find(after)?.focus());
 }
 
 const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>(".queue .approval:not(.over), .queue .entry > .row")];
@@ -84,9 +87,9 @@ function neighbour(id: string): string | null {
 function step(by: number): void {
   const all = rows();
   const at = all.findIndex((row) => row.contains(document.activeElement));
-  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))];
-  if (next && !next.matches("button")) next.tabIndex = -1;
-  next?.focus();
+  const row = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))];
+  if (row && !row.matches("button")) row.tabIndex = -1;
+  row?.focus();
 }
 
 function listen(event: KeyboardEvent): void {
@@ -118,6 +121,11 @@ export function InboxList() {
     return () => document.removeEventListener("keydown", listen);
   }, []);
   const items = inbox.value.items.filter((entry) => entry.kind !== "request");
+  // With the list, not after the next frame: a key that comes in between would be lost.
+  useLayoutEffect(() => {
+    if (next !== null) find(next)?.focus();
+    next = null;
+  }, [inbox.value]);
   return (
     <>
       {items.length === 0 && wanting.value === 0 && (

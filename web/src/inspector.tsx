@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Timeline } from "./block";
 import { keysFor } from "./shortcut";
 import { current, inspector, narrow } from "./store";
-import { focusTerminal } from "./terminal";
+import { focusTerminal, settleFocusSoon } from "./terminal";
 
 const TABS = [
   ["commands", "Commands"],
@@ -40,7 +40,8 @@ export function Inspector() {
       }}
       class="inspector" aria-label="Commands and details"
       onMouseDown={keepFocus}
-      onMouseUp={() => setTimeout(() => giveBack(entry.info.name))}
+      // Whether text is selected is known when the click is over: one into such a text lets go of it.
+      onMouseUp={() => settleFocusSoon(() => giveBack(entry.info.name))}
     >
       <div class="tabs">
         <div role="tablist" aria-label="About this session">

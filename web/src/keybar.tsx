@@ -25,9 +25,12 @@ const FIRST = ["Escape", "Tab", "ctrl", "\x03", "ArrowLeft", "ArrowUp", "ArrowDo
 /** Signs that the keyboard of a phone has as well: the last ones where the keys stand in one row. */
 const SIGNS = ["|", "~", "/", "-"];
 const TAB: Key = ["tab", "Tab"];
+const OPEN = { type: "text", placeholder: "Compose a line", autocomplete: "off" } as const;
+/** At a hidden prompt: neither the screen nor the phone's keyboard keeps what is typed, and no password is offered or asked to be saved. */
+const SECRET = { type: "password", placeholder: "It is not shown", autocomplete: "one-time-code" } as const;
 const place = (name: string): string | undefined => (FIRST.includes(name) ? `--at: ${FIRST.indexOf(name)}` : undefined);
 
-export function KeyBar(props: { name: string }) {
+export function KeyBar(props: { name: string; hidden: boolean }) {
   const [line, setLine] = useState("");
   const field = useRef<HTMLInputElement>(null);
   // The keyboard of the phone stays open only if what has the focus keeps it: the terminal, or the field.
@@ -88,9 +91,8 @@ export function KeyBar(props: { name: string }) {
       >
         <input
           ref={field}
+          {...(props.hidden ? SECRET : OPEN)}
           aria-label="A line to send"
-          placeholder="Compose a line"
-          autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
           enterkeyhint="send"

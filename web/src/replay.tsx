@@ -21,6 +21,18 @@ interface Tick {
   bad: boolean;
 }
 
+interface Film extends Cast {
+  /** Where each command began. */
+  ticks: Tick[];
+}
+
+/** How it is played. */
+interface Play {
+  at: number;
+  playing: boolean;
+  speed: number;
+}
+
 const STEP_S = 0.01;
 const NEAR_S = 1e-4;
 const MOST_EARLY = 32;
@@ -55,6 +67,34 @@ function ticksOf(cast: Cast, commands: CommandInfo[]): Tick[] {
   });
 }
 
+/** What something that the person does makes of how it is played: of what they did before, which need not have been drawn yet. */
+type Move = (now: Play, film: Film) => Play;
+
+const play: Move = (now, film) => ({ ...now, at: !now.playing && now.at >= film.length ? 0 : now.at, playing: !now.playing });
+const goTo = (at: number): Move => (now) => ({ ...now, at });
+/** To the next thing that was printed, or the last before now. */
+const stepEvent = (by: 1 | -1): Move => (now, film) => {
+  const times = film.events.map(([time]) => time);
+  const at = by > 0 ? (times.find((time) => time > now.at) ?? film.length) : (times.findLast((time) => time < now.at - NEAR_S) ?? 0);
+  return { ...now, at, playing: false };
+};
+const stepCommand = (by: 1 | -1): Move => (now, film) => {
+  const times = film.ticks.map((tick) => tick.at);
+  return { ...now, at: by > 0 ? (times.find((time) => time > now.at + NEAR_S) ?? film.length) : (times.findLast((time) => time < now.at - NEAR_S) ?? 0) };
+};
+const faster = (by: 1 | -1): Move => (now) => ({ ...now, speed: SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(now.speed) + by))] ?? 1 });
+const MOVES: Record<string, Move> = {
+  " ": play,
+  ".": stepEvent(1),
+  ",": stepEvent(-1),
+  n: stepCommand(1),
+  p: stepCommand(-1),
+  "+": faster(1),
+  "-": faster(-1),
+  Home: goTo(0),
+  End: (now, film) => ({ ...now, at: film.length }),
+};
+
 async function save(name: string, format: string, ending: string, begin: number): Promise<void> {
   const from = begin > 0 ? `&from_s=${begin.toFixed(3)}` : "";
   const text = await getText(sessionPath(name, `/recording?format=${format}${from}`));
@@ -78,41 +118,43 @@ function fitWidth(terminal: Terminal, room: HTMLElement): void {
 export function Replay() {
   const name = selected.value;
   const section = useRef<HTMLElement>(null);
+  const menu = useRef<HTMLDetailsElement>(null);
   const holder = useRef<HTMLDivElement>(null);
   const player = useRef<{ seek: (at: number) => void } | null>(null);
-  const [cast, setCast] = useState<Cast | null>(null);
-  const [ticks, setTicks] = useState<Tick[]>([]);
-  const [at, setAt] = useState(0);
-  const [playing, setPlaying] = useState(false);
-  const [speed, setSpeed] = useState(1);
+  const [film, setFilm] = useState<Film | null>(null);
+  const [{ at, playing, speed }, setPlay] = useState<Play>({ at: 0, playing: false, speed: 1 });
   const [skip, setSkip] = useState(true);
   const [fromHere, setFromHere] = useState(false);
-  /** Keys that were pressed before the film was there. They are done when it is, one a turn: each begins where the one before it ended. */
-  const early = useRef<string[]>([]);
-  const [, setTurn] = useState(0);
+  /** What was done before the film was there. It counts when it is. */
+  const early = useRef<Move[]>([]);
+  const does = (move: Move): void => {
+    if (film) setPlay((now) => move(now, film));
+    else if (early.current.length < MOST_EARLY) early.current.push(move);
+  };
 
-  useLayoutEffect(() => section.current?.focus(), [name]);
-
-  useEffect(() => {
-    setCast(null);
-    setTicks([]);
-    early.current = [];
+  // At once, not after the next frame: keys count from the first moment.
+  useLayoutEffect(() => {
+    section.current?.focus();
+    setFilm(null);
+    setPlay((now) => ({ ...now, at: 0, playing: false }));
+    const moves: Move[] = (early.current = []);
     if (!name) return;
     void attempt(async () => {
       const [text, commands] = await Promise.all([getText(sessionPath(name, "/recording?format=asciicast-v2")), listCommands(name).catch(() => [])]);
-      const found = parse(text);
-      setAt(found.length);
-      setTicks(ticksOf(found, commands));
-      setCast(found);
+      if (early.current !== moves) return; // another session was chosen meanwhile
+      const cast = parse(text);
+      const found = { ...cast, ticks: ticksOf(cast, commands) };
+      setPlay((now) => moves.reduce((then, move) => move(then, found), { ...now, at: found.length }));
+      setFilm(found);
     });
   }, [name]);
 
   // With the scrubber, not after the next frame: a move that comes in between would be taken back.
   useLayoutEffect(() => {
-    if (!cast || !holder.current) return;
+    if (!film || !holder.current) return;
     const terminal = new Terminal({
-      rows: cast.rows,
-      cols: cast.cols,
+      rows: film.rows,
+      cols: film.cols,
       fontFamily: terminalFont(),
       fontSize: fontSize.peek(),
       theme: terminalTheme(),
@@ -128,14 +170,14 @@ export function Replay() {
     let done = 0;
     const seek = (to: number): void => {
       // Backwards means from the start: the emulator cannot forget.
-      if (done > 0 && (cast.events[done - 1]?.[0] ?? 0) > to) {
+      if (done > 0 && (film.events[done - 1]?.[0] ?? 0) > to) {
         terminal.reset();
-        terminal.resize(cast.cols, cast.rows);
+        terminal.resize(film.cols, film.rows);
         done = 0;
       }
       let text = "";
-      for (; done < cast.events.length; done++) {
-        const [time, kind, data] = cast.events[done] as [number, string, string];
+      for (; done < film.events.length; done++) {
+        const [time, kind, data] = film.events[done] as [number, string, string];
         if (time > to) break;
         if (kind === "o") text += data;
         else if (kind === "r") {
@@ -155,63 +197,34 @@ export function Replay() {
       resized.dispose();
       terminal.dispose();
     };
-  }, [cast]);
+  }, [film]);
 
   useEffect(() => player.current?.seek(at), [at]);
 
   useEffect(() => {
-    if (!playing || !cast) return;
+    if (!playing || !film) return;
     let last = performance.now();
     let frame = requestAnimationFrame(function step(now: number) {
       const passed = ((now - last) / 1000) * speed;
       last = now;
-      setAt((old) => {
-        let next = Math.min(old + passed, cast.length);
-        const coming = skip ? cast.events.find(([time]) => time > next)?.[0] : undefined;
+      setPlay((old) => {
+        let next = Math.min(old.at + passed, film.length);
+        const coming = skip ? film.events.find(([time]) => time > next)?.[0] : undefined;
         if (coming !== undefined && coming - next > SILENCE_S) next = coming - SILENCE_S / 4;
-        if (next >= cast.length) setPlaying(false);
-        return next;
+        return { ...old, at: next, playing: old.playing && next < film.length };
       });
       frame = requestAnimationFrame(step);
     });
     return () => cancelAnimationFrame(frame);
-  }, [playing, cast, speed, skip]);
+  }, [playing, film, speed, skip]);
 
-  const length = cast?.length ?? 0;
-  const play = (): void => {
-    if (!playing && at >= length) setAt(0);
-    setPlaying(!playing);
+  const length = film?.length ?? 0;
+  const ticks = film?.ticks ?? [];
+  const changeSpeed = (to: number): void => setPlay((now) => ({ ...now, speed: to }));
+  const closeMenu = (): void => {
+    menu.current?.removeAttribute("open");
+    section.current?.focus();
   };
-  /** To the next thing that was printed, or the last before now. */
-  const stepEvent = (by: 1 | -1): void => {
-    setPlaying(false);
-    const times = cast?.events.map(([time]) => time) ?? [];
-    setAt(by > 0 ? (times.find((time) => time > at) ?? length) : (times.findLast((time) => time < at - NEAR_S) ?? 0));
-  };
-  const stepCommand = (by: 1 | -1): void => {
-    const times = ticks.map((tick) => tick.at);
-    setAt(by > 0 ? (times.find((time) => time > at + NEAR_S) ?? length) : (times.findLast((time) => time < at - NEAR_S) ?? 0));
-  };
-  const faster = (by: 1 | -1): void => setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(speed) + by))] ?? 1);
-  const keys: Record<string, () => void> = {
-    " ": play,
-    ".": () => stepEvent(1),
-    ",": () => stepEvent(-1),
-    n: () => stepCommand(1),
-    p: () => stepCommand(-1),
-    "+": () => faster(1),
-    "-": () => faster(-1),
-    Home: () => setAt(0),
-    End: () => setAt(length),
-    Escape: () => (view.value = "single"),
-  };
-
-  useEffect(() => {
-    const key = cast ? early.current.shift() : undefined;
-    if (key === undefined) return;
-    keys[key]?.();
-    setTurn((turn) => turn + 1);
-  });
 
   if (!name) return <p class="soft pad">Choose a session to replay.</p>;
   return (
@@ -221,12 +234,14 @@ export function Replay() {
       tabIndex={-1}
       aria-label="Replay"
       onKeyDown={(event) => {
-        const does = keys[event.key];
-        const own = event.target instanceof HTMLButtonElement || event.target instanceof HTMLSelectElement || event.target instanceof HTMLElement && event.target.closest("summary");
-        if (!does || event.ctrlKey || event.altKey || event.metaKey || (own && event.key === " ")) return;
+        const leaves = event.key === "Escape";
+        const move = MOVES[event.key];
+        const own = event.target instanceof HTMLElement && event.target.closest("button, select, summary, input[type=checkbox]");
+        if (!(move || leaves) || event.ctrlKey || event.altKey || event.metaKey || (own && event.key === " ")) return;
         event.preventDefault();
-        if (cast || event.key === "Escape") does();
-        else if (early.current.length < MOST_EARLY) early.current.push(event.key);
+        if (move) does(move);
+        else if (menu.current?.open) closeMenu();
+        else view.value = "single";
       }}
     >
       <header class="bar">
@@ -234,7 +249,7 @@ export function Replay() {
           Replay of <bdi>{name}</bdi>
         </h1>
         <span class="push" />
-        <details class="menu">
+        <details ref={menu} class="menu" onClick={(event) => event.target instanceof HTMLButtonElement && closeMenu()}>
           <summary>Export</summary>
           <div>
             <label class="soft nowrap">
@@ -253,15 +268,15 @@ export function Replay() {
       </header>
       <div class="film" ref={holder} />
       <footer class="scrubber">
-        <button title="Previous command (P)" aria-label="Previous command" disabled={!cast} onClick={() => stepCommand(-1)}>
+        <button title="Previous command (P)" aria-label="Previous command" disabled={!film} onClick={() => does(stepCommand(-1))}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="currentColor" aria-hidden="true">
             <path d="M2 2h2v10H2zM12 2v10L5 7z" />
           </svg>
         </button>
-        <button class="primary" title="Space" onClick={play} disabled={!cast}>
+        <button class="primary" title="Space" onClick={() => does(play)} disabled={!film}>
           {playing ? "Pause" : "Play"}
         </button>
-        <button title="Next command (N)" aria-label="Next command" disabled={!cast} onClick={() => stepCommand(1)}>
+        <button title="Next command (N)" aria-label="Next command" disabled={!film} onClick={() => does(stepCommand(1))}>
           <svg width="14" height="14" viewBox="0 0 14 14" fill="currentColor" aria-hidden="true">
             <path d="M10 2h2v10h-2zM2 2v10l7-5z" />
           </svg>
@@ -274,7 +289,7 @@ export function Replay() {
             max={length}
             step={STEP_S}
             value={at}
-            onInput={(event) => setAt(Number(event.currentTarget.value))}
+            onInput={(event) => does(goTo(Number(event.currentTarget.value)))}
           />
           <div class="ticks">
             {ticks.map((tick, index) => (
@@ -285,7 +300,7 @@ export function Replay() {
                 title={`${clock(tick.at)} ${tick.command}`}
                 aria-label={`Go to ${tick.command}`}
                 tabIndex={-1}
-                onClick={() => setAt(tick.at)}
+                onClick={() => does(goTo(tick.at))}
               />
             ))}
           </div>
@@ -296,7 +311,7 @@ export function Replay() {
         <label class="soft nowrap">
           <input type="checkbox" checked={skip} onChange={(event) => setSkip(event.currentTarget.checked)} /> Skip silences
         </label>
-        <select aria-label="Speed" value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
+        <select aria-label="Speed" value={speed} onChange={(event) => changeSpeed(Number(event.currentTarget.value))}>
           {SPEEDS.map((s) => (
             <option key={s} value={s}>
               {s}×

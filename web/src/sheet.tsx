@@ -1,10 +1,11 @@
 // The keys, on a sheet: what they are, and the leader, which can be another.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { directKeys, pending, setDirectKeys, setLeader, SHORTCUTS, wordsOf } from "./shortcut";
+import { directKeys, pending, setDirectKeys, setLeader, SHORTCUTS, spelt, wordsOf } from "./shortcut";
 import { leader, sheetOpen, USUAL_LEADER, whenClosed } from "./store";
 
 const TERMINAL: [string, string][] = [
   ["Ctrl+Shift+C", "Copy what is selected; so does selecting it"],
+  ["Esc", "Leave a selection or a command, else the program's"],
   ["Ctrl+C", "Copy while something is selected, else the program's"],
   ["Ctrl+Shift+V", "Paste"],
   ["Shift+PageUp, Shift+Home", "Earlier lines; the first one that is kept"],
@@ -25,11 +26,11 @@ export function Sheet() {
         {SHORTCUTS.map((one) => (
           <div key={one.key}>
             <dt>
-              <kbd>{one.key.length === 1 ? one.key.toUpperCase() : one.key}</kbd>
+              <kbd>{spelt(one.key)}</kbd>
               {one.direct && (directKeys.value || !one.direct.startsWith("Alt")) && (
                 <>
                   {" "}
-                  or <kbd>{one.direct}</kbd>
+                  or <kbd>{spelt(one.direct)}</kbd>
                 </>
               )}
             </dt>

@@ -5,7 +5,7 @@ import { copyBlock, linkBlock, runBlock, stepBlock } from "./block";
 import { ordered } from "./group";
 import { closePane, growPane, layoutsOpen, splitPane, stepPane } from "./layout";
 import { captured, choose, connection, creating, finding, inspector, leader, listed, opening, paletteOpen, searchTick, selected, sheetOpen, tell, USUAL_LEADER, view } from "./store";
-import { fitSession, focusTerminal, releaseKeys, takeStrayKey, typeLiterally } from "./terminal";
+import { fitSession, focusTerminal, releaseKeys, settleFocus, takeStrayKey, typeLiterally } from "./terminal";
 import { zoom } from "./theme";
 
 export interface Shortcut {
@@ -68,8 +68,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { key: "r", does: "Replay this session", run: () => (view.value = "replay") },
   { key: "t", does: "Back to the terminal", run: () => ((view.value = "single"), selected.value && focusTerminal(selected.value)) },
   { key: "z", does: "Fit: give the session this window's size", run: () => selected.value && fitSession(selected.value) },
-  { key: "[", does: "Previous command", run: () => void stepBlock(-1) },
-  { key: "]", does: "Next command", run: () => void stepBlock(1) },
+  { key: "[", direct: "Ctrl+Shift+ArrowUp", does: "Previous command", run: () => void stepBlock(-1) },
+  { key: "]", direct: "Ctrl+Shift+ArrowDown", does: "Next command", run: () => void stepBlock(1) },
   { key: "y", does: "Copy that command's output", run: () => void copyBlock() },
   { key: "a", does: "Run that command again", run: () => void runBlock() },
   { key: "l", does: "Copy a link to that command", run: () => void linkBlock() },
@@ -86,9 +86,12 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { key: "-", direct: "Ctrl+-", does: "Smaller type", run: () => zoom(-1) },
 ];
 
+/** Keys as they are written: a letter large, an arrow as one. */
+export const spelt = (keys: string): string => (keys.length === 1 ? keys.toUpperCase() : keys.replace("ArrowUp", "↑").replace("ArrowDown", "↓"));
+
 /** How a shortcut is written in tooltips and in the palette. */
 export function keysOf(shortcut: Shortcut): string {
-  return shortcut.direct && directKeys.value ? shortcut.direct : `${leader.value} ${shortcut.key.length === 1 ? shortcut.key.toUpperCase() : shortcut.key}`;
+  return shortcut.direct && (directKeys.value || !shortcut.direct.startsWith("Alt")) ? spelt(shortcut.direct) : `${leader.value} ${spelt(shortcut.key)}`;
 }
 
 export const keysFor = (key: string): string => keysOf(SHORTCUTS.find((one) => one.key === key) as Shortcut);
@@ -122,6 +125,7 @@ const isField = (element: Element | null): boolean => element instanceof HTMLInp
 
 /** Whether the page takes this key. */
 function take(event: KeyboardEvent): boolean {
+  const moved = settleFocus();
   if (event.isComposing || document.querySelector("dialog[open]")) return false;
   if (pending.value) {
     if (wordsOf(event) !== null) follow(event);
@@ -140,7 +144,7 @@ function take(event: KeyboardEvent): boolean {
   }
   if (opening.value !== null) return takeStrayKey(event, null);
   const focus = document.activeElement;
-  if (focus === null || focus === document.body) {
+  if (focus === null || focus === document.body || moved) {
     // While the list of sessions is on its way a terminal is about to appear.
     if (view.value === "single" && (selected.value !== null || (!listed.value && connection.value !== "signed-out"))) return takeStrayKey(event, selected.value);
   }

@@ -1,10 +1,11 @@
 import "./group.css";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { grouping, GROUPINGS, groups, setGrouping, type Group, type Grouping } from "./group";
 import { wanting } from "./inbox";
 import { TOUCHED } from "./frame";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
-import { choose, creating, filter, paletteOpen, selected, shown, sidebarOpen, view, visible, type View } from "./store";
+import { choose, creating, filter, listed, paletteOpen, selected, shown, sidebarOpen, view, visible, type View } from "./store";
 import { focusTerminal } from "./terminal";
 import { Thumbnail } from "./thumbnail";
 
@@ -25,6 +26,17 @@ function Place(props: { to: View; label: string; keys: string; count?: number })
 }
 
 export function Sidebar() {
+  const list = useRef<HTMLDivElement>(null);
+  const name = selected.value;
+  const known = listed.value;
+  // The one in front is in sight. Not by the browser's own means, which would move the drawer that the list lies in.
+  useLayoutEffect(() => {
+    const room = list.current?.getBoundingClientRect();
+    const lies = list.current?.querySelector(".session.on")?.getBoundingClientRect();
+    if (!list.current || !room || !lies) return;
+    if (lies.top < room.top) list.current.scrollTop -= room.top - lies.top;
+    else if (lies.bottom > room.bottom) list.current.scrollTop += lies.bottom - room.bottom;
+  }, [name, known]);
   return (
     <nav class="sidebar" aria-label="Sessions">
       <header>
@@ -60,7 +72,7 @@ export function Sidebar() {
           ))}
         </select>
       </label>
-      <div class="sessions">
+      <div class="sessions" ref={list}>
         {groups.value.map((group) =>
           grouping.value === "none" ? (
             <SessionList key="" group={group} />
@@ -74,7 +86,7 @@ export function Sidebar() {
           ),
         )}
       </div>
-      {shown.value.length === 0 && (
+      {listed.value && shown.value.length === 0 && (
         <p class="soft empty">
           {filter.value ? "No session matches." : "No sessions yet. Begin here with New, or in a terminal:"}
           {!filter.value && <code>wsh new</code>}

@@ -5,8 +5,8 @@ import { closePane, deleteLayout, enterPane, front, isSplit, layout, layoutsOpen
 import { score } from "./fuzzy";
 import { keysFor } from "./shortcut";
 import { StateMark } from "./state";
-import { Single } from "./stage";
-import { create, entries, narrow, whenClosed } from "./store";
+import { Awaited, Single } from "./stage";
+import { create, entries, listed, narrow, whenClosed } from "./store";
 
 export function Splits() {
   // A phone has room for one.
@@ -72,7 +72,7 @@ function PaneView(props: { pane: Pane }) {
   const active = front.value === id;
   return (
     <div class={`pane${active ? " front" : ""}`} data-pane={session ?? ""} onFocusCapture={() => front.peek() !== id && enterPane(id)}>
-      {entry ? <Single key={entry.info.name} entry={entry} active={active} /> : <Chooser pane={props.pane} active={active} gone={session} />}
+      {entry ? <Single key={entry.info.name} entry={entry} active={active} /> : !listed.value && session !== null ? <Awaited /> : <Chooser pane={props.pane} active={active} gone={session} />}
     </div>
   );
 }

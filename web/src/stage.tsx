@@ -4,9 +4,11 @@ import { Approvals } from "./approvals";
 import { copyText } from "./clipboard";
 import { FindBar } from "./find";
 import { ordered } from "./group";
+import { Blocks } from "./gutter";
 import { InboxList } from "./inbox";
 import { PushSwitch } from "./notice";
 import { KeyBar } from "./keybar";
+import { Handles, PickBar } from "./pick";
 import { StateMark } from "./state";
 import {
   askKill,
@@ -216,8 +218,13 @@ export function Single(props: { entry?: Entry; active?: boolean }) {
           <FindBar key={info.name} name={info.name} close={() => (finding.value = false)} />
         </div>
       )}
-      <TerminalView key={info.name} name={info.name} focus={active} onRemote={setRemote} />
-      {info.running ? <KeyBar name={info.name} /> : info.unreachable_since == null && <Ended info={info} />}
+      <PickBar name={info.name} low={false} />
+      <TerminalView key={info.name} name={info.name} focus={active} onRemote={setRemote}>
+        <Blocks key={info.name} name={info.name} />
+        <Handles name={info.name} />
+      </TerminalView>
+      <PickBar name={info.name} low />
+      {info.running ? <KeyBar name={info.name} hidden={entry.state?.state === "hidden"} /> : info.unreachable_since == null && <Ended info={info} />}
     </section>
   );
 }
@@ -283,13 +290,43 @@ export function Grid() {
   );
 }
 
+/** A notice that comes or goes above a list moves the list, not what is read in it: a finger on its way down meets what it was aimed at. */
+function useSteady(list: { current: HTMLElement | null }): void {
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (!element) return;
+    const first = element.getBoundingClientRect().top;
+    let top = first;
+    const observer = new ResizeObserver(() => {
+      const now = element.getBoundingClientRect().top;
+      if (now > first) element.classList.add("lowered"); // a short list gets room to scroll
+      element.scrollTop += now - top;
+      if (now <= first) element.classList.remove("lowered");
+      top = now;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+}
+
 export function Queue() {
+  const list = useRef<HTMLElement>(null);
+  useSteady(list);
   return (
-    <section class="queue">
+    <section ref={list} class="queue">
       <h1>What wants attention</h1>
       <Approvals />
       <InboxList />
       <PushSwitch />
+    </section>
+  );
+}
+
+/** Before the list of sessions is known nothing is said of what is in it. */
+export function Awaited() {
+  return (
+    <section class="empty-stage" aria-busy="true">
+      <p class="soft">Waiting for the server…</p>
     </section>
   );
 }
@@ -301,6 +338,7 @@ export function Empty() {
   useLayoutEffect(() => {
     if (known && document.activeElement === document.body) button.current?.focus();
   }, [known]);
+  if (!known) return <Awaited />;
   return (
     <section class="empty-stage">
       <h1>{selected.value ? "This session is gone" : "No session is open"}</h1>

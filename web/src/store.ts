@@ -1,7 +1,7 @@
 // What the page knows: one place, kept fresh by one WebSocket; components read signals and call actions.
-import { computed, signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import * as api from "./api";
-import { ApiError, type HostInfo, type SessionInfo, type StateAnswer } from "./api";
+import { ApiError, type CommandInfo, type HostInfo, type SessionInfo, type StateAnswer } from "./api";
 import { Channel } from "./channel";
 import { moveOutbox } from "./outbox";
 
@@ -55,7 +55,17 @@ export const room = signal<{ rows: number; cols: number } | null>(null);
 /** The old and the new name of a session. */
 export const renamed = signal<readonly [string, string] | null>(null);
 export const toasts = signal<readonly Toast[]>([]);
-export const commandTick = signal(0);
+const ticks = new Map<string, Signal<number>>();
+/** Counts what was heard of the commands of a session. */
+export function tickOf(name: string): Signal<number> {
+  const found = ticks.get(name) ?? signal(0);
+  ticks.set(name, found);
+  return found;
+}
+/** Who takes what is told of a command, where the others are known; false where all are to be asked for. */
+export const commandHearers = new Map<string, (command: CommandInfo) => boolean>();
+/** The command that keys act on: the one that was chosen last. */
+export const block = signal<{ session: string; id: number } | null>(null);
 
 export interface Toast {
   id: number;
@@ -145,10 +155,14 @@ function put(info: SessionInfo): void {
 
 export const channel = new Channel("/ws/json");
 
+/** Counts sessions that came, went or changed their names: a list that was asked for before one of these is old. */
+let changes = 0;
+
 async function reload(): Promise<void> {
-  const [list, machines] = await Promise.all([attempt(() => api.listSessions()), attempt(() => api.listHosts())]);
+  const before = changes;
+  const list = await attempt(() => api.listSessions());
   if (!list) return;
-  hosts.value = machines?.hosts ?? [];
+  if (before !== changes) return reload();
   const next = new Map<string, Entry>();
   for (const info of list) {
     const old = entries.value.get(info.name);
@@ -167,6 +181,10 @@ async function reload(): Promise<void> {
     follow(info.name);
     void lookAt(info.name);
   }
+}
+
+async function reloadHosts(): Promise<void> {
+  hosts.value = (await attempt(() => api.listHosts()))?.hosts ?? [];
 }
 
 function follow(name: string): void {
@@ -222,12 +240,14 @@ export function start(): void {
   channel.onOpen = () => {
     connection.value = "connected";
     void reload();
+    void reloadHosts();
   };
   channel.onLost = (refused) => {
     connection.value = refused ? "signed-out" : "lost";
   };
   channel.onEvent = (event) => {
     const name = String(event.session ?? event.name ?? "");
+    if (event.event === "session_created" || event.event === "session_renamed" || event.event === "session_destroyed") changes++;
     switch (event.event) {
       case "session_created":
         put(event.info as SessionInfo);
@@ -256,6 +276,7 @@ export function start(): void {
       case "host_removed":
       case "host_changed":
         void reload();
+        void reloadHosts();
         break;
       case "session_tags_changed":
         change(name, (entry) => ({ ...entry, info: { ...entry.info, tags: event.tags as string[] } }));
@@ -270,13 +291,16 @@ export function start(): void {
         rests(name);
         void lookAt(name);
         void refresh(name);
-        if (name === selected.value) commandTick.value++;
+        if (name.includes("/")) tickOf(name).value++; // of another machine less is told
+        break;
+      case "sync": // something may have been missed
+        tickOf(name).value++;
         break;
       case "command_finished":
       case "command_started":
         // Known at once, also of a command that is never silent.
         setWord(name, event.event === "command_started" ? "running" : "idle");
-        if (name === selected.value) commandTick.value++;
+        if (typeof event.command !== "object" || !commandHearers.get(name)?.(event.command as CommandInfo)) tickOf(name).value++;
         break;
       case "exit":
         stirs(name);
@@ -319,29 +343,41 @@ export async function create(wanted: Record<string, unknown>): Promise<boolean> 
   return made !== undefined;
 }
 
+/** What a person is asked before something is done: for a line of text, or only whether to do it. */
+export interface Question {
+  title: string;
+  /** What is meant by the line. */
+  label?: string;
+  text?: string;
+  says?: string;
+  /** What the button does. */
+  does: string;
+  grave?: boolean;
+  then: (text: string) => void;
+}
+export const question = signal<Question | null>(null);
+
 /** End a session, after asking; one that has ended is only taken away. */
 export function askKill(name: string): void {
-  const running = entries.value.get(name)?.info.running !== false;
-  if (!running || confirm(`Kill ${name} and everything it started?`)) void kill(name);
+  if (entries.value.get(name)?.info.running === false) void kill(name);
+  else question.value = { title: `Kill ${name}?`, says: "Everything that it started ends, too.", does: "Kill", grave: true, then: () => void kill(name) };
 }
 
-/** The session that the person is asked another name for. */
-export const renaming = signal<string | null>(null);
 export function askName(name: string): void {
-  renaming.value = name;
+  question.value = { title: `Rename ${name}`, label: "New name", text: name, does: "Rename", then: (to) => to && to !== name && void rename(name, to) };
 }
 
-/** Ask the person for the tags. */
 export function askTags(name: string): void {
   const tags = entries.value.get(name)?.info.tags ?? [];
-  const words = prompt("Tags, separated by blanks", tags.join(" "));
-  if (words === null) return;
-  const wanted = words.split(/\s+/).filter(Boolean);
-  void retag(name, wanted.filter((t) => !tags.includes(t)), tags.filter((t) => !wanted.includes(t)));
+  const then = (words: string): void => {
+    const wanted = words.split(/[\s,]+/).filter(Boolean);
+    void retag(name, wanted.filter((t) => !tags.includes(t)), tags.filter((t) => !wanted.includes(t)));
+  };
+  question.value = { title: `Tags of ${name}`, label: "Tags, separated by blanks", text: tags.join(" "), does: "Keep", then };
 }
-export const rename = (name: string, to: string): Promise<unknown> =>
+const rename = (name: string, to: string): Promise<unknown> =>
   attempt(() => api.updateSession(name, { name: to }));
-export const retag = (name: string, add: string[], remove: string[]): Promise<unknown> =>
+const retag = (name: string, add: string[], remove: string[]): Promise<unknown> =>
   attempt(() => api.updateSession(name, { add_tags: add, remove_tags: remove }));
 const kill = (name: string): Promise<unknown> => attempt(() => api.killSession(name));
 export const detach = (name: string): Promise<unknown> => attempt(() => api.detachSession(name));

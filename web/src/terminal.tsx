@@ -3,13 +3,15 @@ import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import { effect, signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyOnSelect, copyText, hearWish } from "./clipboard";
 import { Frame, shrink } from "./frame";
+import { held as picked, letGo } from "./pick";
 import { Finger } from "./touch";
-import { connection, fresh, leader, narrow, opening, selected, tell, toasts, view } from "./store";
+import { block, connection, fresh, leader, narrow, opening, question, renamed, selected, tell, toasts, view } from "./store";
 import { fontSize, terminalFont, terminalTheme, themeTick } from "./theme";
-import { KEPT_LINES, NOTHING, noteScroll, scrollTo, Viewer, type Remote } from "./viewer";
+import { KEPT_LINES, NOTHING, noteScroll, scrollTo, syncScrollbar, Viewer, type Place, type Remote } from "./viewer";
 
 export type { Remote } from "./viewer";
 
@@ -32,6 +34,9 @@ export function shownSize(name: string): { rows: number; cols: number } | null {
 
 const typers = new Map<string, (data: string) => void>();
 const runners = new Map<string, (command: string) => void>();
+const pasters = new Map<string, (text: string) => void>();
+/** Paste a text as if it came by the keyboard's own key. */
+export const pasteText = (name: string, text: string): void => pasters.get(name)?.(text);
 /** Modifiers that are down for the next key. */
 export const held = signal({ ctrl: false, alt: false });
 
@@ -105,6 +110,22 @@ export function takeStrayKey(event: KeyboardEvent, name: string | null): boolean
   return true;
 }
 
+let settling: (() => void) | null = null;
+
+/** Let the keyboard go elsewhere as soon as what happens now is over; a key that comes before that finds it there. */
+export function settleFocusSoon(move: () => void): void {
+  settling = move;
+  setTimeout(settleFocus);
+}
+
+/** Whether the keyboard was about to go elsewhere. */
+export function settleFocus(): boolean {
+  const before = document.activeElement;
+  settling?.();
+  settling = null;
+  return document.activeElement !== before;
+}
+
 const ARROWS: Record<string, string> = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D" };
 
 /** Press a key that the device's own keyboard lacks. */
@@ -157,23 +178,50 @@ export function enter(name: string, command: string): void {
 }
 
 const viewers = new Map<string, Viewer>();
+/** Where somebody read earlier lines of a session when they went elsewhere. */
+const reading = new Map<string, Place>();
 const WAIT_MS = 50;
 const MOST_WAITS = 200;
 
 /** Whether there were lines before the first one that can be shown. */
 export const beginsLater = (name: string): boolean => viewers.get(name)?.beginsLater === true;
 
-/** The terminal when it has its picture and, if asked for, all earlier lines; null if it does not come. */
+/** The terminal when it has its picture with no lines missing in between and, if asked for, all earlier lines; null if it does not come. */
 export async function loadTerminal(name: string, all: boolean): Promise<Terminal | null> {
   for (let turn = 0; !viewers.get(name)?.drawn; turn++) {
     if (turn > MOST_WAITS) return null;
     await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
   }
-  if (all) await viewers.get(name)?.loadAll();
+  await viewers.get(name)?.load(all);
   return emulators.get(name) ?? null;
 }
 
 const frames = new Map<string, Frame>();
+
+/** What of a session is in sight: by the numbers that its lines have at the server, and by the emulator's rows. */
+export interface Sight {
+  terminal: Terminal;
+  epoch: number | undefined;
+  /** The line at the top. */
+  top: number;
+  /** Of a row, in pixels. */
+  height: number;
+  rowOf: (line: number) => number | null;
+  lineOf: (row: number) => number | null;
+}
+
+/** Tell what is in sight, now and whenever something is drawn; null where lines have no numbers, as in a full-screen program. */
+export function lookThrough(name: string, hear: (sight: Sight | null) => void): () => void {
+  const [terminal, viewer, frame] = [emulators.get(name), viewers.get(name), frames.get(name)];
+  if (!terminal || !viewer || !frame) return () => undefined;
+  const look = (): void => {
+    const top = viewer.lineRead();
+    hear(top === null ? null : { terminal, epoch: viewer.epoch, top, height: frame.lineHeight, rowOf: (line) => viewer.rowOf(line), lineOf: (row) => viewer.lineOf(row) });
+  };
+  look();
+  const stop = terminal.onRender(look);
+  return () => stop.dispose();
+}
 
 /** Show a row of all that is there, in the middle unless it is in sight, below what lies over the terminal at its top. */
 export function revealLine(name: string, row: number, col: number, over: Element | null): void {
@@ -232,9 +280,11 @@ const LINE_PX = 40;
 
 const keepKeyboard = (event: Event): void => event.preventDefault();
 
-export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void }) {
+/** `children` lie over the picture and move with it. */
+export function TerminalView(props: { name: string; readOnly?: boolean; focus?: boolean; onRemote?: (r: Remote) => void; children?: ComponentChildren }) {
   const holder = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
+  const screen = useRef<HTMLDivElement>(null);
   const [remote, setRemote] = useState<Remote>(NOTHING);
   /** Lines that came since somebody scrolled back; null at the end. */
   const [since, setSince] = useState<number | null>(null);
@@ -261,7 +311,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     }));
     terminal.loadAddon(new UnicodeGraphemesAddon());
     terminal.unicode.activeVersion = "15-graphemes";
-    terminal.open(picture.current as HTMLDivElement);
+    terminal.open(screen.current as HTMLDivElement);
     if (!looksOnly) void loadRenderer(terminal);
     const viewer = new Viewer(
       props.name,
@@ -275,8 +325,14 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       },
     );
     viewer.fresh = !looksOnly && fresh.delete(props.name);
+    const [before, after] = renamed.peek() ?? [];
+    const came = after === props.name && before !== undefined && reading.has(before) ? before : props.name;
+    if (!looksOnly) viewer.returnTo = reading.get(came) ?? null;
+    if (!looksOnly) reading.delete(came);
     let later = 0;
     let opened = false;
+    /** How often the person has moved: one move that waits for lines is given up after another. */
+    let steps = 0;
     /** The line that was at the end when somebody scrolled back. */
     let left: { line: number; epoch: number | undefined } | null = null;
     const frame = looksOnly
@@ -288,15 +344,31 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
         });
     if (frame) {
       frames.set(props.name, frame);
-      new Finger(element, terminal, frame, (data) => viewer.type(data));
+      new Finger(
+        element,
+        terminal,
+        frame,
+        (data) => viewer.type(data),
+        (low) => (low === null ? letGo(props.name) : (picked.value = { session: props.name, low: !low })),
+      );
     }
     const place = (): void => (frame ? frame.place(fontSize.peek()) : shrink(element, terminal));
     place();
     opened = true;
     viewer.open();
+    // Who types goes on: a command that was chosen no longer is.
+    const leaveBlock = (): void => {
+      if (block.peek()?.session === props.name) block.value = null;
+    };
     const stops = [
-      terminal.onData((data) => viewer.type(modified(data))),
+      terminal.onKey(leaveBlock),
+      terminal.onData((data) => {
+        steps++;
+        picked.value = null;
+        viewer.type(modified(data));
+      }),
       terminal.onBinary((data) => viewer.typeBinary(data)),
+      terminal.onScroll(() => viewer.stepped()),
       terminal.onRender(() => {
         viewer.looked();
         const { viewportY, baseY } = terminal.buffer.active;
@@ -328,20 +400,29 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       if (text.length <= ASK_FIRST_BYTES) return;
       event.preventDefault();
       event.stopPropagation();
-      if (window.confirm(`Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`)) void pasteMuch(props.name, terminal, viewer, text);
+      askToPaste(text);
     };
+    const askToPaste = (text: string): void => {
+      const title = `Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`;
+      question.value = { title, does: "Paste", then: () => void pasteMuch(props.name, terminal, viewer, text) };
+    };
+    /** What is on the clipboard stays there if only empty lines are selected. */
     const copySelection = (): void => {
-      if (copyOnSelect.peek() && terminal.hasSelection()) void copyText(terminal.getSelection());
+      const text = terminal.getSelection();
+      if (text) void copyText(text);
+    };
+    const toEnd = (): void => {
+      steps++;
+      noteScroll(terminal);
+      terminal.scrollToBottom();
     };
     go.current = {
       first: () => {
-        terminal.scrollToTop();
-        void viewer.loadAll().then(() => scrollTo(terminal, 0));
+        const mine = ++steps;
+        scrollTo(terminal, 0);
+        void viewer.load(true).then(() => mine === steps && scrollTo(terminal, 0));
       },
-      last: () => {
-        noteScroll(terminal);
-        terminal.scrollToBottom();
-      },
+      last: toEnd,
     };
     // Shift+Home and Shift+End go to the first and the last line, beside Shift+PageUp and Shift+PageDown, which the emulator has itself.
     const goes = (event: KeyboardEvent): boolean => {
@@ -351,20 +432,28 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       event.preventDefault();
       return true;
     };
+    const pagesUp = (event: KeyboardEvent): boolean => {
+      if (event.key !== "PageUp" || !event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || terminal.buffer.active.type !== "normal") return false;
+      if (event.type === "keydown") viewer.pageUp();
+      event.preventDefault();
+      return true;
+    };
     // Ctrl+C with something selected, and Ctrl+Shift+C, copy; otherwise Ctrl+C is the program's.
     terminal.attachCustomKeyEventHandler((event) => {
-      if (goes(event)) return false;
+      if (goes(event) || pagesUp(event)) return false;
       // What is selected goes first; the next Escape is the program's.
-      if (event.key === "Escape" && !event.ctrlKey && !event.altKey && !event.shiftKey && !event.metaKey && event.type === "keydown" && terminal.hasSelection()) {
+      const chosen = terminal.hasSelection() || (block.peek()?.session === props.name && terminal.buffer.active.type === "normal");
+      if (event.key === "Escape" && !event.ctrlKey && !event.altKey && !event.shiftKey && !event.metaKey && event.type === "keydown" && chosen) {
         event.preventDefault();
         terminal.clearSelection();
+        leaveBlock();
         return false;
       }
       const copies = event.ctrlKey && !event.altKey && !event.metaKey && event.code === "KeyC" && (event.shiftKey || terminal.hasSelection());
       if (!copies) return true;
       event.preventDefault();
       if (event.type === "keydown" && terminal.hasSelection()) {
-        void copyText(terminal.getSelection());
+        copySelection();
         if (!event.shiftKey) terminal.clearSelection();
       }
       return false;
@@ -380,19 +469,26 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       event.preventDefault();
       return false;
     });
-    for (const kind of ["wheel", "keydown", "pointerdown", "touchmove"]) element.addEventListener(kind, () => noteScroll(terminal), { capture: true, passive: true });
+    // A step goes on from what was printed last, not from what the emulator's scrollbar knew at the last frame.
+    const beginStep = (event: Event): void => {
+      noteScroll(terminal);
+      if (event instanceof KeyboardEvent ? event.key.startsWith("Page") : event.type !== "pointerdown") steps++;
+      if (!looksOnly && !(event instanceof KeyboardEvent && !event.shiftKey)) syncScrollbar(terminal);
+    };
+    for (const kind of ["wheel", "keydown", "pointerdown", "touchmove"]) element.addEventListener(kind, beginStep, { capture: true, passive: true });
     element.addEventListener("paste", ask, true);
-    element.addEventListener("mousedown", () => window.addEventListener("mouseup", () => setTimeout(copySelection), { once: true }));
+    element.addEventListener("mousedown", () => window.addEventListener("mouseup", () => copyOnSelect.peek() && copySelection(), { once: true }));
     emulators.set(props.name, terminal);
     if (!looksOnly) {
       viewers.set(props.name, viewer);
       // Whoever sends something looks at the end, where it arrives.
-      const toEnd = (): void => {
-        noteScroll(terminal);
-        terminal.scrollToBottom();
+      const toArrival = (): void => {
+        picked.value = null;
+        toEnd();
       };
-      typers.set(props.name, (data) => (toEnd(), viewer.type(data)));
-      runners.set(props.name, (command) => (toEnd(), viewer.run(command)));
+      typers.set(props.name, (data) => (toArrival(), viewer.type(data)));
+      runners.set(props.name, (command) => (toArrival(), viewer.run(command)));
+      pasters.set(props.name, (text) => (text.length > ASK_FIRST_BYTES ? askToPaste(text) : terminal.paste(text)));
       releasers.set(props.name, () => viewer.release());
       fitters.set(props.name, () => viewer.fit());
     }
@@ -407,10 +503,12 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       for (const stop of stops) stop.dispose();
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
       if (!looksOnly) {
+        if (viewer.reads) reading.set(props.name, viewer.reads);
         viewers.delete(props.name);
         frames.delete(props.name);
         typers.delete(props.name);
         runners.delete(props.name);
+        pasters.delete(props.name);
         releasers.delete(props.name);
         fitters.delete(props.name);
       }
@@ -434,7 +532,10 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
         </div>
       )}
       <div class="emulator" ref={holder}>
-        <div class="picture" ref={picture} />
+        <div class="picture" ref={picture}>
+          <div class="screen" ref={screen} />
+          {props.children}
+        </div>
       </div>
       {since !== null && (
         <div class="jumps">

@@ -5,7 +5,9 @@ import type { ITheme } from "@xterm/xterm";
 export type Theme = "system" | "dark" | "light";
 const stored = localStorage.getItem("wsh.theme");
 export const theme = signal<Theme>(stored === "dark" || stored === "light" ? stored : "system");
-export const fontSize = signal(Number(localStorage.getItem("wsh.font")) || 13);
+/** Type that nobody has changed. */
+export const USUAL_PX = 13;
+export const fontSize = signal(Number(localStorage.getItem("wsh.font")) || USUAL_PX);
 export const FONTS: readonly [label: string, family: string][] = [
   ["usual", ""],
   ["JetBrains Mono", "'JetBrains Mono'"],

@@ -71,6 +71,8 @@ export function Thumbnail(props: { name: string }) {
       element.width = cols * CELL_W;
       element.height = Math.max(1, rows.length) * CELL_H;
       const ink = readInk();
+      context.fillStyle = ink.ground; // before there is a picture, too: it would be black
+      context.fillRect(0, 0, element.width, element.height);
       rows.forEach((spans, row) => drawRow(context, row, spans, cols, ink));
     };
     const hear = (event: Event): void => {

@@ -55,7 +55,7 @@ export function noteScroll(terminal: Terminal): number {
 }
 
 /** The emulator's scrollbar learns of new lines with the next frame, and takes back a move beyond those that it knows: it is told now. */
-function syncScrollbar(terminal: Terminal): void {
+export function syncScrollbar(terminal: Terminal): void {
   const { _core: core } = terminal as unknown as { _core?: { _viewport?: { _sync?: () => void } } };
   core?._viewport?._sync?.();
 }
@@ -73,7 +73,10 @@ function writeNow(terminal: Terminal, bytes: Uint8Array, then: () => void): void
   terminal.write(new Uint8Array());
 }
 
-/** Bring a line to the top, and look some frames long whether it stays there. */
+/** What a viewer holds for a step back no longer counts. */
+const holders = new WeakMap<Terminal, () => void>();
+
+/** Bring a line to the top, and look some frames long whether it stays there. It is this line, not one so many lines back from the end. */
 export function scrollTo(terminal: Terminal, line: number): void {
   const mine = noteScroll(terminal);
   let turns = SETTLE_FRAMES;
@@ -84,9 +87,16 @@ export function scrollTo(terminal: Terminal, line: number): void {
       syncScrollbar(terminal);
       terminal.scrollToLine(wanted);
     }
+    holders.get(terminal)?.();
     if (turns-- > 0) requestAnimationFrame(move);
   };
   move();
+}
+
+/** A line by its number, which counts in an epoch. */
+export interface Place {
+  line: number;
+  epoch: number | undefined;
 }
 
 interface Anchor {
@@ -132,6 +142,13 @@ export class Viewer {
   private above: Anchor | null = null;
   /** The first line after the newest gap. */
   private since = 0;
+  /** Lines that are still to come between those above the screen and the screen itself, which is drawn first. */
+  private awaited = 0;
+  /** The same with the picture that comes next. */
+  private awaitedNext = 0;
+  /** Where somebody stepped back to over lines that were still to come: the row holds the place of this line, and shows another. */
+  private held: Anchor | null = null;
+  private atEnd = true;
   /** Whether there is a picture. */
   drawn = false;
 
@@ -144,6 +161,7 @@ export class Viewer {
   ) {
     this.outbox = outboxOf(readOnly ? "" : name);
     if (!readOnly) this.outbox.handTo(() => this.end());
+    holders.set(terminal, () => this.letGo());
   }
 
   open(): void {
@@ -184,6 +202,9 @@ export class Viewer {
       this.terminal.reset();
       this.coming = null;
       this.gap = false;
+      this.place = null;
+      this.awaited = this.awaitedNext = 0;
+      this.letGo();
       this.tellRemote({ owner: null, taken: null, waits: null, lost: false });
       this.pause = 200;
       if (this.fresh || rows !== this.room.rows || cols !== this.room.cols) this.fitsNow(this.room);
@@ -205,8 +226,16 @@ export class Viewer {
       this.undrawn.push(bytes);
       return;
     }
+    const [awaited, note] = [this.awaitedNext, this.place];
     if (this.coming) this.drawAnew(bytes);
-    else this.terminal.write(bytes, () => (this.drawn = true));
+    else {
+      this.place = null;
+      this.terminal.write(bytes, () => {
+        this.drawn = true;
+        this.awaited = awaited;
+        note?.();
+      });
+    }
     if (!this.readOnly) return;
     this.resting = true;
     setTimeout(() => {
@@ -226,23 +255,51 @@ export class Viewer {
     const { baseY, viewportY } = this.terminal.buffer.active;
     const top = this.lineRead();
     const epoch = this.anchor?.epoch;
+    const select = this.keepSelection();
     // At the end the emulator follows what is written; from anywhere else it would be led astray.
     if (viewportY < baseY) this.terminal.scrollToBottom();
     writeNow(this.terminal, bytes, () => {
       this.drawn = true;
+      this.awaited = 0;
+      this.letGo();
       this.anchor = this.above = null;
       this.place?.();
+      this.place = null;
       if (viewportY < baseY) {
         // The same line at the top as before, whatever was printed meanwhile.
         const end = this.terminal.buffer.active.baseY;
         const last = this.anchor === null || this.epoch !== epoch ? null : this.lineOf(end);
         scrollTo(this.terminal, top !== null && last !== null ? end - (last - top) : end - (baseY - viewportY));
       }
+      select();
+      this.goBack();
       if (answers) this.settle();
     });
   }
 
-  /** Set when the server has said which line is at the end. */
+  /** Where somebody was reading who has come again. */
+  returnTo: Place | null = null;
+
+  /** Where somebody reads earlier lines now. */
+  get reads(): Place | null {
+    const { viewportY, baseY } = this.terminal.buffer.active;
+    const line = viewportY < baseY ? this.lineRead() : null;
+    return line === null ? null : { line, epoch: this.epoch };
+  }
+
+  private goBack(): void {
+    const to = this.returnTo;
+    this.returnTo = null;
+    const row = to && to.epoch === this.epoch ? this.rowOf(to.line) : null;
+    if (!to || row === null) return;
+    if (row >= 0) scrollTo(this.terminal, row);
+    else if (this.hasMore && !this.asking) {
+      this.returnTo = to;
+      this.fetch(this.lines * MORE_TIMES, to.line);
+    }
+  }
+
+  /** Set when the server has said which line is at the end of the picture that comes next. */
   private place: (() => void) | null = null;
 
   get epoch(): number | undefined {
@@ -272,15 +329,45 @@ export class Viewer {
   lineOf(row: number, anchor = this.anchor): number | null {
     if (!anchor || anchor.marker.isDisposed || !this.normal) return null;
     const line = anchor.line + row - anchor.marker.line;
-    if (row - anchor.marker.line > ANCHOR_LINES && row === this.terminal.buffer.active.baseY) this.noteLine({ line, epoch: anchor.epoch })();
-    return line;
+    const { baseY } = this.terminal.buffer.active;
+    if (row - anchor.marker.line > ANCHOR_LINES && row === baseY) this.noteLine({ line, epoch: anchor.epoch })();
+    return row < baseY ? line : line + this.awaited;
   }
 
-  /** That of the row at the top of what is shown. */
-  private lineRead(): number | null {
+  /** The row of a line of the session, where numbers are known. */
+  rowOf(line: number): number | null {
+    const anchor = this.anchor;
+    if (!anchor || anchor.marker.isDisposed || !this.normal) return null;
+    const row = anchor.marker.line + line - anchor.line;
+    const { baseY } = this.terminal.buffer.active;
+    return row < baseY ? row : row < baseY + this.awaited ? null : row - this.awaited;
+  }
+
+  /** The number of the line at the top of what is shown. */
+  lineRead(): number | null {
     const top = this.terminal.buffer.active.viewportY;
-    const line = this.lineOf(top);
-    return this.above && line !== null && line < this.since ? this.lineOf(top, this.above) : line;
+    const { held } = this;
+    if (held && held.epoch === this.epoch && !held.marker.isDisposed) return held.line + top - held.marker.line;
+    return this.lineShown(top);
+  }
+
+  /** The number of the line that a row shows, also above a gap. */
+  private lineShown(row: number): number | null {
+    const line = this.lineOf(row);
+    return this.above && line !== null && line < this.since ? this.lineOf(row, this.above) : line;
+  }
+
+  /** Notes what is selected. To be called when the picture was drawn anew: the same text is selected, where its lines are then. */
+  private keepSelection(): () => void {
+    const { terminal, epoch } = this;
+    const range = terminal.getSelectionPosition();
+    const line = range ? this.lineShown(range.start.y) : null;
+    if (!range || line === null) return () => undefined;
+    const length = (range.end.y - range.start.y) * terminal.cols + range.end.x - range.start.x;
+    return () => {
+      const row = this.epoch === epoch ? this.rowOf(line) : null;
+      if (row !== null && row >= 0) terminal.select(range.start.x, row, length);
+    };
   }
 
   private settle(): void {
@@ -292,12 +379,38 @@ export class Viewer {
     return this.terminal.buffer.active.type === "normal";
   }
 
+  /** The view moved. Who steps back from the end goes so many lines back, also where those are still to come. */
+  stepped(): void {
+    const { viewportY, baseY, cursorY } = this.terminal.buffer.active;
+    const leaves = this.atEnd && viewportY < baseY;
+    this.atEnd = viewportY >= baseY;
+    if (this.atEnd && this.held) this.letGo();
+    if (!leaves || !this.awaited || !this.normal) return;
+    const screen = this.lineOf(baseY);
+    const marker = this.terminal.registerMarker(viewportY - baseY - cursorY);
+    if (screen !== null && marker) this.held = { marker, line: screen + viewportY - baseY, epoch: Number(this.epoch) };
+  }
+
+  /** A page up, also where the emulator has fewer lines so far because some are still to come. */
+  pageUp(): void {
+    const { terminal } = this;
+    const lines = terminal.rows - 1;
+    const before = terminal.buffer.active.viewportY;
+    terminal.scrollLines(-lines);
+    if (this.held) this.held.line -= lines - (before - terminal.buffer.active.viewportY);
+  }
+
+  private letGo(): void {
+    this.held?.marker.dispose();
+    this.held = null;
+  }
+
   /** The person may have scrolled: lines above the first one are fetched before they are reached, and a gap is closed when they look back. */
   looked(): void {
     const { viewportY, baseY } = this.terminal.buffer.active;
     if (this.asking || this.readOnly || !this.normal || viewportY >= baseY) return;
     if (this.hasMore && viewportY < NEAR_TOP) this.fetch(this.lines * MORE_TIMES);
-    else if (this.gap) this.fetch(Math.max(this.lines, baseY));
+    else if (this.gap || this.held) this.fetch(Math.max(this.lines, baseY));
   }
 
   /** Also lines that the emulator has let go of meanwhile. */
@@ -305,27 +418,30 @@ export class Viewer {
     return this.more || (this.lines < MOST_LINES && (this.lineOf(0) ?? 0) > this.first);
   }
 
+  /** Whether lines are missing between those that are here. */
+  private get isBroken(): boolean {
+    return this.gap || this.awaited > 0;
+  }
+
   /** Whether there were lines before the first one that is here. */
   get beginsLater(): boolean {
     return (this.lineOf(0) ?? 0) > 0;
   }
 
-  /** Resolves when all lines that the server gives are here. */
-  async loadAll(): Promise<void> {
-    if (this.asking) await new Promise<void>((resolve) => this.heard.push(resolve));
-    if (!this.normal || !(this.hasMore || this.gap) || !this.isOpen) return;
+  /** Resolves when no lines are missing between those that are here or, if asked for, all are here that the server gives. */
+  async load(all: boolean): Promise<void> {
+    while (this.asking) await new Promise<void>((resolve) => this.heard.push(resolve));
+    if (!this.normal || !(this.isBroken || (all && this.hasMore)) || !this.isOpen) return;
     const here = new Promise<void>((resolve) => this.heard.push(resolve));
-    this.fetch(MOST_LINES);
+    this.fetch(all ? MOST_LINES : Math.max(this.lines, this.terminal.buffer.active.baseY));
     await here;
   }
 
-  private fetch(lines: number): void {
+  private fetch(lines: number, line = this.reads?.line): void {
     this.lines = Math.min(MOST_LINES, lines);
     this.asking = true;
     this.askedFor = this.lines;
-    const { viewportY, baseY } = this.terminal.buffer.active;
-    const line = viewportY < baseY ? this.lineRead() : null;
-    const reads = line === null ? {} : { from_line: Math.max(0, line - NEAR_TOP), epoch: this.epoch };
+    const reads = line === undefined ? {} : { from_line: Math.max(0, line - NEAR_TOP), epoch: this.epoch };
     this.say({ type: "scrollback", lines: this.lines, ...reads });
   }
 
@@ -380,6 +496,7 @@ export class Viewer {
         this.more = said.more === true && this.lines < MOST_LINES;
         this.first = Number(said.first ?? 0);
         this.gap = false;
+        this.awaitedNext = 0;
         const room = Number(said.lines) + KEPT_LINES;
         if (room > (this.terminal.options.scrollback ?? 0)) this.terminal.options.scrollback = room;
         this.place = this.noteLine(said);
@@ -387,7 +504,10 @@ export class Viewer {
       }
       case "gap":
         this.gap = true;
-        this.terminal.write(new Uint8Array(), this.noteLine(said, true));
+        this.place = this.noteLine(said, true);
+        break;
+      case "behind":
+        this.awaitedNext = Number(said.lines);
         break;
       case "notice":
         setNotice(this.name, said.text as string | null);
@@ -465,7 +585,8 @@ export class Viewer {
   }
 
   run(command: string): void {
-    this.say({ type: "run", command });
+    if (this.isOpen) this.say({ type: "run", command });
+    else tell("Not run: the server does not answer.", "Run it again when it is back.", true);
   }
 
   /** So much has room here, as is known before it opens. */
