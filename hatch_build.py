@@ -5,6 +5,7 @@ A checkout builds the page with Node; an sdist carries the built page, so a whee
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,6 +16,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     PLUGIN_NAME = "custom"
+    _folder: str | None = None
+    """Where the name of the commit stands while it is packed."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # An editable install uses the tree as it is; `make page` builds there.
@@ -27,14 +30,18 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if version != "editable" and (root / ".git").exists():
             self._note_commit(root, build_data)
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
     def _note_commit(self, root: Path, build_data: dict[str, Any]) -> None:
         """Tell the package of which commit it is made; without git it is made all the same."""
         try:
             told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             return
-        folder = tempfile.mkdtemp()
-        file = Path(folder) / "commit.txt"
+        self._folder = tempfile.mkdtemp(prefix="wsh-build-")
+        file = Path(self._folder) / "commit.txt"
         file.write_text(told.stdout)
         place = "wsh/commit.txt" if self.target_name == "wheel" else "src/wsh/commit.txt"
         build_data["force_include"][str(file)] = place

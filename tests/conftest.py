@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.support.session.shells import make_home
 from tests.support.suite import (  # noqa: F401 - hooks
+    find_forgotten,
     pytest_addoption,
     pytest_collection,
     pytest_collection_finish,
@@ -20,6 +23,11 @@ from tests.support.suite import (  # noqa: F401 - hooks
     pytest_terminal_summary,
 )
 from wsh.wire.system.place import Places, find_places
+
+# A tool of the tests brings it along, users do not have it, and jsonschema would spend two seconds on importing it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+pytest_plugins = ("tests.support.parallel",)
 
 
 @pytest.fixture(scope="session")
@@ -44,10 +52,30 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_folder() -> Iterator[None]:
+    """Temporary files are our own, too: programs find no others there, and whoever forgets one is told."""
+    folder = tempfile.mkdtemp(prefix="wsh-test-")
+    os.chmod(folder, 0o1777)  # as open as the one that it stands for
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+    left = find_forgotten(Path(folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left, f"tests left these in the folder for temporary files: {left}"
+
+
 @pytest.fixture
 def torture(request: pytest.FixtureRequest) -> bool:
     """Whether to run at full length rather than as a sample."""
     return bool(request.config.getoption("--torture"))
+
+
+@pytest.fixture
+def no_supervisor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody starts a server again that was killed, so clients need not wait for that before they do it."""
+    monkeypatch.setenv("WSH_CLIENT_RESTART_WAIT_S", "0")
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.support.serving import find_processes
 from tests.support.warm import WarmPopen, run_warm
 from wsh.wire.system.place import Places
 
@@ -26,7 +28,23 @@ def look(read: Callable[[], object]) -> object:
         return "hidden"
 
 
-def describe(kind: type[subprocess.Popen[bytes]], folder: Path) -> dict[str, object]:
+def describe_keeper(keeper: psutil.Process) -> dict[str, object]:
+    seen = Path(f"/proc/{keeper.pid}")
+    status = dict(line.split(":", 1) for line in (seen / "status").read_text().splitlines())
+    fds = look(lambda: sorted(fd.name for fd in (seen / "fd").iterdir()))
+    return {
+        "words": (seen / "cmdline").read_bytes().rstrip(b"\0").split(b"\0"),
+        "environ": look(lambda: (seen / "environ").read_bytes()),
+        "cwd": look((seen / "cwd").readlink),
+        "alone": os.getsid(keeper.pid) == os.getpgid(keeper.pid) != keeper.pid,
+        "parent": int(status["PPid"]),
+        "limits": (seen / "limits").read_text(),
+        "descriptors": fds,
+        "status": {name: status[name].strip() for name in (*SHOWN, "Threads", "Name") if name in status},
+    }
+
+
+def describe(kind: type[subprocess.Popen[bytes]], folder: Path, places: Places) -> dict[str, object]:
     """What can be seen of a server of that kind, from its first line to its end."""
     with open(folder / "said", "wb") as errors:
         server = kind(
@@ -54,13 +72,17 @@ def describe(kind: type[subprocess.Popen[bytes]], folder: Path) -> dict[str, obj
             "errors": look((seen / "fd" / "2").readlink),
             "status": {name: status[name].strip() for name in SHOWN if name in status},
         }
+        (keeper,) = [process for process in find_processes(places) if str(places.keeper_socket) in process.cmdline()]
+        facts["keeper"] = describe_keeper(keeper)
         server.send_signal(signal.SIGTERM)
         facts["end"] = server.wait(60), server.stdout.read().splitlines()[-1]
+    keeper.kill()  # the next server is to start its own
+    keeper.wait(60)
     return facts
 
 
 def test_a_warm_start_is_as_an_executed_one(places: Places, tmp_path: Path) -> None:
-    warm, executed = describe(WarmPopen, tmp_path), describe(subprocess.Popen, tmp_path)
+    warm, executed = describe(WarmPopen, tmp_path, places), describe(subprocess.Popen, tmp_path, places)
     assert warm == executed
     assert warm["parent"] == os.getpid()
 

@@ -91,7 +91,7 @@ def test_what_somebody_else_writes_into_the_file_is_told(window: Desk, clean_pol
     def is_told() -> bool:
         return window.has_color("notice", blue)
 
-    wait_until(lambda: not is_told(), "earlier notices to go")
+    wait_until(lambda: not window.shows("notice"), "earlier notices to go")
     clean_policy.write_text('[interactive]\nallow = ["uptime"]\n')
     clean_policy.chmod(0o600)
     wait_until(is_told, "the difference")

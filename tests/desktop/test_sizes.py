@@ -33,7 +33,7 @@ def sized(
             yield opened, places, width // int(scale or 1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(sized: tuple[Desk, Places, int]) -> Iterator[RunningServer]:
     with running_server(sized[1], check_left=False) as running:
         yield running

@@ -19,6 +19,7 @@ import pytest
 
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 # In 40 x 82, libghostty-vt of pyghostty 0.1.3 dies of this.
@@ -227,9 +228,7 @@ def test_a_session_that_kills_one_server_after_the_other_is_set_aside(places: Pl
         notice = server.get("/sessions/hurt")["notice"]
         assert "set it aside" in notice, notice
         assert "$" in screen(server, "other")
-        told = subprocess.run(
-            [sys.executable, "-m", "wsh.cli.main", "doctor"], capture_output=True, text=True, timeout=120, check=False
-        )
+        told = run_warm([sys.executable, "-m", "wsh.cli.main", "doctor"], text=True, timeout=120)
         assert told.returncode == 1 and "within a minute, over hurt" in told.stdout, told
         assert server.request("DELETE", "/sessions/hurt").status in (200, 204)
         type_in(server, "other", "echo go''es on\r")

@@ -10,11 +10,12 @@ import sys
 import psutil
 
 from tests.support.serving import running_server, start_server
+from tests.support.warm import run_warm
 from wsh.wire.system.place import Places
 
 
 def wsh(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "wsh.cli.main", *args], capture_output=True, text=True, timeout=120)
+    return run_warm([sys.executable, "-m", "wsh.cli.main", *args], text=True, timeout=120)
 
 
 def test_sessions_can_be_ended_when_no_server_lives(places: Places) -> None:

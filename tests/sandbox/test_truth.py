@@ -30,7 +30,7 @@ def test_random_commands_end_and_print_as_on_a_plain_pty(
         session = await open_held(registry, backend, make_project(tmp_path), shell, env=EXTRA)
         await run(session, "true")
         await run(session, "cd /")
-        found = await compare(session, shell, seed=11, count=1000 if torture else 15, env=env)
+        found = await compare(session, shell, seed=11, count=1000 if torture else 8, env=env)
         assert found.wrong == [], "\n".join(found.wrong[:5])
         if torture:
             campaign = await Campaign(session, shell, 23, env).run(300)

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.bridge.program import running_desktop
 from tests.support.desktop.window import Asking, Desk, desk, execute, virtual_screen
 from tests.support.serving import RunningServer, running_server
-from tests.support.web.browser import chromium, open_page
+from tests.support.web.browser import chromium, own_page
 from wsh.wire.system.place import find_places
 from wsh.wire.token_file import TokenFile
 
@@ -108,7 +108,7 @@ def _fill(server: RunningServer, project: Path) -> None:
 
 def take_pages(server: RunningServer, browser: Browser) -> None:
     for theme in ("dark", "light"):
-        with open_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
+        with own_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
             page = watched.page
             page.goto(str(server.request("POST", "/auth/link").json["url"]))
             page.wait_for_selector(".timeline li")
@@ -146,7 +146,7 @@ def take_pages(server: RunningServer, browser: Browser) -> None:
                 page.wait_for_selector(".scroll tbody tr")
                 _keep(page, "page-server")
     phone = {"viewport": {"width": 390, "height": 760}, "is_mobile": True, "has_touch": True, "color_scheme": "dark"}
-    with open_page(browser, **phone) as watched:
+    with own_page(browser, **phone) as watched:
         watched.page.goto(str(server.request("POST", "/auth/link").json["url"]))
         watched.page.wait_for_selector(".bar h1")
         watched.page.wait_for_timeout(1500)
@@ -177,7 +177,7 @@ def take_phone(server: RunningServer, browser: Browser, project: Path) -> None:
     assert server.request("POST", "/sessions", question).status == 201
     runtime = {"cwd": str(project), "timeout_ms": 15_000}
     phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "color_scheme": "dark"}
-    with open_page(browser, device_scale_factor=2, **phone) as watched:
+    with own_page(browser, device_scale_factor=2, **phone) as watched:
         page = watched.page
         page.goto(str(server.request("POST", "/auth/link").json["url"]))
         asked = Asking(server, {**execute("make", "test"), "runtime": runtime})
@@ -200,7 +200,7 @@ def take_approvals(server: RunningServer, browser: Browser, theme: Literal["dark
     cwd = {"cwd": str(project), "timeout_ms": 15_000}
     push = execute("git", "push", "origin", "main")
     push["execution"]["env"] = {"GIT_TERMINAL_PROMPT": "0"}
-    with open_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
+    with own_page(browser, color_scheme=theme, viewport={"width": 1280, "height": 780}) as watched:
         page = watched.page
         page.goto(str(server.request("POST", "/auth/link").json["url"]))
         asked = [Asking(server, {**push, "runtime": cwd})]
@@ -211,7 +211,7 @@ def take_approvals(server: RunningServer, browser: Browser, theme: Literal["dark
         page.wait_for_timeout(300)
         _keep(page, "page-approval" if theme == "dark" else "page-approval-light")
         for left in (1, 0):
-            page.get_by_role("button", name="Decline", exact=True).first.click()
+            page.get_by_role("button", name="Decline", exact=True).last.click()  # the upper one stays where it is
             expect(page.locator(".approval:not(.over)")).to_have_count(left)
         for one in asked:
             one.answer()

@@ -26,7 +26,11 @@ import psutil
 from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import WarmPopen
 from wsh.wire.system.place import Places
+from wsh.wire.system.runtime_path import runtime_folder
 from wsh.wire.token_file import TokenFile
+
+_READ_BYTES = 16 * 1024
+"""More than most processes have of words or variables."""
 
 
 @dataclass(frozen=True)
@@ -136,30 +140,64 @@ def read_answer(sock: socket.socket) -> bytes:
 
 def find_processes(places: Places) -> list[psutil.Process]:
     """Live processes of this test: those that name its runtime folder (servers, keepers) and all that they started."""
-    folder = os.fsencode(places.runtime.parent)
+    # A stand-in for a folder with a long name stands among those of everybody else.
+    folder = places.runtime.parent if places.runtime.name == "wsh" else places.runtime
+    named, variable = b"\0" + os.fsencode(folder) + b"/", b"\0XDG_RUNTIME_DIR="
     found: dict[int, psutil.Process] = {}
-    # Every server of a test is looked for twice, so no more is read of the others than these two files.
+    recorded = _find_recorded(places)
+    # This is done for every server of a test, so no more is read of the others than these two files.
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
             words = b"\0" + _read(f"/proc/{pid}/cmdline")
             environ = b"\0" + _read(f"/proc/{pid}/environ")
-            if b"\0XDG_RUNTIME_DIR=" + folder + b"\0" in environ or b"\0" + folder + b"/" in words:
+            given = os.fsdecode(environ.partition(variable)[2].partition(b"\0")[0])
+            if (
+                named in words
+                or pid == recorded
+                or (given and str(folder) in (given, runtime_folder({"XDG_RUNTIME_DIR": given}, places.server)))
+            ):
                 process = psutil.Process(int(pid))
                 found[process.pid] = process
                 found |= {child.pid: child for child in process.children(recursive=True)}
         except (OSError, psutil.Error):
             continue
-    mine = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    if not found:
+        return []
+    mine = _line_of(psutil.Process())
     return [process for pid, process in found.items() if pid not in mine and _is_alive(process)]
 
 
-def _read(path: str) -> bytes:
-    """Empty for what the kernel keeps from an ordinary user, such as a keeper's environment: its command line has to do."""
+def _find_recorded(places: Places) -> str:
+    """The number of the server that says of itself that it runs there; empty if there is none."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.readall()
+        pid = str(json.loads(places.runtime_info.read_bytes())["pid"])
+        return pid if b"wsh.cli.main" in _read(f"/proc/{pid}/cmdline").split(b"\0") else ""
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _read(path: str) -> bytes:
+    """Empty for what the kernel keeps from an ordinary user, such as the environment of a server or a keeper."""
+    try:
+        fd = os.open(path, os.O_RDONLY)  # half as dear as a file object, for two files of every process
     except PermissionError:
         return b""
+    try:
+        found = part = os.read(fd, _READ_BYTES)
+        while len(part) == _READ_BYTES:
+            part = os.read(fd, _READ_BYTES)
+            found += part
+        return found
+    finally:
+        os.close(fd)
+
+
+def _order_of(pid: int) -> tuple[int, int]:
+    """Less than that of every process that began later; of one that is gone the greatest."""
+    try:
+        return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19]), pid
+    except (OSError, IndexError):
+        return sys.maxsize, pid
 
 
 def _line_of(process: psutil.Process) -> set[int]:
@@ -189,8 +227,8 @@ def running_server(
     prefix: Sequence[str] = (),
 ) -> Iterator[RunningServer]:
     """Start `wsh server` and wait for /health. At the end the server, its keeper and their children are ended."""
-    before = {process.pid for process in find_processes(places)}
     server = start_server(places, *args, environ=environ, tls=tls, bind=bind, prefix=prefix)
+    began = _order_of(server.process.pid)
     tidy = False
     try:
         yield server
@@ -203,7 +241,9 @@ def running_server(
             if server.process.poll() is None:
                 server.process.kill()
                 server.process.wait()
-            found = [process for process in find_processes(places) if not before & _line_of(process)]
+            found = find_processes(places)
+            before = {process.pid for process in found if _order_of(process.pid) < began}
+            found = [process for process in found if not before & _line_of(process)]
             # A viewer or a shell that was told to end may need a moment for it; what nobody told would never end.
             _, left = psutil.wait_procs(found, timeout=HANG_S if tidy and check_left else 0)
             for process in left:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import shutil
 from collections import Counter
 from functools import cache
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-LEAST = 25
+LEAST, MOST = 25, 200
 """Examples of a property test in a sample."""
 _CHOSEN = "_hypothesis_internal_use_settings"
 ROOT = Path(__file__).parents[2]
@@ -56,6 +57,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """Programs that the tests of a folder or file drive."""
 SHELLS = ("zsh", "fish")
+_RUNTIME_FOLDER = re.compile(r"wsh-\d+(-[0-9a-f]+)?")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,8 +86,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         chosen: settings = getattr(test, _CHOSEN, None) or settings.get_profile("default")
         # How long an example takes on a busy machine says nothing.
         slow = {*chosen.suppress_health_check, HealthCheck.too_slow}
-        most = max(LEAST, chosen.max_examples // 4)
-        setattr(test, _CHOSEN, settings(chosen, max_examples=most, deadline=None, suppress_health_check=slow))
+        count = max(LEAST, min(chosen.max_examples // 4, MOST))
+        setattr(test, _CHOSEN, settings(chosen, max_examples=count, deadline=None, suppress_health_check=slow))
         test.wsh_sampled = True
 
 
@@ -130,6 +132,20 @@ def find_missing(item: pytest.Item) -> list[str]:
     if params is not None and path.startswith("tests/session/"):
         wanted += [value for value in params.params.values() if value in SHELLS]
     return [name for name in dict.fromkeys(wanted) if not _has(name)]
+
+
+def find_forgotten(folder: Path) -> list[str]:
+    """What wsh and Python left in the tests' folder for temporary files.
+
+    A runtime folder stays where it is when its server ends. What browsers, Qt or npm keep there is theirs.
+    """
+    return sorted(
+        str(path.relative_to(folder))
+        for entry in folder.iterdir()
+        if entry.name.startswith(("wsh-", "tmp"))
+        for path in (entry.rglob("*") if _RUNTIME_FOLDER.fullmatch(entry.name) else (entry,))
+        if path.suffix != ".lock"
+    )
 
 
 @cache

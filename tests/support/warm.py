@@ -5,22 +5,28 @@
 
 Importing takes a server a second of processor time. Everything else is as in a process that was executed: its parent is
 the caller, and words, environment, working folder, descriptors, session and status are its own, also as `/proc` shows
-them. Anything else that the interpreter itself would read at its start makes a start an ordinary one, but for one folder
+them. The keeper that such a server starts is forked as well, by a small process that has imported what a keeper does. Anything else that the interpreter itself would read at its start makes a start an ordinary one, but for one folder
 with a `sitecustomize.py` on PYTHONPATH that says `LATE = True`: it is executed after the fork, when all modules are there.
+
+A client that was forked so and wants a server forks itself for it.
 """
 
 from __future__ import annotations
 
 import array
+import asyncio
 import atexit
+import contextvars
 import ctypes
 import gc
 import importlib
 import inspect
 import io
 import json
+import logging
 import os
 import platform
+import resource
 import signal
 import socket
 import subprocess
@@ -38,6 +44,10 @@ _CLONE_PARENT, _CLONE_CHILD_SETTID = 0x8000, 0x1000000
 _THREAD_BYTES = 2048
 _WORD_ROOM, _ENVIRON_ROOM = 1024, 32 * 1024
 """Bytes for the words and the environment of a start where `/proc` shows them; what is left of them are zeros."""
+_KEEPER = [sys.executable, "-I", "-S", str(_ROOT / "src/wsh/process/keeper/main.py")]
+_KEEPER_ENVIRON = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "1"}
+_LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+_PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "COVERAGE_")
 
 
@@ -52,14 +62,81 @@ class WarmPopen(subprocess.Popen[Any]):
         if warm is None or not _is_plain(told):
             ordinary(*given)
             return
-        ends = [told[name] for name in ("p2cread", "c2pwrite", "errwrite")]
-        descriptors = [own if end == -1 else end for own, end in enumerate(ends)]
-        environ = os.environ if told["env"] is None else told["env"]
-        cwd = os.fspath(told["cwd"] or os.getcwd())
-        self.pid = warm.start(told["args"], environ, cwd, bool(told["start_new_session"]), descriptors)
+        self.pid = warm.start(*_read_order(told))
         self._child_created = True
-        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-        self._close_pipe_fds(*(told[name] for name in pipes))  # type: ignore[attr-defined]
+        self._close_pipe_fds(*(told[name] for name in _PIPES))  # type: ignore[attr-defined]
+
+
+class _OwnPopen(subprocess.Popen[Any]):
+    """In a process that was forked from the warm one: a start of a server is a fork of the process itself."""
+
+    def _execute_child(self, *given: Any) -> None:
+        ordinary = super()._execute_child  # type: ignore[misc]
+        told = inspect.signature(ordinary).bind(*given).arguments
+        status = _start_keeper(told) if _is_keeper(told) else None
+        if status is not None:
+            self.returncode = status
+            self._close_pipe_fds(*(told[name] for name in _PIPES))  # type: ignore[attr-defined]
+            return
+        # What such a file has changed in us it would change again; and libuv does not live on in a fork of one of its loops.
+        changed = _find_custom(os.environ) is not None or "uvloop" in type(asyncio._get_running_loop()).__module__
+        if changed or not _is_plain(told) or "server" not in told["args"]:
+            ordinary(*given)
+            return
+        order = _read_order(told)
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                _forget_past()
+                _become(*order)
+                contextvars.Context().run(end_quickly, importlib.import_module("wsh.cli.main").main)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                os._exit(1)
+        self._child_created = True
+        self._close_pipe_fds(*(told[name] for name in _PIPES))  # type: ignore[attr-defined]
+
+
+def _is_keeper(told: Mapping[str, Any]) -> bool:
+    """Whether it starts a keeper as a server does that nothing has changed."""
+    args = told["args"]
+    return (
+        bool(_keepers)
+        and args[: len(_KEEPER)] == _KEEPER
+        and (told["env"], told["cwd"]) == (_KEEPER_ENVIRON, "/")
+        and _size_of(args) < _WORD_ROOM
+        and _find_custom(os.environ) is None
+    )
+
+
+def _start_keeper(told: Mapping[str, Any]) -> int | None:
+    """Have one forked and wait until its starter has ended, with this status. None if none could be asked for."""
+    *_, descriptors = _read_order(told)
+    limits = [(number, resource.getrlimit(number)) for number in _LIMITS]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as keepers:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        try:
+            keepers.connect(_keepers[0])
+            keepers.sendmsg([json.dumps([told["args"], limits]).encode()], rights)
+            status = keepers.recv(64)
+        except OSError:
+            return None
+        return int(status) if status else None
+
+
+def _read_order(told: Mapping[str, Any]) -> tuple[list[str], Mapping[str, str], str, bool, list[int]]:
+    """Words, environment, working folder, whether it leads a session, and the three descriptors."""
+    ends = [told[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+    descriptors = [own if end == -1 else end for own, end in enumerate(ends)]
+    environ = os.environ if told["env"] is None else told["env"]
+    return (
+        told["args"],
+        dict(environ),
+        os.fspath(told["cwd"] or os.getcwd()),
+        bool(told["start_new_session"]),
+        descriptors,
+    )
 
 
 def _is_plain(told: Mapping[str, Any]) -> bool:
@@ -230,6 +307,26 @@ def _find_thread_number() -> int:
     return start + 4 * found[0]
 
 
+_keepers: list[bytes] = []
+"""The address of the process that forks keepers, once there is one."""
+_past: list[object] = []
+_path: list[str] = []
+
+
+def _forget_past() -> None:
+    """What a client has done is nothing to the server that it forks; nothing of it is taken apart, since its numbers are used again."""
+    gc.freeze()
+    _past.extend((sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__))
+    _past.extend((*logging.root.handlers, asyncio._get_running_loop()))
+    logging.root.handlers.clear()
+    atexit._clear()
+    asyncio._set_running_loop(None)
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def _become(words: list[str], environ: Mapping[str, str], cwd: str, new_session: bool, fds: list[int]) -> None:
     """Everything that an executed process would have of its own."""
     if new_session:
@@ -254,7 +351,8 @@ def _become(words: list[str], environ: Mapping[str, str], cwd: str, new_session:
     sys.orig_argv[:] = words
     options = words.index("wsh.cli.main")
     sys.argv[:] = [wsh.cli.main.__file__, *words[options + 1 :]]
-    sys.path[:1] = [] if "-P" in words[:options] else [cwd]
+    sys.path[:] = [*([] if "-P" in words[:options] else [cwd]), *_path]
+    subprocess.Popen = _OwnPopen  # type: ignore[misc]
     custom = _find_custom(environ)
     if custom is not None and str(custom) not in sys.path:
         sys.path.insert(0, str(custom))
@@ -274,20 +372,48 @@ def _show(words: list[str], environ: Mapping[str, str]) -> None:
 
 
 def warm_up() -> None:
-    """Import what a server and `wsh mcp` import, in their order."""
+    """Import what a server and `wsh mcp` import, in their order, and make what every server would make anew and the same."""
+    import uvloop  # noqa: F401
+
     import wsh.app.boot
     import wsh.app.compose
     import wsh.app.deferred as deferred
     import wsh.cli.main
     import wsh.cli.mcp
+    import wsh.cli.request
     import wsh.cli.server
     import wsh.client.stdio_proxy  # noqa: F401
 
     deferred._import_mcp()
     deferred._import_rooms()
+    import anyio._backends._asyncio  # noqa: F401
+    import uvicorn.lifespan.off  # noqa: F401
+
+    from wsh.mcp.tool.contract import list_contract_tools
+
+    list_contract_tools()
+    # Tools of the tests bring a package along that jsonschema imports for two seconds if it is there, as it is not for our users.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    import jsonschema  # noqa: F401
+
+    _path[:] = sys.path[1:]
     gc.collect()
     gc.freeze()
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
+
+
+def warm_keepers() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start the process that forks keepers. It ends with the socket."""
+    life, other = socket.socketpair()
+    with other, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind("")
+        door.listen()
+        fds = (other.fileno(), door.fileno())
+        program = str(Path(__file__).with_name("warm_keeper.py"))
+        words = [*_KEEPER[:-1], program, *map(str, fds), _KEEPER[-1], "x" * _WORD_ROOM]
+        process = subprocess.Popen(words, env=_KEEPER_ENVIRON, cwd="/", stdin=subprocess.DEVNULL, pass_fds=fds)
+        _keepers[:] = [door.getsockname()]
+    return process, life
 
 
 def end_quickly(main: Callable[[], object]) -> None:
@@ -309,10 +435,16 @@ def end_quickly(main: Callable[[], object]) -> None:
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         warm_up()
+        keepers, life = warm_keepers()
         forked = serve(orders)
         if forked:
             orders.detach()
-    if forked:
+            life.detach()
+            keepers.returncode = 0  # it is not ours
+    if not forked:
+        life.close()
+        keepers.wait(60)
+    else:
         from wsh.cli.main import main
 
         end_quickly(main)

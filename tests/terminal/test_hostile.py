@@ -17,7 +17,7 @@ SLOW = {"repetitions"}
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_hostile_output_leaves_the_terminal_sane_and_bounded_in_memory(kind: str, torture: bool) -> None:
-    total = (MIB // 16 if kind in SLOW else 4 * MIB) if not torture else (MIB if kind in SLOW else 100 * MIB)
+    total = (MIB // 16 if kind in SLOW else 2 * MIB) if not torture else (MIB if kind in SLOW else 100 * MIB)
     run = subprocess.run(
         [sys.executable, "-m", "tests.support.terminal.hostile", kind, str(total)],
         check=True,

@@ -35,10 +35,10 @@ def long_addresses(terminal: Terminal) -> None:
         terminal.feed(b"\x1b]8;;https://example.org/%d/%b\x07link\x1b]8;;\x07\r\n" % (number, b"x" * 2000))
 
 
-def many_resizes(terminal: Terminal) -> None:
+def many_resizes(terminal: Terminal, count: int) -> None:
     chance = random.Random(7)
     terminal.feed(b"\x1b]8;;http://x/\x07some text that wraps, with a link, \x1b]8;;\x07and more of it \r\n" * 100)
-    for number in range(4000):
+    for number in range(count):
         terminal.resize(chance.randint(1, 60), chance.randint(1, 200))
         if number % 100 == 0:
             terminal.feed("日本語 e\u0301 👩\u200d🚀 text\r\n".encode())
@@ -46,11 +46,15 @@ def many_resizes(terminal: Terminal) -> None:
     terminal.resize(24, 80)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("print_all", [many_links, lines_of_links, families, long_addresses, many_resizes])
-def test_ordinary_output_in_quantity_is_survived(print_all: Callable[[Terminal], None]) -> None:
+def test_ordinary_output_in_quantity_is_survived(print_all: Callable[..., None], torture: bool) -> None:
     def work() -> None:
         with Terminal(24, 80) as terminal:
-            print_all(terminal)
+            if print_all is many_resizes:
+                many_resizes(terminal, 4000 if torture else 1000)
+            else:
+                print_all(terminal)
             terminal.screen(True)
             terminal.scrollback(0, 1000, styled=True)
             terminal.replay(1000)

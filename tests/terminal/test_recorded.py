@@ -49,7 +49,7 @@ def test_a_recording_fed_byte_by_byte_makes_the_same_screen(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_cut_in_two_anywhere_makes_the_same_screen(name: str, torture: bool) -> None:
     data, expected = load(name)
-    step = 1 if torture or len(data) < 2000 else 7
+    step = 1 if torture or len(data) < 2000 else 17
     for cut in range(0, len(data), step):
         with Terminal(24, 80) as terminal:
             terminal.feed(data[:cut])

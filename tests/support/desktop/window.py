@@ -155,8 +155,8 @@ class Desk:
         """Whether one of these colours is in the picture of an item."""
         if not self.shows(name):
             return False
-        rows = self.pixels(*self.box(name))
-        return any(row[at : at + 3] in colors for row in rows for at in range(0, len(row), 3))
+        data = b"".join(self.pixels(*self.box(name)))
+        return any(_has_pixel(data, color) for color in colors)
 
     def title(self) -> str:
         """What the window is called now; nothing while it cannot be found."""
@@ -229,6 +229,13 @@ def desk(
         process.terminate()
         assert process.wait(HANG_S) == 0
         process.stdout.close()
+
+
+def _has_pixel(data: bytes, color: bytes) -> bool:
+    at = data.find(color)
+    while at > 0 and at % 3:
+        at = data.find(color, at + 1)
+    return at >= 0
 
 
 def _has_window(opened: Desk) -> bool:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import uvloop
 
+from tests.support.process.quick_keeper import quick_keepers
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
@@ -31,7 +32,7 @@ def run_with_registry(
         finally:
             await registry.stop()
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with quick_keepers(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main())
 
 

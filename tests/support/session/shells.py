@@ -71,7 +71,7 @@ async def open_shell(
 
 async def run(session: Session, text: str, **options: Any) -> RunOutcome:
     options.setdefault("timeout_ms", 300)
-    options.setdefault("max_wait_ms", 20_000)
+    options.setdefault("max_wait_ms", 60_000)
     return await session.run_command(text, AGENT, **options)
 
 
