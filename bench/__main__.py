@@ -63,8 +63,8 @@ def table(rows: list[Row]) -> str:
 def merge(rows: list[Row]) -> str:
     """The table of the page with the groups of `rows` in it as they are now."""
     fresh = {row.group for row in rows}
-    old = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    kept = [line for line in old[1:] if line.split("|")[1].strip() not in fresh]
+    old = "".join(_split_page()[0]).splitlines()
+    kept = [line for line in old[2:] if line.split("|")[1].strip() not in fresh]
     head, rule, *new = table(rows).splitlines()
     return "\n".join([head, rule, *sorted([*kept, *new], key=lambda line: line.split("|")[1])])
 
@@ -76,15 +76,16 @@ def record(text: str) -> str:
         "# Benchmarks\n\n"
         "Made by `make bench` (or `python -m bench NAME --record` for one group); both sides of every ratio were measured in the same run, taking turns, and the medians compared.\n\n"
         f"{today}, {cores} cores, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}.\n\n"
-        f"{text}\n{_after_table()}"
+        f"{text}\n{''.join(_split_page()[1])}"
     )
 
 
-def _after_table() -> str:
-    """What stands below the table: remarks, and figures of other runs."""
+def _split_page() -> tuple[list[str], list[str]]:
+    """The lines of the page's table, and what stands below it: remarks, and figures of other runs with tables of their own."""
     lines = RECORD.read_text(encoding="utf-8").splitlines(keepends=True)
-    last = max((number for number, line in enumerate(lines) if line.startswith("| ")), default=len(lines))
-    return "".join(lines[last + 1 :])
+    first = next((number for number, line in enumerate(lines) if line.startswith("| group ")), len(lines))
+    after = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))
+    return lines[first:after], lines[after:]
 
 
 if __name__ == "__main__":

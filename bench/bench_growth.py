@@ -1,18 +1,21 @@
 """How cost grows with work: each curve with the exponent that fits it, plotted in docs/growth.
 
-Small sizes as it stands; WSH_GROWTH=full takes large ones (10,000 sessions need `kernel.pty.max` and descriptors raised, and half an
-hour). An exponent of 1 is proportional to the work; anything above 1.15, which is more than n log n over these sizes, is a miss.
+Small sizes as it stands; WSH_GROWTH=full takes large ones, and half an hour (10,000 sessions need `kernel.pty.max` and descriptors raised,
+which root does for the time; else they are fewer). WSH_GROWTH_CURVES names curves, if not all are wanted. An exponent of 1 is proportional to the work; anything above 1.15, which is more than n log n over these sizes, is a miss.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
+import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,6 +45,8 @@ from wsh.workspace.surroundings import ToolContext
 from wsh.workspace.tool import call_tool
 
 FULL = os.environ.get("WSH_GROWTH") == "full"
+CHOSEN = os.environ.get("WSH_GROWTH_CURVES", "").split()
+"""Names in `CURVES`; all of them if there are none."""
 FOLDER = Path(__file__).parent.parent / "docs" / "growth"
 PAGE = FOLDER.with_suffix(".md")
 STEEPEST = 1.15
@@ -54,7 +59,10 @@ draws the curves at small sizes, `WSH_GROWTH=full python -m bench growth` at tho
 AGENT = Actor("agent", "growth")
 Result = TypeVar("Result")
 
-SESSIONS = (1, 10, 100, 1000, 10_000) if FULL else (1, 10, 100, 300)
+LIMITS = {"WSH_SERVER_MAX_SESSIONS": "20000"}
+_PTYS = Path("/proc/sys/kernel/pty/max")
+_DESCRIPTORS_EACH = 2
+"""Of each session in the keeper; the server has one."""
 VIEWERS = (1, 4, 16, 64, 256)
 RESTORED = (1, 10, 100, 1000) if FULL else (1, 8, 32)
 WAITS = (1, 10, 100, 1000, 5000) if FULL else (1, 10, 100, 1000)
@@ -64,30 +72,63 @@ JOURNALS = (1, 4, 16, 64) if FULL else (1, 4, 16)
 SUBSCRIPTIONS = (1, 4, 16, 64)
 
 
+@contextmanager
+def _room_for(wanted: int) -> Iterator[int]:
+    """How many sessions there can be: as many as wanted where we may raise the limits of the machine, else what they allow."""
+    ptys = _PTYS.read_text()
+    try:
+        most = wanted * _DESCRIPTORS_EACH + 1000
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < most:
+            with suppress(ValueError, OSError):  # an ordinary user, or root in a container
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        if int(ptys) < wanted + 1000:
+            with suppress(OSError):
+                _PTYS.write_text(str(wanted + 1000))
+        descriptors = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200) // _DESCRIPTORS_EACH
+        yield min(wanted, descriptors, int(_PTYS.read_text()) - 100)
+    finally:
+        if _PTYS.read_text() != ptys:
+            _PTYS.write_text(ptys)
+
+
 def run() -> list[Row]:
+    """Each curve is drawn when it is there, so that one which fails later takes none of them along."""
     FOLDER.mkdir(exist_ok=True)
+    told = _read_page()
     rows: list[Row] = []
-    shown_on_page: list[str] = []
-    for title, x_name, y_name, points in (
-        *_sessions(), *_viewers(), *_waits(), *_policy(), *_restores(), *_journals(), *_subscriptions(), *_index(), *measure_history(),
-    ):  # fmt: skip
-        name = title.replace(",", "").replace(" ", "-")
-        (FOLDER / f"{name}.svg").write_text(draw(title, x_name, y_name, points), encoding="utf-8")
-        exponent = fit_exponent(points)
-        shown_on_page += [f"## {title}", "", f"Exponent {exponent:.2f}.", "", f"![{title}](growth/{name}.svg)", ""]
-        shown = ", ".join(f"{x:g}: {y:.3g}" for x, y in points)
-        rows.append(
-            Row("growth", f"{title} ({y_name} by {x_name}: {shown})", exponent, "exponent", exponent,
-                f"≤ {STEEPEST}", exponent <= STEEPEST)
-        )  # fmt: skip
-    PAGE.write_text(_PAGE_HEAD + "\n".join(shown_on_page).rstrip("\n") + "\n", encoding="utf-8")
+    for name, measure in CURVES.items():
+        if CHOSEN and name not in CHOSEN:
+            continue
+        print(f"  {name} …", file=sys.stderr, flush=True)
+        for title, x_name, y_name, points in measure():
+            exponent = fit_exponent(points)
+            file = f"{title.replace(',', '').replace(' ', '-')}.svg"
+            (FOLDER / file).write_text(draw(title, x_name, y_name, points), encoding="utf-8")
+            shown = ", ".join(f"{x:,.6g}: {y:.3g}" for x, y in points)
+            told[title] = f"Exponent {exponent:.2f}. {y_name} by {x_name}: {shown}.\n\n![{title}](growth/{file})\n"
+            score = (exponent, "exponent", exponent, f"≤ {STEEPEST}", exponent <= STEEPEST)
+            rows.append(Row("growth", f"{title} ({y_name} by {x_name}: {shown})", *score))
+        _write_page(told)
     return rows
+
+
+def _read_page() -> dict[str, str]:
+    """What the page tells of each curve now."""
+    parts = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
+    return {title: text for title, _, text in (part.partition("\n\n") for part in parts)}
+
+
+def _write_page(told: dict[str, str]) -> None:
+    curves = "\n".join(f"## {title}\n\n{text.rstrip()}\n" for title, text in told.items())
+    PAGE.write_text(_PAGE_HEAD + curves, encoding="utf-8")
 
 
 def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Result:
     async def main() -> Result:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
-            registry = await SessionRegistry.open(find_places({"HOME": home, "XDG_RUNTIME_DIR": home}), load(None, {}))
+            registry = await SessionRegistry.open(
+                find_places({"HOME": home, "XDG_RUNTIME_DIR": home}), load(None, LIMITS)
+            )
             try:
                 return await work(registry)
             finally:
@@ -104,7 +145,7 @@ def _sessions() -> list[Curve]:
     echoes: list[Point] = []
 
     async def work(registry: SessionRegistry) -> None:
-        for count in SESSIONS:
+        for count in counts:
             started = time.perf_counter()
             more = count - len(registry.list_sessions())
             for _ in range(more):
@@ -128,7 +169,9 @@ def _sessions() -> list[Curve]:
             echoes.append((count, median(times)))
             memory.append((count, _pss_mb(os.getpid()) + _pss_mb(registry.keeper.pid)))
 
-    _with_registry(work)
+    with _room_for(10_000 if FULL else 300) as most:
+        counts = [*(count for count in (1, 10, 100, 1000) if count < most), most]
+        _with_registry(work)
     return [
         ("memory of all sessions", "sessions", "MB", memory),
         ("spawn of one more session", "sessions", "ms", spawns),
@@ -318,3 +361,16 @@ def _index() -> list[Curve]:
         ("update of the index after one change", "MB of text", "s", updates),
         ("search for words", "MB of text", "ms", searches),
     ]
+
+
+CURVES: dict[str, Callable[[], list[Curve]]] = {
+    "sessions": _sessions,
+    "viewers": _viewers,
+    "waits": _waits,
+    "policy": _policy,
+    "restores": _restores,
+    "journals": _journals,
+    "subscriptions": _subscriptions,
+    "index": _index,
+    "history": measure_history,
+}

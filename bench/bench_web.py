@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import CDPSession, Page
 from tests.support.serving import RunningServer, running_server
-from tests.support.web.browser import chromium, open_page
+from tests.support.web.browser import chromium, own_page
 
 from bench.private import private_places
 from bench.row import Row, at_least, at_most, percentile
@@ -47,7 +47,7 @@ TIME_KEYS = """() => {
 def run() -> list[Row]:
     weight = _first_load()
     with private_places() as places, running_server(places, check_left=False) as server, chromium() as browser:
-        with open_page(browser, viewport={"width": 1280, "height": 1440}) as watched:
+        with own_page(browser, viewport={"width": 1280, "height": 1440}) as watched:
             rows = [weight, *_frames(server, watched.page), _echo(server, watched.page)]
             return [*rows, _memory(server, watched.page)]
 

@@ -185,7 +185,7 @@ def _render_misses(data: dict[str, Any]) -> list[str]:
 
 
 def _names(cases: list[str]) -> str:
-    return ", ".join(f"`{_cell(case)}`" for case in cases)
+    return ", ".join(f"`{_cell(case)}`" for case in sorted(cases))
 
 
 def _cell(text: str) -> str:
