@@ -133,3 +133,20 @@ def test_a_worker_stays_in_its_folder_and_then_helps_where_most_is_left() -> Non
     assert plan.take(1) == [2], "then where files are left"
     assert plan.take(0) == [3]
     assert plan.take(0) is None and plan.take(1) is None
+
+
+def test_a_stream_that_a_module_took_at_its_import_is_the_workers_own(tmp_path: Path) -> None:
+    text = """
+import sys
+
+STREAM = sys.stderr
+
+def test_{name}():
+    print("said by {name}", file=STREAM, flush=True)
+    assert False
+"""
+    for name in ("one", "two"):
+        write(tmp_path, name, name, text.format(name=name))
+    status, output, outcomes = run(tmp_path, "--workers", "2")
+    assert status == 1 and outcomes == {"test_one": "failure", "test_two": "failure"}, output
+    assert output.count("said by one\n") == output.count("said by two\n") == 1, output

@@ -13,6 +13,7 @@ import atexit
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from _pytest.capture import FDCapture
 
 Unit = list[int]
 """Numbers of tests that one worker runs one after the other."""
@@ -221,10 +223,7 @@ def _ask(line: Connection) -> Unit | None:
 
 def _begin_anew(config: pytest.Config, number: int, line: Connection) -> None:
     """What a process must have of its own: where it writes, its folder for files, and whom it tells of its tests."""
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    if capture is not None:
-        capture.stop_global_capturing()
-        capture.start_global_capturing()
+    _capture_into_own_files(config)
     factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]
     folder = factory.getbasetemp() / f"w{number}-{os.getpid()}"
     folder.mkdir(mode=0o700)
@@ -235,6 +234,15 @@ def _begin_anew(config: pytest.Config, number: int, line: Connection) -> None:
         # Whoever wants to tell of a hang asks for its writer.
         config.pluginmanager.register(SimpleNamespace(_tw=reporter._tw), "terminalreporter")
     config.pluginmanager.register(_Teller(config, line), "teller")
+
+
+def _capture_into_own_files(config: pytest.Config) -> None:
+    """What is captured goes into files of this process, under the descriptors that there are: modules that were imported with the tests keep `sys.stderr`."""
+    capture: Any = config.pluginmanager.get_plugin("capturemanager")
+    for part in () if capture is None else (capture._global_capturing.out, capture._global_capturing.err):
+        if isinstance(part, FDCapture):
+            with tempfile.TemporaryFile() as own:
+                os.dup2(own.fileno(), part.tmpfile.fileno())
 
 
 class _Teller:

@@ -188,7 +188,7 @@ async def test_one_frame_is_made_for_all_members_of_a_kind() -> None:
     assert named.heard[0]["session"] == "p" and "session" not in readers[0].heard[0]
     for reader in [*readers, named]:
         feeds.leave(joined[0], 20, reader)
-    assert feeds._feeds == {} and program.listeners.callbacks != [] and joined[0]._stops == []
+    assert feeds._feeds == {} and program.listeners.in_order and joined[0]._stops == []
     program.terminal.close()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from wsh.wire.caller import Actor as Actor
@@ -18,6 +18,7 @@ from wsh.wire.caller import ActorKind as ActorKind
 log = logging.getLogger(__name__)
 
 Event = TypeVar("Event")
+Callback = TypeVar("Callback", bound=Callable[..., object])
 
 SERVER = Actor("server", "wsh")
 
@@ -167,23 +168,42 @@ SessionEvent: TypeAlias = (
 )
 
 
-@dataclass
-class Listeners(Generic[Event]):
-    """A list of callbacks that survives being changed while it is told something."""
+class Callbacks(Generic[Callback]):
+    """Callbacks in the order in which they came. Adding and removing take the same time however many there are."""
 
-    callbacks: list[Callable[[Event], None]] = field(default_factory=list)
+    __slots__ = ("_by_key", "_in_order")
 
-    def add(self, callback: Callable[[Event], None]) -> Callable[[], None]:
-        """Listen; the returned function ends it and may be called twice."""
-        self.callbacks = [*self.callbacks, callback]
+    def __init__(self) -> None:
+        self._by_key: dict[object, Callback] = {}
+        self._in_order: tuple[Callback, ...] | None = ()
+
+    def add(self, callback: Callback) -> Callable[[], None]:
+        """The returned function removes it and may be called twice."""
+        key = object()
+        self._by_key[key] = callback
+        self._in_order = None
 
         def remove() -> None:
-            self.callbacks = [c for c in self.callbacks if c is not callback]
+            if self._by_key.pop(key, None) is not None:
+                self._in_order = None
 
         return remove
 
+    @property
+    def in_order(self) -> tuple[Callback, ...]:
+        """Those that are there now; one that is added or removed while they are called changes nothing here."""
+        if self._in_order is None:
+            self._in_order = tuple(self._by_key.values())
+        return self._in_order
+
+
+class Listeners(Callbacks[Callable[[Event], None]]):
+    """Callbacks that hear of events."""
+
+    __slots__ = ()
+
     def tell(self, event: Event) -> None:
-        for callback in self.callbacks:
+        for callback in self.in_order:
             try:
                 callback(event)
             except Exception:

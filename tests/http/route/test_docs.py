@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.serving import running_server
 from wsh.wire.system.place import Places
 
@@ -49,7 +51,12 @@ def test_the_python_recipe_does_what_it_says(places: Places) -> None:
     assert done.returncode == 0 and done.stdout.endswith("hello\n"), done.stdout + done.stderr
 
 
-def test_the_loop_with_curl_runs_as_it_is_written(places: Places, tmp_path: Path) -> None:
+def test_the_loop_with_curl_runs_as_it_is_written(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(
+        tmp_path
+    )  # git tells of many lines in a clone with many changes, and its command leaves the screen
     text = (Path(__file__).parents[3] / "docs" / "core-http.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     (tmp_path / "bin").mkdir()

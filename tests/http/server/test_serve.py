@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from tests.support.waiting import HANG_S, until
 from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 
@@ -150,8 +148,7 @@ async def test_a_handshake_that_is_none_is_refused_in_the_shape_of_all_errors() 
         writer.close()
 
 
-@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": own}) for own in (False, True)])
-async def test_a_client_that_was_accepted_in_the_last_moment_gets_an_end_too(anyio_backend: object) -> None:
+async def test_a_client_that_was_accepted_in_the_last_moment_gets_an_end_too() -> None:
     for turns in range(8):
         async with listening(ConnectionLimits()) as (port, presence, listener):
             with socket.create_connection(("127.0.0.1", port), HANG_S) as client:

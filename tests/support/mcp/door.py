@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvloop
 from starlette.types import Receive, Scope, Send
 
 from wsh.http.server.serve import ConnectionLimits, Listener, Presence
@@ -193,7 +194,12 @@ def serve(
         for listener in listeners:
             await listener.aclose(1)
 
-    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    def run() -> None:
+        # The server's own loop: asyncio's leaves a client alone that connects while its socket is closed.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         if not ready.wait(15):

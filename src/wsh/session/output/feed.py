@@ -58,7 +58,7 @@ class OutputFeed:
         self._shells = shells
         self._notes = notes
         self._engine_timeout_s = engine_timeout_s
-        self._taps: list[Tap] = []
+        self._taps: ev.Callbacks[Tap] = ev.Callbacks()
         self.ahead: Callable[[int, bytes], bool] | None = None
         """Hears a few plain characters before they are parsed, the echo of a key; True if they are shown already."""
         self._shown_to = 0
@@ -111,7 +111,7 @@ class OutputFeed:
                 self._shown_to = start + size
                 return LATER
         data = b""
-        if self._taps or self._session.commands is not None or self._is_careful(start):
+        if self._taps.in_order or self._session.commands is not None or self._is_careful(start):
             data = ring.copy(start, start + size)
         if self._is_risky(ring, data, size):
             data = data or ring.copy(start, start + size)
@@ -124,7 +124,7 @@ class OutputFeed:
         finally:
             if note is not None:
                 note.end()
-        for tap in self._taps:
+        for tap in self._taps.in_order:
             tap(start, shown)
         self.offset = end = start + size
         ring.consume(size)
@@ -248,12 +248,7 @@ class OutputFeed:
 
     def tap(self, callback: Tap) -> Callable[[], None]:
         """Hear every byte that is parsed from now on, as (offset, bytes). The returned function ends it."""
-        self._taps = [*self._taps, callback]
-
-        def stop() -> None:
-            self._taps = [t for t in self._taps if t is not callback]
-
-        return stop
+        return self._taps.add(callback)
 
     def read_recent(self, since: int) -> bytes:
         """What is still at hand of the bytes parsed from offset `since` on: from the ring, else from the journal."""
