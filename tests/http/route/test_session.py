@@ -21,6 +21,8 @@ Open = Callable[..., str]
 
 
 def settle(server: RunningServer, name: str, quiet_ms: int = 150) -> list[str]:
+    if str(server.get(f"/sessions/{name}")["command"]).startswith("bash"):
+        wait_for_text(server, name, "$")  # a busy machine may be quiet before the shell has begun
     reply = server.request("GET", f"/sessions/{name}/idle?timeout_ms={quiet_ms}&format=plain")
     assert reply.status == 200, reply
     lines: list[str] = reply.json["screen"]["lines"]

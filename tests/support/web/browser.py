@@ -33,6 +33,9 @@ ARGS = [
     "--disable-features=SpareRendererForSitePerProcess",
     # A page that is opened in a kept context finds a process there, which has read the page's program before.
     "--renderer-process-limit=1",
+    # A test's page lives for a second or two: drawing in a process of its own, and optimising its program, cost more than they bring.
+    "--in-process-gpu",
+    "--js-flags=--no-opt --no-maglev",
 ]
 expect.set_options(timeout=HANG_S * 1000)  # Playwright's own five seconds are no hang on a busy machine
 
