@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.contract.adapters.test_adapter import REPOSITORY
+from tests.support.waiting import HANG_S
 
 
 def test_what_a_server_in_another_network_asks_is_answered_in_the_window_and_runs_on_the_desktop(
@@ -20,7 +21,7 @@ def test_what_a_server_in_another_network_asks_is_answered_in_the_window_and_run
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=4 * HANG_S,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr

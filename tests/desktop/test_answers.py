@@ -17,7 +17,7 @@ def test_an_edited_command_runs_instead_and_the_caller_is_told(
     server: RunningServer, window: Desk, tmp_path: Path
 ) -> None:
     asked, instead = tmp_path / "asked", tmp_path / "instead"
-    asking = Asking(server, execute("touch", str(asked), timeout_ms=60_000))
+    asking = Asking(server, execute("touch", str(asked)))
     window.wait_for_pending(1)
     window.press("ctrl+e")
     window.enter(f"touch {instead}")
@@ -44,14 +44,14 @@ def test_an_edit_that_destroys_wants_to_be_held(server: RunningServer, window: D
 def test_always_writes_the_shown_rule_and_the_next_one_is_not_asked(
     server: RunningServer, window: Desk, desk_places: Places, clean_policy: Path
 ) -> None:
-    asking = Asking(server, execute("seq", "3", timeout_ms=60_000))
+    asking = Asking(server, execute("seq", "3"))
     window.wait_for_pending(1)
     window.press("ctrl+shift+a")
     window.enter("seq *")
     assert asking.answer()["result"]["stdout"].split() == ["1", "2", "3"]
     assert '"seq *"' in clean_policy.read_text()
     assert any(entry.get("change") == "allow" and entry.get("rule") == "seq *" for entry in audit(desk_places))
-    again = Asking(server, execute("seq", "4", timeout_ms=60_000)).answer()
+    again = Asking(server, execute("seq", "4")).answer()
     assert again["result"]["stdout"].split() == ["1", "2", "3", "4"]
 
 
@@ -81,7 +81,7 @@ def test_something_destructive_runs_when_it_is_held_and_not_when_it_is_clicked(
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_text("x")
-    asking = Asking(server, execute("rm", "-f", str(victim), timeout_ms=60_000))
+    asking = Asking(server, execute("rm", "-f", str(victim)))
     window.wait_for_pending(1)
     x, y = window.middle("runOnce")
     window.click(x, y)
@@ -112,7 +112,7 @@ def test_a_policy_file_changed_by_hand_holds_at_once_and_is_shown(
     wait_until(lambda: not window.shows("notice"), "earlier notices to go")
     path.write_text(before + '\n[[rule]]\ncommand = "basename *"\neffect = "allow"\n')
     wait_until(lambda: window.shows("notice"), "the difference in the window")
-    asked = execute("basename", "/a/by-hand", timeout_ms=60_000)
+    asked = execute("basename", "/a/by-hand")
     assert "by-hand" in Asking(server, asked).answer()["result"]["stdout"]
     path.write_text("this is no policy [[[")
     wait_until(lambda: window.shows("warning"), "the warning above the page")

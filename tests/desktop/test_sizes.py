@@ -43,9 +43,9 @@ def test_every_button_stands_on_the_screen_and_keys_answer_the_card_with_the_rin
     sized: tuple[Desk, Places, int], server: RunningServer
 ) -> None:
     window, _, width = sized
-    first = Asking(server, execute("true", "first", timeout_ms=60_000))
+    first = Asking(server, execute("true", "first"))
     window.wait_for_pending(1)
-    second = Asking(server, execute("true", "second", timeout_ms=60_000))
+    second = Asking(server, execute("true", "second"))
     window.wait_for_pending(2)
     for name in PRESSES:
         left, _, wide, _ = window.box(name)
@@ -63,7 +63,7 @@ def test_what_is_longer_than_the_window_must_be_seen_before_it_can_be_run(
     sized: tuple[Desk, Places, int], server: RunningServer
 ) -> None:
     window, _, _ = sized
-    asking = Asking(server, execute("true", *(f"argument-{number}" for number in range(400)), timeout_ms=60_000))
+    asking = Asking(server, execute("true", *(f"argument-{number}" for number in range(400))))
     window.wait_for_pending(1)
     wait_until(lambda: window.shows("scrollFirst"), "the word that all must be seen")
     window.press("ctrl+Return", unseen=True)

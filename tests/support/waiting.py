@@ -14,7 +14,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-HANG_S = 60.0
+HANG_S = 120.0
 """Nothing that works takes this long, even on a machine that is busy with other things."""
 
 _SHORTEST_S, _LONGEST_S = 0.005, 0.05

@@ -40,8 +40,8 @@ def main(folder: Path) -> None:
         server, path = start_server(wire, folder)
         try:
             for key, body in (
-                ("ctrl+Return", execute("hostname", "-I", timeout_ms=20_000)),
-                ("ctrl+BackSpace", execute("touch", str(folder / "made"), timeout_ms=20_000)),
+                ("ctrl+Return", execute("hostname", "-I")),
+                ("ctrl+BackSpace", execute("touch", str(folder / "made"))),
             ):
                 asked = callers.submit(post, path, body)
                 window.wait_for_pending(1)

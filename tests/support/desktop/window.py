@@ -268,7 +268,7 @@ def audit(places: Places) -> list[dict[str, Any]]:
     return [json.loads(line) for line in places.audit_log.read_text().splitlines()]
 
 
-def execute(command: str, *args: str, timeout_ms: int = 60_000, **more: Any) -> dict[str, Any]:
+def execute(command: str, *args: str, timeout_ms: int = 120_000, **more: Any) -> dict[str, Any]:
     return {
         "action": "execute",
         "invocation": {"mode": "interactive", "intent": "execute_command"},
