@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
@@ -49,5 +50,8 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningS
 @pytest.fixture
 def server(shared_server: RunningServer) -> Iterator[RunningServer]:
     yield shared_server
-    for info in shared_server.get("/sessions"):
-        assert shared_server.request("DELETE", f"/sessions/{info['name']}").status in (204, 404)
+    names = [info["name"] for info in shared_server.get("/sessions")]
+    # All at once: each look at the processes of the machine is one for all sessions that end then.
+    with ThreadPoolExecutor() as pool:
+        for reply in pool.map(lambda name: shared_server.request("DELETE", f"/sessions/{name}"), names):
+            assert reply.status in (204, 404), reply
