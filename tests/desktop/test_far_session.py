@@ -8,6 +8,8 @@ from tests.host.conftest import open_net
 from tests.support.desktop.window import desk, virtual_screen
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.accept
+
 
 def test_a_session_of_another_machine_is_listed_under_it_shown_and_typed_into(
     tmp_path_factory: pytest.TempPathFactory,

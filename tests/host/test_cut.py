@@ -13,6 +13,8 @@ from tests.host.conftest import Net
 from tests.support.serving import Reply
 from tests.support.waiting import HANG_S, wait_until
 
+pytestmark = pytest.mark.accept
+
 
 def _cut(net: Net, name: str) -> None:
     """Cut the connection, and wait until the server here has another."""

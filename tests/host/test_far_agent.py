@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.host.conftest import Net
 from tests.support.waiting import wait_until
 from wsh.wire.token_file import TokenFile
+
+pytestmark = pytest.mark.accept
 
 
 def test_agents_neither_change_hosts_nor_leave_the_sandbox_of_here_at_a_host(net: Net) -> None:

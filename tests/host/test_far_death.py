@@ -8,10 +8,14 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.host.conftest import Net, open_net
 from tests.process.test_upgrade import play_its_server, start_old_keeper
 from tests.support.serving import find_processes
 from tests.support.waiting import HANG_S, wait_until
+
+pytestmark = pytest.mark.accept
 
 
 def _open(net: Net, name: str) -> str:

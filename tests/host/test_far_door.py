@@ -5,10 +5,14 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
+
 from tests.host.conftest import Net
 from tests.operation.test_every_door import REFUSED, run_scenario, speaking_mcp
 from tests.support.http.talk import talk
 from tests.support.operation.door import HttpDoor, Json, WebSocketDoor
+
+pytestmark = pytest.mark.accept
 
 FAR_REFUSED = REFUSED | {"await_any_idle": {"no_sessions"}}
 """Waiting for any session is about those of one machine; here there are none."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.host.conftest import Net
 from tests.support.mcp.host import HttpHost
 from tests.support.waiting import wait_until
 from wsh.wire.token_file import TokenFile
+
+pytestmark = pytest.mark.accept
 
 
 def _open(net: Net, name: str) -> str:

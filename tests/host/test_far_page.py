@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.host.conftest import Net
 from tests.support.waiting import wait_for_text
 from tests.support.web.browser import chromium, open_page
+
+pytestmark = pytest.mark.accept
 
 
 def test_a_person_works_at_the_page_in_a_session_of_another_machine(net: Net) -> None:

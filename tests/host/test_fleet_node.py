@@ -20,6 +20,8 @@ from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, star
 from wsh.host.fleet.subject import FleetNames
 from wsh.wire.error import HostUnreachable
 
+pytestmark = pytest.mark.accept
+
 NAMES = FleetNames("test")
 VIEW = StreamRequest("view", "train", {"rows": "24"}, OWNER)
 

@@ -19,6 +19,8 @@ from tests.support.waiting import wait_until
 from tests.support.warm import run_warm
 from wsh.wire.system.place import find_places
 
+pytestmark = pytest.mark.accept
+
 
 @dataclass
 class Machine:

@@ -10,10 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.host.conftest import Net, open_net
 from tests.support.pane import Pane
 from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import run_warm
+
+pytestmark = pytest.mark.accept
 
 WSH = (sys.executable, "-m", "wsh.cli.main")
 

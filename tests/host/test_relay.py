@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from websockets.sync.client import connect
 
 from tests.host.conftest import open_net
 from tests.support.waiting import HANG_S
+
+pytestmark = pytest.mark.accept
 
 
 def test_calls_and_viewers_go_through_stdio_where_forwarding_is_forbidden(tmp_path: Path) -> None:
