@@ -1,25 +1,27 @@
 """Run many argument lists under one strace, and say which of them did more than read.
 
-`python -m tests.support.policy.traced CASES` is the part that strace watches: it starts one command after the other and marks
-each in the trace by removing a file that is not there. Whatever follows a mark belongs to that case.
+`traced_child.py` is the part that strace watches: it starts one command after the other and marks each in the trace by
+removing a file that is not there. Whatever follows a mark belongs to that case.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import marshal
 import re
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-_MARK = "/wsh-case/"
-_MARKED = re.compile(rf'^\d+ +unlink\("{_MARK}(\w+)"')
+from tests.support.policy import traced_child
+from tests.support.policy.traced_child import MARK, NOBODY
+
+__all__ = ["NOBODY", "Case", "Deed", "can_trace", "named", "trace"]
+
+_MARKED = re.compile(rf'^\d+ +unlink\("{MARK}(\w+)"')
 _CALL = re.compile(r"^\d+ +(\w+)\((.*)$")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WATCHED = (
@@ -33,9 +35,6 @@ _WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 _NOWHERE = frozenset({"/dev/null", "/dev/tty"})
 # Asking who a user is; asking which addresses a name has; counting processors.
 _ASKING = re.compile(r'sun_path="/(?:var/)?run/(?:nscd/socket|systemd/userdb/)|AF_NETLINK|AF_UNSPEC')
-_SECONDS = 20
-_OUTPUT_BYTES = 16 * 1024 * 1024
-NOBODY = 65534
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,13 @@ def can_trace() -> str | None:
 
 def trace(cases: Sequence[Case], folder: Path, pardon: Pardon) -> list[Deed]:
     """Run `cases` one after the other; `folder` is for what the trace needs itself."""
-    listed, log = folder / "cases.json", folder / "trace"
-    listed.write_text(json.dumps([[case.argv, case.path, case.cwd, dict(case.env)] for case in cases]))
+    listed, log = folder / "cases", folder / "trace"
+    listed.write_bytes(marshal.dumps([(case.argv, case.path, case.cwd, dict(case.env)) for case in cases]))
     faster = ["--seccomp-bpf"] if _has_filter() else []
     done = subprocess.run(
         [
             *("strace", "-f", *faster, "-qq", "-s", "200", "-e", f"trace={_WATCHED}", "-e", "signal=none"),
-            *("-o", str(log), sys.executable, "-S", "-E", __file__, str(listed), str(folder / "output")),
+            *("-o", str(log), sys.executable, "-S", "-E", traced_child.__file__, str(listed), str(folder / "output")),
         ],
         capture_output=True,
         stdin=subprocess.DEVNULL,
@@ -87,6 +86,7 @@ def trace(cases: Sequence[Case], folder: Path, pardon: Pardon) -> list[Deed]:
     return deeds
 
 
+@cache
 def _has_filter() -> bool:
     told = subprocess.run(["strace", "--help"], capture_output=True, text=True)
     return "--seccomp-bpf" in told.stdout
@@ -129,48 +129,3 @@ def named(rest: str) -> str:
     """The first text among the arguments of a call: its path."""
     found = _TEXT.search(rest)
     return found[1] if found else ""
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_OUTPUT_BYTES, _OUTPUT_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _main(listed: str, output: str) -> None:
-    with open(listed) as file:
-        cases = json.load(file)
-    out = os.open(output, os.O_RDWR | os.O_CREAT, 0o600)
-    null = os.open(os.devnull, os.O_RDONLY)
-    _limit()
-    for number, (argv, path, cwd, env) in enumerate(cases):
-        os.lseek(out, 0, os.SEEK_SET)
-        child = os.fork()
-        if child == 0:
-            try:
-                os.dup2(null, 0)
-                os.dup2(out, 1)
-                os.dup2(out, 2)
-                os.chdir(cwd)
-                if os.getuid() == 0:
-                    os.setgroups([])
-                    os.setresgid(NOBODY, NOBODY, NOBODY)
-                    os.setresuid(NOBODY, NOBODY, NOBODY)
-                # A program that would wait for ever is ended.
-                signal.alarm(_SECONDS)
-                _mark(str(number))
-                os.execve(path, argv, env)
-            finally:
-                os._exit(127)
-        os.waitpid(child, 0)
-    _mark("end")
-
-
-def _mark(name: str) -> None:
-    try:
-        os.unlink(_MARK + name)
-    except OSError:
-        pass
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1], sys.argv[2])
