@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -105,3 +106,14 @@ def test_status_and_words_are_the_same(words: list[str]) -> None:
         with kind([*WSH, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
             both.append((*done.communicate(timeout=60), done.returncode))
     assert both[0] == both[1]
+
+
+def test_a_builder_answers_and_ends_the_same(tmp_path: Path) -> None:
+    words = [sys.executable, "-P", "-m", "wsh.workspace.index.build_child"]
+    request = json.dumps({"folder": str(tmp_path), "root": str(tmp_path / "nowhere")}).encode()
+    both = []
+    for kind in (WarmPopen, subprocess.Popen):
+        with kind(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+            both.append((*done.communicate(request, timeout=60), done.returncode))
+    assert both[0] == both[1]
+    assert both[0][2] == 1 and b"NOT_FOUND" in both[0][0]

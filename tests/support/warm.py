@@ -2,6 +2,7 @@
 
     WarmPopen([sys.executable, "-m", "wsh.cli.main", "server"], stdin=..., env=...)
     run_warm([sys.executable, "-m", "wsh.cli.main", "policy", "check"], text=True)
+    WarmPopen([sys.executable, "-P", "-m", "wsh.workspace.index.build_child"], stdin=..., stdout=...)
 
 Importing takes a server a second of processor time. Everything else is as in a process that was executed: its parent is
 the caller, and words, environment, working folder, descriptors, session and status are its own, also as `/proc` shows
@@ -37,7 +38,12 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
-_STARTS = ([sys.executable, "-m", "wsh.cli.main"], [sys.executable, "-P", "-m", "wsh.cli.main"])
+_CHILDREN = ("wsh.workspace.index.build_child", "wsh.workspace.search.scan_child")
+_STARTS = (
+    [sys.executable, "-m", "wsh.cli.main"],
+    [sys.executable, "-P", "-m", "wsh.cli.main"],
+    *([sys.executable, "-P", "-m", child] for child in _CHILDREN),
+)
 _CUSTOM = "sitecustomize"
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
 _CLONE_PARENT, _CLONE_CHILD_SETTID = 0x8000, 0x1000000
@@ -52,14 +58,16 @@ _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "CO
 
 
 class WarmPopen(subprocess.Popen[Any]):
-    """As `subprocess.Popen`; a start of `python -m wsh.cli.main` is forked from the warm process."""
+    """As `subprocess.Popen`; a start of `python -m wsh.cli.main`, a builder or a scanner is forked from the warm process."""
 
     def _execute_child(self, *given: Any) -> None:
         # What Popen hands to itself has names, and an order that is its own.
         ordinary = super()._execute_child  # type: ignore[misc]
         told = inspect.signature(ordinary).bind(*given).arguments
-        warm = _find_warm()
-        if warm is None or not _is_plain(told):
+        if isinstance(told["args"], tuple):  # as asyncio gives them
+            told["args"] = list(told["args"])
+        warm = _find_warm() if _is_plain(told) else None
+        if warm is None:
             ordinary(*given)
             return
         self.pid = warm.start(*_read_order(told))
@@ -346,11 +354,9 @@ def _become(words: list[str], environ: Mapping[str, str], cwd: str, new_session:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     _show(words, environ)
-    import wsh.cli.main
-
     sys.orig_argv[:] = words
-    options = words.index("wsh.cli.main")
-    sys.argv[:] = [wsh.cli.main.__file__, *words[options + 1 :]]
+    options = words.index("-m") + 1
+    sys.argv[:] = [str(sys.modules[words[options]].__file__), *words[options + 1 :]]
     sys.path[:] = [*([] if "-P" in words[:options] else [cwd]), *_path]
     subprocess.Popen = _OwnPopen  # type: ignore[misc]
     custom = _find_custom(environ)
@@ -389,6 +395,8 @@ def warm_up() -> None:
     import anyio._backends._asyncio  # noqa: F401
     import uvicorn.lifespan.off  # noqa: F401
 
+    for child in _CHILDREN:
+        importlib.import_module(child)
     from wsh.mcp.tool.contract import list_contract_tools
 
     list_contract_tools()
@@ -419,8 +427,7 @@ def warm_keepers() -> tuple[subprocess.Popen[bytes], socket.socket]:
 def end_quickly(main: Callable[[], object]) -> None:
     """Run it and end as the interpreter would, without taking apart all that was imported, which costs as much as the fork."""
     try:
-        main()
-        status: object = 0
+        status: object = main() or 0
     except SystemExit as end:
         status = end.code or 0
     if not isinstance(status, int):
@@ -445,6 +452,5 @@ if __name__ == "__main__":
         life.close()
         keepers.wait(60)
     else:
-        from wsh.cli.main import main
-
-        end_quickly(main)
+        started = sys.modules[sys.orig_argv[sys.orig_argv.index("-m") + 1]]
+        end_quickly(started.main)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.warm import WarmPopen
 from tests.support.workspace.tools import FILES, HereRunner, MakeTools, Tools, write_tree
 from wsh.wire.setting import load
 from wsh.wire.system.place import Places
@@ -22,11 +24,13 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_tools(places: Places, tree: Path) -> Iterator[MakeTools]:
+def make_tools(places: Places, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeTools]:
     """Tools over a service with given surroundings; everything is closed at the end.
 
-    Builds run in this process unless a runner is given.
+    Builds run in this process unless a runner is given. The start of a builder or scanner is most of what it costs here,
+    so these are forked from a process that has imported everything.
     """
+    monkeypatch.setattr(subprocess, "Popen", WarmPopen)
     with asyncio.Runner() as runner:
         made: list[WorkspaceService] = []
 

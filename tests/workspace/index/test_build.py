@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.support.waiting import until, wait_until
+from tests.support.warm import WarmPopen
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace.child import LocalRunner
 from wsh.workspace.index import build, pool, store
@@ -383,7 +384,7 @@ def test_builders_killed_at_random_moments_leave_an_index_that_answers(
         for number in range(0, 120, 2):
             (tree / f"many/file{number}.py").write_text(f"def g{turn}():\n    return 'numbat {turn}'\n\n\n")
         request = {"folder": str(home.folder), "root": str(tree), "full": turn % 2 == 0}
-        child = subprocess.Popen(
+        child = WarmPopen(
             [sys.executable, "-P", "-m", "wsh.workspace.index.build_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
