@@ -276,13 +276,17 @@ def serve(orders: socket.socket) -> bool:
             return False
         for _, _, data in rights:
             fds.frombytes(data[: len(data) // fds.itemsize * fds.itemsize])
+        leads, closed = os.pipe()
         pid = _fork_for_parent(number)
         if pid == 0:
             words, environ, cwd, new_session = json.loads(order.decode("utf-8", "surrogatepass"))
             _become(words, environ, cwd, new_session, list(fds))
             return True
-        for fd in fds:
+        for fd in (*fds, closed):
             os.close(fd)
+        # Whoever has the number may kill its group at once, so it has to be one: `_become` closes the pipe after that.
+        os.read(leads, 1)
+        os.close(leads)
         orders.send(str(pid).encode())
 
 
