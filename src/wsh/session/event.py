@@ -191,7 +191,7 @@ class Callbacks(Generic[Callback]):
 
     @property
     def in_order(self) -> tuple[Callback, ...]:
-        """Those that are there now; one that is added or removed while they are called changes nothing here."""
+        """The callbacks as they are now. Adding or removing one while they are called changes nothing here."""
         if self._in_order is None:
             self._in_order = tuple(self._by_key.values())
         return self._in_order
