@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.system.place import find_places
 
 REPOSITORY = Path(__file__).parents[3]
@@ -94,12 +94,12 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over the server's unix socket: files are shared between the namespaces, networks are not."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=4 * HANG_S)
         self.path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
+        self.sock.settimeout(4 * HANG_S)
         self.sock.connect(str(self.path))
 
 
@@ -113,7 +113,9 @@ def post(path: Path, body: dict[str, Any]) -> dict[str, Any]:
         connection.close()
 
 
-def start_server(wire: Wire, folder: Path) -> tuple[subprocess.Popen[str], Path]:
+def start_server(
+    wire: Wire, folder: Path, *, connect_ms: int = 5000, request_ms: int = 20_000
+) -> tuple[subprocess.Popen[str], Path]:
     """`wsh server` as the container starts it: through its entrypoint, with its variables."""
     environ = {
         **os.environ,
@@ -121,8 +123,8 @@ def start_server(wire: Wire, folder: Path) -> tuple[subprocess.Popen[str], Path]
         "PM_TERM_ADAPTER_MODE": "auto",
         "PM_INTERACTIVE_TERMINAL_TOKEN": TOKEN,
         "PM_INTERACTIVE_TERMINAL_HOST_PORT": str(PORT),
-        "PM_INTERACTIVE_TERMINAL_CONNECT_TIMEOUT_MS": "1500",
-        "PM_INTERACTIVE_TERMINAL_REQUEST_TIMEOUT_MS": "20000",
+        "PM_INTERACTIVE_TERMINAL_CONNECT_TIMEOUT_MS": str(connect_ms),
+        "PM_INTERACTIVE_TERMINAL_REQUEST_TIMEOUT_MS": str(request_ms),
     }
     if wire.alias is not None:
         environ["PM_INTERACTIVE_TERMINAL_HOST_ALIAS"] = wire.alias
@@ -168,7 +170,7 @@ def main(folder: Path) -> None:
                 "invocation": {"mode": "interactive", "intent": "execute_command"},
                 "execution": {"command": command, "args": args},
             }
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + HANG_S
             while True:
                 answer = post(path, body)
                 if not until_it_works or answer["success"] or time.monotonic() > deadline:

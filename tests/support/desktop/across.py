@@ -37,7 +37,8 @@ def main(folder: Path) -> None:
         ) as window,
         ThreadPoolExecutor() as callers,
     ):
-        server, path = start_server(wire, folder)
+        # Nothing is cut here: a busy machine may take its time.
+        server, path = start_server(wire, folder, connect_ms=60_000, request_ms=120_000)
         try:
             for key, body in (
                 ("ctrl+Return", execute("hostname", "-I")),
