@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.bridge.scripted import ScriptedDesktop, ignore, listening
 from tests.support.bridge.talk import RawPeer, ask, connected
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 from wsh.approval.answer import Pending
 from wsh.approval.evidence import Evidence
 from wsh.approval.judgement import Judgement
@@ -96,7 +96,7 @@ async def test_a_yes_from_the_page_runs_it_and_says_who_gave_it() -> None:
     async with page(desktop) as (client, _, _):
         asked = await show(client, ask("echo", "hi"))
         await client.answer(asked.answer())
-        decision = await asyncio.wait_for(asked.decision, 10)
+        decision = await asyncio.wait_for(asked.decision, HANG_S)
         assert (decision.outcome, decision.scope) == ("approved", "once")
         assert decision.by == "owner:page via test server", "named by the desktop, so that it cannot pass for its own"
         assert [order.argv for order in desktop.orders] == [("echo", "hi")]
@@ -107,7 +107,7 @@ async def test_a_no_from_the_page_carries_its_reason() -> None:
     async with page(desktop) as (client, _, _):
         asked = await show(client, ask("echo", "hi"))
         await client.answer(asked.answer(yes=False, reason="not on a Friday"))
-        decision = await asyncio.wait_for(asked.decision, 10)
+        decision = await asyncio.wait_for(asked.decision, HANG_S)
         assert (decision.outcome, decision.reason) == ("declined", "not on a Friday") and not desktop.orders
 
 
@@ -233,7 +233,7 @@ async def test_of_two_answers_at_the_same_instant_exactly_one_wins() -> None:
             assert refused is None or refused.code == "settled"
             by_page = refused is None
             assert by_page is not counted[0], "exactly one of them counted"
-            decision = await asyncio.wait_for(asked.decision, 10)
+            decision = await asyncio.wait_for(asked.decision, HANG_S)
             assert decision.outcome == ("approved" if by_page else "declined")
             winners["page" if by_page else "window"] += 1
         assert len(desktop.orders) == winners["page"] and winners["window"]

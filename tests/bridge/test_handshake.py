@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.bridge.scripted import ScriptedDesktop, listening
 from tests.support.bridge.talk import RawPeer, ask, connected, greeting
-from tests.support.waiting import stays, until
+from tests.support.waiting import HANG_S, stays, until
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint, find_endpoint, remove_endpoint, write_endpoint
 from wsh.bridge.fault import Dropped, HandshakeRefused, HandshakeTimeout, Unreachable
@@ -200,7 +200,7 @@ async def test_a_peer_that_falls_silent_is_dropped_by_both_ends() -> None:
     async with await asyncio.start_server(frozen, "127.0.0.1", 0) as server:
         async with connected(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1], "t")) as client:
             with pytest.raises(Dropped):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(HANG_S):
                     await client.submit(ask("true"))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import WarmPopen, run_warm
 from wsh.cli.declare import CliCommand, json_option
 from wsh.cli.main import NAMES, load_command
@@ -145,7 +145,7 @@ def _run(words: Sequence[str]) -> tuple[int, str]:
             assert watching.stdout is not None
             line = watching.stdout.readline()
             watching.terminate()
-            watching.wait(20)
+            watching.wait(HANG_S)
         return 0, line
     done = run_warm([*WSH, *words], text=True, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout or done.stderr
@@ -172,7 +172,7 @@ def _run_on_a_terminal(words: Sequence[str], typed: str) -> tuple[int, str]:
         wait_until(lambda: b"job" in seen, what="the status line of the viewer")
     os.write(master, typed.encode())
     status = process.wait(60)
-    reader.join(30)
+    reader.join(HANG_S)
     os.close(master)
     return status, seen.decode(errors="replace")
 

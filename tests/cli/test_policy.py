@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import HANG_S
 from tests.support.warm import run_warm
 from wsh.policy import Effect, Mode, PolicyRequest, decide
 from wsh.policy.audit import Audit
@@ -57,7 +58,7 @@ def type_into(words: list[str], typed: str, prepare: Callable[[], None] | None =
             if not sent and "confirm" in seen:
                 os.write(master, typed.encode() + b"\n")
                 sent = True
-        return child.wait(30), seen
+        return child.wait(HANG_S), seen
     finally:
         os.close(master)
 

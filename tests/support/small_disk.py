@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import HANG_S
 from tests.support.warm import customize
 from wsh.wire.system.place import Places
 
@@ -127,4 +128,4 @@ def small_disk(places: Places, size: str = "4m", inodes: int = 400) -> Iterator[
         process.stdin.close()
         if process.stdout is not None:
             process.stdout.close()
-        process.wait(30)
+        process.wait(HANG_S)

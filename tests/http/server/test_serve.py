@@ -51,7 +51,7 @@ async def listening(limits: ConnectionLimits) -> AsyncIterator[tuple[int, Presen
         sock.close()
 
 
-async def read_until_closed(reader: asyncio.StreamReader, timeout: float = 10.0) -> bytes:
+async def read_until_closed(reader: asyncio.StreamReader, timeout: float = HANG_S) -> bytes:
     async with asyncio.timeout(timeout):
         try:
             return await reader.read()

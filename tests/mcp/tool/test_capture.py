@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from tests.support.mcp.host import HttpHost, StdioHost, structured
 from tests.support.mcp.live import KINDS, live_server, open_host
 from tests.support.serving import RunningServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 
 Host = HttpHost | StdioHost
 
@@ -137,6 +137,6 @@ def test_a_person_who_attached_types_into_the_capture_and_takes_the_keys_back(
         wait_until(lambda: (os.write(master, b"n"), "6e" in _screen(host, session))[1], what="a key after Ctrl+\\")
     finally:
         person.terminate()
-        person.wait(20)
-        watching.join(20)
+        person.wait(HANG_S)
+        watching.join(HANG_S)
         os.close(master)

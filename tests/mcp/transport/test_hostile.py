@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.mcp.host import StdioHost, failure, structured
 from tests.support.mcp.live import set_folders
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import run_warm
 from wsh.wire.system.place import find_places
 
@@ -140,7 +140,7 @@ def test_a_host_that_is_killed_takes_its_calls_with_it_and_nothing_else(host: St
     with StdioHost() as other:
         other.initialize()
         host.process.kill()
-        host.process.wait(20)
+        host.process.wait(HANG_S)
         wait_until(lambda: _find(command) == [], what="the end of what the host had started")
         assert structured(other.call("wsh_list_sessions", {"session": session}))["running"] is True
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from tests.support.waiting import HANG_S
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -27,4 +29,4 @@ def running_desktop(
             yield
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(HANG_S)

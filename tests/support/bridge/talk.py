@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from tests.support.waiting import HANG_S
 from wsh.approval.request import Asker, EffectName, RiskName
 from wsh.bridge.client import BridgeClient, Greeting
 from wsh.bridge.endpoint import Endpoint
@@ -91,7 +92,7 @@ class RawPeer:
     async def hear(self, *, skip: tuple[str, ...] = ("heartbeat",)) -> dict[str, Any]:
         """The next frame that is not to be skipped; {} when the connection ended."""
         while True:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HANG_S):
                 line = await self.reader.readline()
             if not line:
                 return {}

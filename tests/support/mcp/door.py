@@ -17,6 +17,7 @@ from typing import Any
 import uvloop
 from starlette.types import Receive, Scope, Send
 
+from tests.support.waiting import HANG_S
 from wsh.http.server.serve import ConnectionLimits, Listener, Presence
 from wsh.mcp.call import CallRunner
 from wsh.mcp.caller import ConnectionSurroundings
@@ -202,13 +203,13 @@ def serve(
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        if not ready.wait(15):
+        if not ready.wait(HANG_S):
             raise TimeoutError("the door did not open")
         yield running[0]
     finally:
         for end in stop:
             end()
-        thread.join(15)
+        thread.join(HANG_S)
         tcp.close()
         unix.close()
         places.socket.unlink(missing_ok=True)

@@ -159,7 +159,7 @@ class StdioHost:
 
     def _join(self) -> None:
         for thread in self._threads:
-            thread.join(10)
+            thread.join(HANG_S)
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
