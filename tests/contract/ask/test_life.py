@@ -68,9 +68,10 @@ async def test_what_was_declined_later_is_told_as_declined(tmp_path: Path) -> No
 
 async def test_a_life_that_ended_is_a_timeout(tmp_path: Path) -> None:
     desktop = ScriptedDesktop(script=ignore)
-    async with meeting(tmp_path, desktop, interactive=InteractiveOptions(max_approval_ms=400)) as (world, _):
+    async with meeting(tmp_path, desktop, interactive=InteractiveOptions(max_approval_ms=2000)) as (world, _):
         answer = await ask_briefly(world, "true")
         assert answer["result"]["approval"] == "pending"
+        await until(lambda: desktop.arrived, "the card")
         end = await world.ask(
             {"action": "read_output", "target": answer["identity"], "runtime": {"timeout_ms": 20_000}}
         )
@@ -82,6 +83,7 @@ async def test_terminate_withdraws_what_waits(tmp_path: Path) -> None:
     desktop = ScriptedDesktop(script=ignore)
     async with meeting(tmp_path, desktop) as (world, _):
         answer = await ask_briefly(world, "true")
+        await until(lambda: desktop.arrived, "the card")
         end = await world.follow("terminate", answer)
         assert end["status"] == "completed" and end["result"]["approval"] == "withdrawn"
         assert desktop.arrived[0].approve() is False and desktop.orders == []
