@@ -27,6 +27,8 @@ SLOW = frozenset(
     ("app", "cli", "desktop", "host", "http", "mcp", "policy", "recovery", "sandbox", "session", "web", "workspace")
 )
 """Folders with long files come first: at the end, while some workers have nothing left to do, there are only short ones."""
+LONGEST = "web"
+"""Begun before all others, so that one worker's browser does most of it, and not one browser for each worker at the end."""
 
 PACKAGES = {
     "Xvfb": "xvfb",
@@ -101,11 +103,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("--order-seed")
     if seed is not None:
         shuffle(items, seed)
-    items.sort(key=_is_quick)
+    items.sort(key=_turn)
 
 
-def _is_quick(item: pytest.Item) -> bool:
-    return not item.path.is_relative_to(TESTS) or item.path.relative_to(TESTS).parts[0] not in SLOW
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    return 0 if folder == LONGEST else 1 if folder in SLOW else 2
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:

@@ -107,6 +107,8 @@ def watch_registrations(page: Page) -> tuple[CDPSession, list[str]]:
 
 
 SHOWN = "self.registration.getNotifications().then((all) => all.map((one) => [one.tag, one.title, one.body]))"
+STATE = """caches.open("wsh-shown").then((shown) => shown.keys()).then((marks) =>
+  [Notification.permission, self.registration.active?.state, marks.map((mark) => mark.url)])"""
 TAP = """self.registration.getNotifications().then((all) => {
   self.dispatchEvent(new NotificationEvent("notificationclick", { notification: all[0] }));
 })"""
@@ -133,7 +135,7 @@ def test_a_request_reaches_a_closed_page_by_push_and_two_taps_approve_it(
         deliver(page, cdp, ids, push, headless.url)  # a browser may drop what comes while its worker starts
         return bool(worker.evaluate(SHOWN))
 
-    wait_until(is_shown, "the notice")
+    wait_until(is_shown, "the notice", seen=lambda: [ids, worker.evaluate(STATE)])
     assert worker.evaluate(SHOWN) == [[push["id"], "wsh", "An agent asks for your approval."]]
     # The server died in the moment of sending, and its successor sent it again.
     deliver(page, cdp, ids, push, headless.url)

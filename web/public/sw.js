@@ -55,12 +55,25 @@ async function keepPage(answer) {
   }
 }
 
+const underWay = new Map();
+
+/** Shows a notice once, also when it comes again before it is shown: a second one of its tag would take the place of the first. */
+function showOnce(id, options) {
+  let way = underWay.get(id);
+  if (!way) {
+    way = show(id, options).finally(() => underWay.delete(id));
+    underWay.set(id, way);
+  }
+  return way;
+}
+
 /** Shows a notice that was not shown before. It is noted afterwards: one that could not be shown may come again. */
-async function showOnce(id, options) {
+async function show(id, options) {
   const shown = await caches.open(SHOWN);
   const mark = new URL(`shown/${encodeURIComponent(id)}`, home).href;
   if (await shown.match(mark)) return;
   await self.registration.showNotification("wsh", { ...options, tag: id, data: { id } });
+  if ((await self.registration.getNotifications({ tag: id })).length === 0) return; // the browser said yes and shows none
   await shown.put(mark, new Response(""));
   const all = await shown.keys();
   await Promise.all(all.slice(0, Math.max(0, all.length - MOST_SHOWN)).map((old) => shown.delete(old)));
