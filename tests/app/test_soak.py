@@ -71,12 +71,13 @@ async def test_calls_through_every_door_leave_no_objects_behind(
         meter = CountingMeter(server.process.pid, CALLS, CALLS, WARM_UP)
         meter.path = tmp_path / "counts"
         await soak(server, meter, lines=100)
-        after = count_objects(server.process.pid, meter.path)
-    grown = {kind: after[kind] - many for kind, many in meter.before.items() if after[kind] > many}
-    grown |= {kind: many for kind, many in after.items() if kind not in meter.before}
-    # What runs for the first time leaves something; a leak is one for each call.
-    allowed = (CALLS - WARM_UP) // 2
-    assert not {kind: many for kind, many in grown.items() if many > allowed}, grown
+
+        def grown() -> Counter[str]:
+            return count_objects(server.process.pid, meter.path) - meter.before
+
+        # What runs for the first time leaves something; a leak is one for each call. On a busy machine the last calls end a little later.
+        allowed = (CALLS - WARM_UP) // 2
+        wait_until(lambda: max(grown().values(), default=0) <= allowed, "what the calls made to go", seen=grown)
 
 
 def test_the_soak_measures_a_server_whose_memory_is_its_own(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
