@@ -206,7 +206,7 @@ def _work(session: pytest.Session, number: int, line: Connection) -> None:
         status = 0
     except KeyboardInterrupt:
         pass
-    except BaseException:
+    except BaseException:  # pytest's own ways to end are no Exceptions; the parent hears of the status
         traceback.print_exc(file=sys.__stderr__)
     finally:
         atexit._run_exitfuncs()

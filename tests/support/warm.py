@@ -383,7 +383,7 @@ def _show(words: list[str], environ: Mapping[str, str]) -> None:
 
 def warm_up() -> None:
     """Import what a server and `wsh mcp` import, in their order, and make what every server would make anew and the same."""
-    import uvloop  # noqa: F401
+    import uvloop  # noqa: F401 - to have it loaded
 
     import wsh.app.boot
     import wsh.app.compose
@@ -392,12 +392,12 @@ def warm_up() -> None:
     import wsh.cli.mcp
     import wsh.cli.request
     import wsh.cli.server
-    import wsh.client.stdio_proxy  # noqa: F401
+    import wsh.client.stdio_proxy  # noqa: F401 - to have it loaded
 
     deferred._import_mcp()
     deferred._import_rooms()
-    import anyio._backends._asyncio  # noqa: F401
-    import uvicorn.lifespan.off  # noqa: F401
+    import anyio._backends._asyncio  # noqa: F401 - to have it loaded
+    import uvicorn.lifespan.off  # noqa: F401 - to have it loaded
 
     for child in _CHILDREN:
         importlib.import_module(child)
@@ -405,8 +405,8 @@ def warm_up() -> None:
 
     list_contract_tools()
     # Tools of the tests bring a package along that jsonschema imports for two seconds if it is there, as it is not for our users.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-    import jsonschema  # noqa: F401
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # how Python marks a module that is not there
+    import jsonschema  # noqa: F401 - to have it loaded
 
     _path[:] = sys.path[1:]
     gc.collect()

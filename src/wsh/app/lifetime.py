@@ -25,7 +25,7 @@ class Lifetime:
     def __init__(
         self, presence: Presence, *, persistent: bool, linger_s: float, sessions: Callable[[], Holding] = lambda: "kept"
     ) -> None:
-        """Before the rooms are open nobody knows which sessions there are, so they hold the server."""
+        """Until the rooms are open the sessions are not known, so the server stays."""
         self.persistent = persistent
         self.stopping = asyncio.Event()
         self.keep_sessions = True

@@ -454,7 +454,7 @@ class StdioProxy:
         return True
 
     async def _hand_over(self, wire: Wire, read: rpc.Message, out: bytes) -> None:
-        """Give one message to a server. What could not be written was read by nobody, so it goes to the next one."""
+        """Give one message to a server. A message that could not be written was not read either, so the next server gets it."""
         text, code = "The wsh server went away.", "INTERNAL"
         key = rpc.canonical_id(read.id) if read.is_request else None
         if key is not None:
@@ -728,11 +728,11 @@ class Wire:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody writes, or waits to."""
+        """True if no write is under way or waiting."""
         return self._writers == 0
 
     def write_now(self, line: bytes) -> bool:
-        """Write while nobody else does. False if nothing of it could be written now; what is left of it is written behind."""
+        """Write if `is_free`. False if no byte could be written now; a rest is written by a task."""
         try:
             written = os.write(self._out, line)
         except OSError:
@@ -763,7 +763,7 @@ class Wire:
             self._writers -= 1
 
     async def flush(self) -> None:
-        """Wait until all that was to be written is. Raises BrokenPipeError when the host is gone."""
+        """Wait for the end of pending writes. Raises BrokenPipeError when the host is gone."""
         await self.write(b"")
 
     async def _write_all(self, line: bytes) -> None:
@@ -778,7 +778,7 @@ class Wire:
                 raise BrokenPipeError(str(problem)) from None
 
     def is_unread(self) -> bool:
-        """Whether nobody holds the other end of our output any more."""
+        """True if no process holds the other end of our output any more."""
         asked = select.poll()
         asked.register(self._out, 0)
         return bool(asked.poll(0))

@@ -101,19 +101,6 @@ class CallRunner:
         emit: Emit,
     ) -> ToolOutcome:
         """Run one call to its only answer. Raises `RpcFailure` where that is a JSON-RPC error."""
-        begun = self.begin(tool, arguments, client, request_id, meta, emit)
-        return begun if isinstance(begun, ToolOutcome) else await self.finish(begun)
-
-    def begin(
-        self,
-        tool: Tool,
-        arguments: dict[str, object],
-        client: McpClient,
-        request_id: object,
-        meta: Mapping[str, object],
-        emit: Emit,
-    ) -> RunningCall | ToolOutcome:
-        """Start one call, which must be finished in the same step; an outcome where it was refused."""
         spec = tool.spec
         problems = [] if spec.checks_itself else tool.validator.find_problems(arguments)
         if problems:
@@ -155,9 +142,9 @@ class CallRunner:
         siblings.append(call)
         self._busy += not spec.reads
         call.task = begin(_run(arguments, call))
-        return call
+        return await self._await_end(call)
 
-    async def finish(self, call: RunningCall) -> ToolOutcome:
+    async def _await_end(self, call: RunningCall) -> ToolOutcome:
         """Wait for a call that was begun, and stop it where it takes too long."""
         spec = call.tool.spec
         assert call.task is not None

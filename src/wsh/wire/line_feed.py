@@ -33,7 +33,7 @@ class LineFeed:
         self._waiting: deque[bytes | None] = deque()
         self._waiting_bytes = 0
         self._reader: asyncio.Future[None] | None = None
-        """Set while somebody waits for a line."""
+        """Set while a reader waits for a line."""
         self._handed = 0
         """Lines that were handed out since the reader last waited."""
         self._ended = False

@@ -10,12 +10,11 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import StdioHost, envelope, structured
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import HANG_S, wait_until, wait_while
 from wsh.wire.json import rpc
 from wsh.wire.system.place import Places
 
@@ -190,7 +189,7 @@ def test_a_host_that_reads_late_has_the_whole_last_answer(door: RunningDoor) -> 
             pass
         # The rest of the answer waits in the pump for room in the pipe, and nothing else is under way.
         wait_until(lambda: _waiting_bytes(out) > 0, "the answer in the pipe")
-        time.sleep(0.15)
+        wait_while(lambda: process.poll() is None, "the pump with the rest of its answer", 0.15)
         *_, last = process.stdout.read().splitlines()
     assert len(json.loads(last)["result"]["structuredContent"]["text"]) == 1_000_000
 

@@ -210,7 +210,7 @@ def _view_once(line: WsClient, screen: _Screen, person: Person, resized: int) ->
         screen.show(line.receive())
         watching = writing = True
         while True:
-            # What is typed once the person leaves is for whoever has the terminal then.
+            # Keys typed after the person leaves belong to the next program in this terminal.
             wanted = lending.is_watching and line.unsent < _UNSENT_BYTES and not person.is_leaving
             if watching != wanted:
                 watching = wanted

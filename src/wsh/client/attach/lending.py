@@ -103,7 +103,7 @@ class Lending:
             self._take_back()
 
     def end(self) -> None:
-        """We go: once this returns nobody else writes to the terminal. Pictures under way are drawn first."""
+        """Take the terminal back before the viewer ends. On return the server has drawn what was under way, and writes no more."""
         if self._state == "ours" and self._is_answered:
             return
         try:
@@ -138,7 +138,7 @@ def _find_device() -> int | None:
 
 
 def _count_unread() -> int:
-    """Bytes that were typed and nobody has read; 1 where the terminal is gone."""
+    """Typed bytes that are still unread; 1 if the terminal is gone."""
     try:
         return int(struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0])
     except OSError:

@@ -62,7 +62,7 @@ class OutputFeed:
         self.ahead: Callable[[int, bytes], bool] | None = None
         """Hears a few plain characters before they are parsed, the echo of a key; True if they are shown already."""
         self._shown_to = 0
-        """What was shown ahead reaches so far. Until that is parsed nothing more is: it would come twice."""
+        """Output up to this offset was shown before it was parsed. Nothing more is shown ahead until it is parsed, or it would be shown twice."""
         self._risky = False
         child = session.child
         self._handle = buffer_of(child.ring.mmap) if child is not None else None

@@ -130,7 +130,7 @@ class Painter:
             if flows:
                 self._shown = now = now._replace(flowed=now.flowed | {0})
         if now.alternate:
-            self._kept = None  # whoever gets this has no earlier lines
+            self._kept = None  # the receiver of this picture has no earlier lines
             out.append(b"\x1b[?1049h" + _CLEAR)
         out += _draw([b""] * len(now.rows), now.rows, _NOTHING_FLOWS, now.flowed, self.shape.cols)
         out.append(_title(now.title))

@@ -138,7 +138,7 @@ class ViewerFrames:
     def print_ahead(self, offset: int, text: bytes) -> bool:
         """The program printed plain `text` from `offset` on, which is not parsed yet: show a key's echo before all that a frame takes.
 
-        True if that was done for somebody.
+        True if at least one viewer shows it.
         """
         done = False
         if not self._echo_frames or self._timer is not None or self._last_generation != offset:

@@ -62,7 +62,7 @@ class SessionTranscripts:
         return self._enabled
 
     async def start(self) -> None:
-        """Follow all sessions, and begin to take in what ended while nobody listened. That may take minutes, and holds nothing up."""
+        """Follow all sessions, and begin to store the transcripts of those that ended before. That may take minutes and delays no other work."""
         if not self._enabled:
             return
         self._stop.append(self._registry.lifecycle.add(self._on_lifecycle))
