@@ -41,6 +41,7 @@ class FrameStream:
         self.trace = trace
         self.label = label
         self.last_heard = asyncio.get_running_loop().time()
+        self._beats_unanswered = 0
         self._beats: asyncio.Task[None] | None = None
         sock = writer.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
@@ -66,7 +67,7 @@ class FrameStream:
             raise FrameTooLarge(
                 f"A frame of {len(line)} bytes was sent.", frame_bytes=len(line), max_frame_bytes=self.max_frame_bytes
             )
-        self.last_heard = asyncio.get_running_loop().time()
+        self._heard()
         frame = decode(line)
         if self.trace:
             self._trace("<-", frame)
@@ -104,15 +105,14 @@ class FrameStream:
     def start_heartbeats(self, interval_s: float, lost: Callable[[], None]) -> None:
         """Send one every `interval_s`; call `lost` once when the other end has been silent too long."""
         # Silence counts from now: the first frame may have taken long to be understood.
-        self.last_heard = asyncio.get_running_loop().time()
+        self._heard()
         self._beats = asyncio.create_task(self._beat(interval_s, lost), name=f"bridge-heartbeat {self.label}")
 
     async def _beat(self, interval_s: float, lost: Callable[[], None]) -> None:
-        loop = asyncio.get_running_loop()
         seq = 0
         while True:
             await asyncio.sleep(interval_s)
-            if loop.time() - self.last_heard > interval_s * MISSED_HEARTBEATS:
+            if self.is_silent:
                 log.warning("bridge %s: no sign of life for %d heartbeats", self.label, MISSED_HEARTBEATS)
                 lost()
                 return
@@ -122,6 +122,16 @@ class FrameStream:
                 lost()
                 return
             seq += 1
+            self._beats_unanswered += 1
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the other end let our last heartbeats pass. Counted in beats: time in which we had no processor is no silence of theirs."""
+        return self._beats_unanswered >= MISSED_HEARTBEATS
+
+    def _heard(self) -> None:
+        self.last_heard = asyncio.get_running_loop().time()
+        self._beats_unanswered = 0
 
     def abort(self) -> None:
         """End at once, leaving unsent frames unsent. The reader sees Dropped."""

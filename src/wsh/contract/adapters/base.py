@@ -97,8 +97,7 @@ class RuntimeAdapter(ABC):
         if client is None or not client.is_open:
             return HealthCheckResult(False, "dropped" if self.state == "ready" else self.state, self.endpoint, None)
         silent_s = asyncio.get_running_loop().time() - client.stream.last_heard
-        healthy = silent_s <= 3 * client.ready.heartbeat_ms / 1000
-        return HealthCheckResult(healthy, self.state, self.endpoint, silent_s)
+        return HealthCheckResult(not client.stream.is_silent, self.state, self.endpoint, silent_s)
 
     def knows(self, capability: str) -> bool:
         """Whether the other end does: `answer` (a page may answer), `line` (it says what came of a typed line), `badges` (notes, badges
