@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
@@ -51,9 +51,10 @@ def test_a_command_is_chosen_at_its_mark_copied_and_left(server: RunningServer, 
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/commands") else None)
         page.keyboard.press("Control+C")
+        expected[2][0] = "bad"
+        marked(page, expected)  # what is typed before the shell reads stands there twice
         page.keyboard.type("echo mi''ne\n")
         mine = ["good", "echo mi''n"]
-        expected[2][0] = "bad"
         marked(page, [*expected, mine])
         expect(page.locator(".timeline li").first.locator(".by")).to_contain_text("you")
         assert asked == [], "what is told of a command does for asking for all of them"
@@ -63,3 +64,35 @@ def test_a_command_is_chosen_at_its_mark_copied_and_left(server: RunningServer, 
         marked(page, [*expected, mine])
         page.keyboard.type("clear\n")
         marked(page, [])
+
+
+def test_a_command_that_is_told_before_it_is_drawn_gets_its_mark_at_its_own_line(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "twins", "bash --norc", rows=24, cols=40)
+    body = {"input": "echo twin", "max_wait_ms": 60_000}
+    server.request("POST", "/sessions/twins/run", body)
+    with open_page(browser) as watched:
+        page = watched.page
+        held: list[str | bytes] = []
+        sockets: list[WebSocketRoute] = []
+
+        def join(socket: WebSocketRoute) -> None:
+            sockets.append(socket)
+            socket.connect_to_server().on_message(
+                lambda said: held.append(said) if len(sockets) > 1 else socket.send(said)
+            )
+
+        page.route_web_socket(re.compile("/ws/view"), join)
+        page.goto(link(server))
+        marked(page, [["good", "echo twin"]])
+        sockets.append(sockets[0])  # from now on nothing is drawn
+        server.request("POST", "/sessions/twins/run", body)
+        expect(page.locator(".timeline li")).to_have_count(2)
+        wait_until(lambda: held, "what is to be drawn")
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        for message in held:
+            sockets[0].send(message)
+        marked(page, [["good", "echo twin"], ["good", "echo twin"]])
+        rows = page.evaluate("() => [...document.querySelectorAll('.single .gutter-mark')].map(one => one.style.top)")
+        assert len(set(rows)) == 2, rows

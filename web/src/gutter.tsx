@@ -52,7 +52,8 @@ class Places {
   private search(sight: Sight): void {
     const { terminal, rowOf, lineOf } = sight;
     this.tries--;
-    let below = terminal.buffer.active.length;
+    const { length, baseY, cursorY } = terminal.buffer.active;
+    let below = length;
     let missing = false;
     for (const command of this.list.slice(-MOST).reverse()) {
       const known = this.lines.get(command.id);
@@ -60,7 +61,12 @@ class Places {
         below = rowOf(known) ?? below;
         continue;
       }
-      const row = commandRow(terminal, command, rowOf(command.first_line), below);
+      const output = rowOf(command.first_line);
+      if (output !== null && output > baseY + cursorY && this.tries > 0) {
+        missing = true; // told before it is drawn: a line with its words is that of another command
+        continue;
+      }
+      const row = commandRow(terminal, command, output, below);
       const line = row === null ? null : lineOf(row);
       missing ||= line === null;
       if (row === null || line === null) continue;
