@@ -7,7 +7,7 @@ export PIP_NO_INPUT := 1
 # Some machines forbid bytecode on disk; then every process that a test starts would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test accept stress-test check docs demo dist release bench scorecard soak torture setup setup-dev debian page pictures clean
+.PHONY: run test accept stress-test check docs demo dist release bench scorecard soak torture setup setup-dev debian page judges pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -49,19 +49,23 @@ check: setup-dev
 	$(BIN)/codespell src docs bench scripts skills instructions container web/src *.md
 	$(BIN)/python scripts/check_prose.py
 
+# Programs of others that tests ask for their opinion, from npm, kept in the virtual environment.
+judges: setup-dev
+	@$(BIN)/python -m tests.support.mcp.judge
+
 # Most tests wait for real programs, each for more than half of its time, so six at a time keep two cores busy; a file's tests stay together.
 # TESTARGS are more words for pytest.
-test: debian check page
+test: debian check page judges
 	@$(BIN)/python -m compileall -q src tests/support
 	$(BIN)/python -m pytest --workers 6 --ignore tests/accept -m 'not accept' --durations 20 --durations-min 1 $(TESTARGS)
 
 # What needs roots, environments or programs of its own.
-accept: debian setup-dev page
+accept: debian setup-dev page judges
 	$(BIN)/python -m pytest -m accept --timeout 2400 --durations 20 --durations-min 1 $(TESTARGS)
 
 # The suite ROUNDS times on a busy machine, with another order, locale, time zone and font each time.
 ROUNDS ?= 3
-stress-test: debian setup-dev page
+stress-test: debian setup-dev page judges
 	$(BIN)/python -m tests.support.stress $(ROUNDS)
 
 $(VENV)/.dist-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python

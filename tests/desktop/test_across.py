@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.contract.adapters.test_adapter import REPOSITORY
 from tests.support.waiting import HANG_S
+
+pytestmark = pytest.mark.accept
 
 
 def test_what_a_server_in_another_network_asks_is_answered_in_the_window_and_runs_on_the_desktop(

@@ -24,6 +24,8 @@ from wsh.session.wait.wait import WaitSpec
 from wsh.wire.error import SandboxRefused, SandboxUnavailable
 from wsh.wire.system.place import Places
 
+pytestmark = pytest.mark.accept
+
 
 @each_backend
 def test_the_exit_code_of_the_program_is_the_sessions(places: Places, tmp_path: Path, backend: BackendName) -> None:

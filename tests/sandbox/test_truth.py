@@ -15,6 +15,7 @@ from tests.support.session.shells import each_shell, make_home, run
 from wsh.session.registry import SessionRegistry
 from wsh.wire.system.place import Places
 
+pytestmark = pytest.mark.accept
 EXTRA = {"LC_CTYPE": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 

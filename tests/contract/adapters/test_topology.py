@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.contract.adapters.test_adapter import REPOSITORY
+
+pytestmark = pytest.mark.accept
 
 
 def test_a_server_in_another_network_reaches_the_desktop_by_its_alias_and_survives_its_losses(tmp_path: Path) -> None:

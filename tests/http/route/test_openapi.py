@@ -103,6 +103,7 @@ def _tending(server: RunningServer) -> Iterator[None]:
         tending.join()
 
 
+@pytest.mark.accept
 @pytest.mark.torture
 @pytest.mark.timeout(1600)
 def test_generated_requests_find_no_server_error_and_nothing_undocumented(
@@ -125,7 +126,7 @@ def test_generated_requests_find_no_server_error_and_nothing_undocumented(
                 "--phases",
                 "examples,coverage,fuzzing" if torture else "fuzzing",
                 "--max-examples",
-                "200" if torture else "2",
+                "200" if torture else "10",
                 "--checks",
                 "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
                 "--exclude-path-regex",

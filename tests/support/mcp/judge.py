@@ -1,4 +1,7 @@
-"""Node and the outside judges, set up once into the virtual environment."""
+"""Node and the outside judges, set up once into the virtual environment.
+
+python -m tests.support.mcp.judge  # `make judges`
+"""
 
 from __future__ import annotations
 
@@ -76,3 +79,7 @@ def run_node(
         timeout=timeout,
         check=False,
     )
+
+
+if __name__ == "__main__":
+    set_up()
