@@ -14,6 +14,7 @@ import pytest
 from tests.support.session.shells import make_home
 from tests.support.suite import (  # noqa: F401 - hooks
     find_forgotten,
+    forget_caller,
     pytest_addoption,
     pytest_collection,
     pytest_collection_finish,
@@ -26,6 +27,8 @@ from wsh.wire.system.place import Places, find_places
 
 # A tool of the tests brings it along, users do not have it, and jsonschema would spend two seconds on importing it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+forget_caller(os.environ)
 
 pytest_plugins = ("tests.support.parallel",)
 

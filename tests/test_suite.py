@@ -122,3 +122,12 @@ def test_property_tests_run_a_sample_unless_they_are_asked_for_all(tmp_path: Pat
         [*words, str(tmp_path), *["--torture"] * torture], cwd=ROOT, capture_output=True, text=True, env=QUICK
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_variables_of_whoever_runs_the_tests_are_none_of_theirs() -> None:
+    own = str(Path(sys.executable).parent)
+    environ = {"PATH": f"{own}:/bin", "WSH_SESSION": "s1", "VIRTUAL_ENV": "/x", "GIT_DIR": "/y", "WSH_TEST_SEED": "1"}
+    environ |= {"GIT_SSL_CAINFO": "/ca", "TERM": "dumb", "npm_config_cache": "/z"}
+    suite.forget_caller(environ)
+    kept = {"WSH_TEST_SEED": "1", "GIT_SSL_CAINFO": "/ca", "npm_config_cache": "/z"}
+    assert environ == {"PATH": "/bin", "TERM": "xterm-256color", **kept}

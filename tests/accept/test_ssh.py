@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.support.session.shells import AGENT, SHELLS, run, text_of, with_shell
+from tests.support.session.shells import AGENT, SHELLS, run, run_to_end, text_of, with_shell
 from tests.support.session.sshd import serve_ssh
 from tests.support.waiting import until
 from wsh.session.session import Session
@@ -56,7 +56,7 @@ def test_a_shell_behind_ssh(places: Places, shell: str) -> None:
             await run(session, "echo mixed")
         assert refused.value.facts["text"] == "echo half"
         assert text_of(await run(session, "echo free", clear_line=True)) == "free"
-        left = await run(session, "exit 3")
+        left = await run_to_end(session, "exit 3")
         assert left.finished_by == "command" and not session.has_inner_shell
         outer = await run(session, "echo outer; sh -c 'exit 5'")
         assert (outer.finished_by, outer.exit_code, text_of(outer)) == ("command", 5, "outer")

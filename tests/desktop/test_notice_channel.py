@@ -51,8 +51,11 @@ def test_what_waits_is_shown_once_and_markup_of_a_program_is_text(places: Places
         wait_until(lambda: len(shown()) == 3, seen=shown)
         texts = sorted(text for _, text in shown()[1:])
         assert any("&lt;b&gt;bold" in text for text in texts) and any("go on? [y/N]" in text for text in texts), shown()
-        states = {
-            one["kind"]: [each["state"] for each in one["deliveries"] if each["channel"] == "desktop"]
-            for one in server.get("/notices")["notices"]
-        }
-        assert states["request"] == ["sent"] and states["asks"] == ["sent"], states
+
+        def states() -> dict[str, list[str]]:
+            return {
+                one["kind"]: [each["state"] for each in one["deliveries"] if each["channel"] == "desktop"]
+                for one in server.get("/notices")["notices"]
+            }
+
+        wait_until(lambda: states()["request"] == states()["asks"] == ["sent"], seen=states)

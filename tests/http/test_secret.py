@@ -61,7 +61,7 @@ def test_a_secret_typed_through_any_door_is_found_in_no_file(places: Places) -> 
             assert server.get("/sessions/s/state")["hidden_prompt"] == "yes"
 
         ask()
-        done = server.request("POST", "/sessions/s/run", {"input": SECRET}).json
+        done = server.request("POST", "/sessions/s/run", {"input": SECRET, "timeout_ms": 60_000}).json
         assert (done["finished_by"], done["exit_code"]) == ("command", 0) and "length 16" in done["output"]
         ask()
         assert server.request("POST", "/sessions/s/input", f"{SECRET}\r".encode()).status == 204

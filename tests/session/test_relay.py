@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.session.shells import AGENT, run, with_shell
+from tests.support.session.shells import AGENT, run, run_to_end, with_shell
 from tests.support.waiting import until
 from wsh.session.command import turn
 from wsh.session.record.playback import read_output
@@ -89,7 +89,7 @@ def test_a_question_from_another_session_is_seen(places: Places, command: str) -
         asked = await run(session, command, timeout_ms=300)
         assert asked.finished_by == "prompt"
         assert await seen(session) == "yes"
-        done = await run(session, "answer")
+        done = await run_to_end(session, "answer")
         assert done.finished_by == "command"
 
     with_shell(places, "bash", work)
@@ -141,13 +141,13 @@ def test_leaving_the_alternate_screen_is_no_output(places: Places) -> None:
         await run(session, "true")
         opened = await run(session, f"LESS= less {path}", timeout_ms=300)
         assert opened.finished_by == "prompt"
-        left = await run(session, "Gq", enter=False, timeout_ms=300)
+        left = await run_to_end(session, "Gq", enter=False)
         assert left.finished_by == "command" and left.output is not None and left.command_id is not None
         whole = await read_output(session, session.history.get_command(left.command_id), 65536)
         assert left.output.text == whole.text == ""
         await run(session, "vim -u NONE -i NONE -n", timeout_ms=300)
         await run(session, "ihello", enter=False, timeout_ms=300)
-        left = await run(session, "\x1b:q!", timeout_ms=300)
+        left = await run_to_end(session, "\x1b:q!")
         assert left.finished_by == "command" and left.output is not None and "hello" not in left.output.text
         # and where a nested shell tells nothing
         await run(session, "bash --norc", timeout_ms=300)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.session.running import run as run_loop
 from tests.support.session.running import settings_of
-from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, run_to_end, text_of, with_shell
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -47,7 +47,7 @@ def test_each_question_is_answered_from_the_kernel(places: Places, shell: str) -
         state = await session.look()
         assert (state.at_prompt, state.hidden_prompt) == ("no", "yes")
         assert is_hidden_now(session)
-        done = await run(session, "1234")
+        done = await run_to_end(session, "1234")
         assert done.finished_by == "command" and "length 4" in text_of(done)
         assert not is_hidden_now(session)
 

@@ -103,6 +103,8 @@ class RunningServer:
             connection.request(method, path, data, sent)
             answer = connection.getresponse()
             return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        except http.client.IncompleteRead as short:
+            raise ConnectionResetError("the server ended in the middle of its answer") from short
         finally:
             connection.close()
 

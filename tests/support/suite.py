@@ -7,10 +7,13 @@ such a run fail, for a machine that should have everything.
 from __future__ import annotations
 
 import gc
+import os
 import random
 import re
 import shutil
+import sys
 from collections import Counter
+from collections.abc import MutableMapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -135,6 +138,26 @@ def find_missing(item: pytest.Item) -> list[str]:
     if params is not None and path.startswith("tests/session/"):
         wanted += [value for value in params.params.values() if value in SHELLS]
     return [name for name in dict.fromkeys(wanted) if not _has(name)]
+
+
+FOREIGN = re.compile(
+    r"(WSH_(?!TEST_|STRESS_)|PM_|XDG_|GIT_(?!SSL)|SSH_|TMUX|QT_|GTK_|GDK_|LESS|CLICOLOR|TERM_PROGRAM).*"
+    r"|VIRTUAL_ENV|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|COLORTERM"
+    r"|PAGER|EDITOR|VISUAL|PS[1-4]|PROMPT_COMMAND|BASH_ENV|ENV|ZDOTDIR|INPUTRC|HISTFILE|GREP_OPTIONS|RIPGREP_CONFIG_PATH"
+    r"|NOTIFY_SOCKET|LISTEN_FDS|LISTEN_PID|MAKEFLAGS|MFLAGS|STY"
+)
+"""Variables of whoever runs the tests that wsh, a shell, git or a program of the tests would follow."""
+
+
+def forget_caller(environ: MutableMapping[str, str]) -> None:
+    """Take away what the tests must not know: that they run in a terminal of wsh, in an activated environment, beside a desktop."""
+    for name in [name for name in environ if FOREIGN.fullmatch(name)]:
+        del environ[name]
+    own = Path(sys.executable).parent
+    environ["PATH"] = os.pathsep.join(
+        folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder) != own
+    )
+    environ["TERM"] = "xterm-256color"
 
 
 def find_forgotten(folder: Path) -> list[str]:

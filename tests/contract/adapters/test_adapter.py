@@ -18,6 +18,7 @@ from tests.support.contract.world import World, opened
 from tests.support.waiting import until
 from wsh.bridge.endpoint import Endpoint, find_endpoint, write_endpoint
 from wsh.bridge.listener import ListenerOptions
+from wsh.contract.adapters.discover import PROGRAM
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -66,9 +67,15 @@ def details(answer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def path_without_desktop() -> str:
+    """Nothing of this machine's own is found beside what a test configures."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not os.path.exists(os.path.join(folder, PROGRAM)))
+
+
 @asynccontextmanager
 async def playing(folder: Path, **options: Any) -> AsyncIterator[World]:
-    async with opened(folder, path=os.environ["PATH"], **options) as world:
+    async with opened(folder, path=path_without_desktop(), **options) as world:
         yield world
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.session.shells import AGENT, each_shell, make_home, run, text_of, with_shell
+from tests.support.session.shells import AGENT, each_shell, make_home, run, run_to_end, text_of, with_shell
 from tests.support.waiting import until
 from wsh.session import event as ev
 from wsh.session.command.line import LineModes, TypedLine
@@ -370,7 +370,7 @@ def test_a_full_screen_program_takes_keys_as_ever(places: Places) -> None:
         assert opened.finished_by == "prompt"
         await session.input.type(b"j", PERSON)
         await session.input.type(b"dd", OTHER)
-        outcome = await run(session, ":wq", timeout_ms=300)
+        outcome = await run_to_end(session, ":wq")
         assert outcome.finished_by == "command" and outcome.exit_code == 0
         assert path.read_text() == "one\nthree\n"
         assert text_of(await run(session, "echo free")) == "free"
@@ -380,12 +380,12 @@ def test_a_full_screen_program_takes_keys_as_ever(places: Places) -> None:
 
 def test_a_repl_takes_lines_as_ever(places: Places) -> None:
     async def work(session: Session) -> None:
-        await run(session, "python3 -q", timeout_ms=500)
-        assert "6" in text_of(await run(session, "2 * 3", timeout_ms=300))
+        await run(session, "python3 -q", timeout_ms=1000)
+        assert "6" in text_of(await run(session, "2 * 3", timeout_ms=1000))
         await run(session, "for i in range(2):", timeout_ms=300)
         await run(session, "  print(i + 40)", timeout_ms=300)
-        assert "41" in text_of(await run(session, "", timeout_ms=300))
-        ended = await run(session, "exit()", timeout_ms=300)
+        assert "41" in text_of(await run(session, "", timeout_ms=1000))
+        ended = await run_to_end(session, "exit()")
         assert ended.finished_by == "command"
 
     with_shell(places, "bash", work, **NO_WAIT)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.session.running import run_with_registry
-from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, run_to_end, text_of, with_shell
 from wsh.session.record.playback import read_output
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
@@ -126,7 +126,7 @@ def test_a_program_that_wants_input_ends_the_run_as_prompt(places: Places, shell
         asked = await run(session, "sh -c 'printf \"Continue? [y/N] \"; read a; echo got $a'")
         assert (asked.finished_by, text_of(asked)) == ("prompt", "Continue? [y/N]")
         assert asked.command_id is not None and asked.exit_code is None
-        answered = await run(session, "y")
+        answered = await run_to_end(session, "y")
         assert (answered.finished_by, answered.exit_code, answered.command_id) == ("command", 0, asked.command_id)
         assert "got y" in text_of(answered)
 
@@ -151,7 +151,7 @@ def test_a_deadline_names_the_command_the_screen_and_how_to_go_on(places: Places
         assert "Wait on" in (caught.value.hint or "")
         state = await session.look()
         assert (state.command_id, state.at_prompt, state.input_wanted) == (1, "no", "no")
-        cancelled = await run(session, "\x03")
+        cancelled = await run_to_end(session, "\x03")
         assert (cancelled.finished_by, cancelled.exit_code, cancelled.command_id) == ("command", 130, 1)
         assert (await run(session, "echo again")).exit_code == 0
 
@@ -160,25 +160,25 @@ def test_a_deadline_names_the_command_the_screen_and_how_to_go_on(places: Places
 
 def test_repls_and_nested_shells_fall_back_and_say_so(places: Places) -> None:
     async def work(session: Session) -> None:
-        repl = await run(session, "python3 -q")
+        repl = await run(session, "python3 -q", timeout_ms=1000)
         assert repl.finished_by == "prompt" and repl.command_id == 1
-        answer = await run(session, "print(6*7)")
+        answer = await run(session, "print(6*7)", timeout_ms=1000)
         assert answer.finished_by == "prompt" and answer.exit_code is None
         assert answer.output is not None and answer.output.text.splitlines() == ["print(6*7)", "42", ">>>"]
         assert any(str(line) == "42" for line in session.terminal.screen(styled=False).lines)
-        left = await run(session, "raise SystemExit(9)")
+        left = await run_to_end(session, "raise SystemExit(9)")
         assert (left.finished_by, left.exit_code, left.command_id) == ("command", 9, 1)
         nested = await run(session, "bash --norc")
         assert nested.finished_by == "prompt"
-        inner = await run(session, "echo inner; false")
+        inner = await run(session, "echo inner; false", timeout_ms=1000)
         assert inner.finished_by == "prompt" and inner.exit_code is None
         assert inner.output is not None and inner.output.text.splitlines()[:2] == ["echo inner; false", "inner"]
         assert (await session.look()).at_prompt == "unknown"
-        assert (await run(session, "exit 6")).exit_code == 6
+        assert (await run_to_end(session, "exit 6")).exit_code == 6
         replaced = await run(session, "exec bash --norc")
         assert replaced.finished_by == "prompt"
-        assert (await run(session, "echo x")).finished_by == "prompt"
-        gone = await run(session, "exit 8")
+        assert (await run(session, "echo x", timeout_ms=1000)).finished_by == "prompt"
+        gone = await run_to_end(session, "exit 8")
         assert (gone.finished_by, gone.exit_code) == ("exit", 8)
 
     with_shell(places, "bash", work)
@@ -188,10 +188,10 @@ def test_full_screen_programs_are_a_success(places: Places) -> None:
     async def work(session: Session) -> None:
         top = await run(session, "top -d 60")
         assert top.finished_by == "prompt"
-        assert (await run(session, "q", enter=False)).finished_by == "command"
+        assert (await run_to_end(session, "q", enter=False)).finished_by == "command"
         vim = await run(session, "vim -u NONE -i NONE -n")
         assert vim.finished_by == "prompt" and (await session.look()).alt_screen == "yes"
-        left = await run(session, ":cq")
+        left = await run_to_end(session, ":cq")
         assert (left.finished_by, left.exit_code) == ("command", 1)
         assert (await session.look()).alt_screen == "no"
 
@@ -208,7 +208,7 @@ def test_an_editor_that_git_starts_is_seen_through(places: Places) -> None:
         opened = await run(session, "GIT_EDITOR='vim -u NONE -i NONE -n' git rebase -i HEAD~2")
         assert opened.finished_by == "prompt"
         assert any("pick" in str(line) for line in session.terminal.screen(styled=False).lines)
-        done = await run(session, ":wq")
+        done = await run_to_end(session, ":wq")
         assert (done.finished_by, done.exit_code) == ("command", 0)
 
     with_shell(places, "bash", work, home)

@@ -93,7 +93,7 @@ def test_a_program_that_begins_to_read_gets_the_line_and_ctrl_c_waits_for_nobody
         await asyncio.to_thread(gate.write_text, "")
         await session.wait(WaitSpec(text="got answer", generation=0, max_wait_ms=60_000))
         assert "got answer" in text_of(await running)
-        ended = await session.run_command("\x03", AGENT, enter=True, timeout_ms=200, max_wait_ms=60_000)
+        ended = await session.run_command("\x03", AGENT, enter=True, timeout_ms=60_000, max_wait_ms=60_000)
         assert ended.finished_by == "command" and ended.exit_code == 130
 
     with_shell(places, "bash", work)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.session.running import run_with_registry
-from tests.support.session.shells import SHELLS, each_shell, make_home, open_shell, run, text_of, with_shell
+from tests.support.session.shells import SHELLS, each_shell, make_home, open_shell, run, run_to_end, text_of, with_shell
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.shell.injection import plan_injection
@@ -107,7 +107,7 @@ def test_nested_shells_print_no_marks(places: Places, shell: str) -> None:
             await run(session, "echo inner")
             raw = session.output.read_recent(before)
             assert b"inner" in raw and b"\x1b]133;" not in raw and b"not found" not in raw, (inner, raw)
-            assert (await run(session, "exit")).finished_by == "command"
+            assert (await run_to_end(session, "exit")).finished_by == "command"
         await check_marks(session)
 
     with_shell(places, shell, work)

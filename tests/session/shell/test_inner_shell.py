@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.session.shells import AGENT, SHELLS, run, text_of, with_shell
+from tests.support.session.shells import AGENT, SHELLS, run, run_to_end, text_of, with_shell
 from tests.support.waiting import until
 from wsh.session.session import Session
 from wsh.session.shell.injection import ShellName, write_by_hand
@@ -43,7 +43,7 @@ def test_a_nested_shell_tells_when_asked_to(places: Places, inner: ShellName, re
             await run(session, "echo mixed")
         assert refused.value.facts["text"] == "echo half"
         assert text_of(await run(session, "echo free", clear_line=True)) == "free"
-        left = await run(session, "exit 3")
+        left = await run_to_end(session, "exit 3")
         assert left.finished_by == "command" and not is_inside(session)
         outer = await run(session, "echo outer; sh -c 'exit 5'")
         assert (outer.finished_by, outer.exit_code, text_of(outer)) == ("command", 5, "outer")

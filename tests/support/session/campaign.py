@@ -154,7 +154,7 @@ async def full_screen(campaign: Campaign) -> None:
     assert opened.finished_by == "prompt" and session.terminal.alt, opened
     await session.input.type(b"j", PERSON)
     left = await session.run_command(
-        ":q!" if editor else "Gq", AGENT, enter=editor, timeout_ms=2000, max_wait_ms=60_000
+        ":q!" if editor else "Gq", AGENT, enter=editor, timeout_ms=60_000, max_wait_ms=60_000
     )
     assert (left.finished_by, left.exit_code) == ("command", 0), left
     assert left.output is not None and left.output.text.strip() == "", left
@@ -183,7 +183,7 @@ async def relay(campaign: Campaign) -> None:
         return (await session.inspect()).reading != "no"
 
     await until(asked, f"{wrap} asks, and that is not seen")
-    done = await session.run_command("answer", AGENT, max_wait_ms=60_000)
+    done = await session.run_command("answer", AGENT, timeout_ms=60_000, max_wait_ms=60_000)
     assert done.finished_by == "command" and done.exit_code == 3, (wrap, done)
 
 

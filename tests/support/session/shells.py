@@ -75,6 +75,11 @@ async def run(session: Session, text: str, **options: Any) -> RunOutcome:
     return await session.run_command(text, AGENT, **options)
 
 
+async def run_to_end(session: Session, text: str, **options: Any) -> RunOutcome:
+    """As `run`, for what ends the command in front: the shell tells that, so no silence is the end on a machine that is busy."""
+    return await run(session, text, timeout_ms=60_000, **options)
+
+
 def text_of(outcome: RunOutcome) -> str:
     assert outcome.output is not None, outcome
     return outcome.output.text
