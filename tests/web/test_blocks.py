@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import HeldSight, open_page
 from tests.web.test_page import link, make, until
 
 # What the rows with a mark begin with after the prompt, and the mark's state.
@@ -74,25 +74,15 @@ def test_a_command_that_is_told_before_it_is_drawn_gets_its_mark_at_its_own_line
     server.request("POST", "/sessions/twins/run", body)
     with open_page(browser) as watched:
         page = watched.page
-        held: list[str | bytes] = []
-        sockets: list[WebSocketRoute] = []
-
-        def join(socket: WebSocketRoute) -> None:
-            sockets.append(socket)
-            socket.connect_to_server().on_message(
-                lambda said: held.append(said) if len(sockets) > 1 else socket.send(said)
-            )
-
-        page.route_web_socket(re.compile("/ws/view"), join)
+        sight = HeldSight(page)
         page.goto(link(server))
         marked(page, [["good", "echo twin"]])
-        sockets.append(sockets[0])  # from now on nothing is drawn
+        sight.hold()
         server.request("POST", "/sessions/twins/run", body)
         expect(page.locator(".timeline li")).to_have_count(2)
-        wait_until(lambda: held, "what is to be drawn")
+        wait_until(lambda: sight.kept, "what is to be drawn")
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        for message in held:
-            sockets[0].send(message)
+        sight.let_go()
         marked(page, [["good", "echo twin"], ["good", "echo twin"]])
         rows = page.evaluate("() => [...document.querySelectorAll('.single .gutter-mark')].map(one => one.style.top)")
         assert len(set(rows)) == 2, rows

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import Watched, open_page
+from tests.support.web.browser import HeldSight, Watched, open_page
 from tests.web.test_page import link, make, until
 
 
@@ -69,7 +69,24 @@ def test_the_place_that_one_looks_at_stays_while_more_lines_come(server: Running
             page.keyboard.press("Shift+PageUp")
             at -= 59  # as much with each press, also while lines come
             expect(page.locator(".single .xterm-rows > div").first).to_have_text(re.compile(rf"^{at}\s*$"))
-        assert at > before
+
+
+def test_a_page_back_is_one_also_where_its_lines_are_late(server: RunningServer, browser: Browser) -> None:
+    make(server, "long", "sh -c 'seq 1 5000; exec cat'", rows=60)
+    with open_page(browser) as watched:
+        page = watched.page
+        sight = HeldSight(page)
+        page.goto(link(server))
+        until(watched, lambda text: "\n5000\n" in text, "the last line")
+        sight.hold()
+        at, first = int(first_row(page)), numbers(watched)[0]
+        while at >= first - 2 * 59:
+            page.keyboard.press("Shift+PageUp")
+            at -= 59
+        expect(page.locator(".single .xterm-rows > div").first).to_have_text(re.compile(rf"^{first}\s*$"))
+        wait_until(lambda: sight.kept, "the answer of the server")
+        sight.let_go()
+        expect(page.locator(".single .xterm-rows > div").first).to_have_text(re.compile(rf"^{at}\s*$"))
 
 
 def test_find_goes_to_the_nearest_above_and_counts_all_that_the_server_keeps(

@@ -381,14 +381,13 @@ export class Viewer {
 
   /** The view moved. Who steps back from the end goes so many lines back, also where those are still to come. */
   stepped(): void {
-    const { viewportY, baseY, cursorY } = this.terminal.buffer.active;
+    const { viewportY, baseY } = this.terminal.buffer.active;
     const leaves = this.atEnd && viewportY < baseY;
     this.atEnd = viewportY >= baseY;
     if (this.atEnd && this.held) this.letGo();
     if (!leaves || !this.awaited || !this.normal) return;
     const screen = this.lineOf(baseY);
-    const marker = this.terminal.registerMarker(viewportY - baseY - cursorY);
-    if (screen !== null && marker) this.held = { marker, line: screen + viewportY - baseY, epoch: Number(this.epoch) };
+    if (screen !== null) this.hold(screen + viewportY - baseY);
   }
 
   /** A page up, also where the emulator has fewer lines so far because some are still to come. */
@@ -397,7 +396,17 @@ export class Viewer {
     const lines = terminal.rows - 1;
     const before = terminal.buffer.active.viewportY;
     terminal.scrollLines(-lines);
-    if (this.held) this.held.line -= lines - (before - terminal.buffer.active.viewportY);
+    const missing = lines - (before - terminal.buffer.active.viewportY);
+    const line = missing > 0 && this.hasMore && !this.held ? this.lineRead() : null;
+    if (line !== null) this.hold(line);
+    if (this.held) this.held.line -= missing;
+  }
+
+  /** The row at the top stands for that line, which is still to come. */
+  private hold(line: number): void {
+    const { viewportY, baseY, cursorY } = this.terminal.buffer.active;
+    const marker = this.terminal.registerMarker(viewportY - baseY - cursorY);
+    if (marker) this.held = { marker, line, epoch: Number(this.epoch) };
   }
 
   private letGo(): void {

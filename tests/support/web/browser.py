@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from playwright.sync_api import (
     Page,
     Playwright,
     ViewportSize,
+    WebSocketRoute,
     expect,
     sync_playwright,
 )
@@ -51,6 +53,35 @@ class Watched:
     def text(self) -> str:
         """What the selected terminal shows, read from the emulator's own buffer."""
         return str(self.page.evaluate("window.wshText ? window.wshText() : ''"))
+
+
+class HeldSight:
+    """Stands between a page and what its server sends to be drawn: while it holds, nothing of that comes."""
+
+    def __init__(self, page: Page) -> None:
+        self.kept: list[str | bytes] | None = None
+        self._page: WebSocketRoute | None = None
+        page.route_web_socket(re.compile("/ws/view"), self._join)
+
+    def _join(self, page: WebSocketRoute) -> None:
+        self._page = page
+        page.connect_to_server().on_message(self._hear)
+
+    def _hear(self, message: str | bytes) -> None:
+        assert self._page is not None
+        if self.kept is None:
+            self._page.send(message)
+        else:
+            self.kept.append(message)
+
+    def hold(self) -> None:
+        self.kept = []
+
+    def let_go(self) -> None:
+        assert self._page is not None
+        kept, self.kept = self.kept or [], None
+        for message in kept:
+            self._page.send(message)
 
 
 @contextmanager
