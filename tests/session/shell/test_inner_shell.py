@@ -44,7 +44,8 @@ def test_a_nested_shell_tells_when_asked_to(places: Places, inner: ShellName, re
         assert refused.value.facts["text"] == "echo half"
         assert text_of(await run(session, "echo free", clear_line=True)) == "free"
         left = await run_to_end(session, "exit 3")
-        assert left.finished_by == "command" and not is_inside(session)
+        assert left.finished_by == "command"
+        await until(lambda: not is_inside(session), "the inner shell to end")
         outer = await run(session, "echo outer; sh -c 'exit 5'")
         assert (outer.finished_by, outer.exit_code, text_of(outer)) == ("command", 5, "outer")
         ids = [command.id for command in session.history.list_commands()]
@@ -59,7 +60,7 @@ def test_a_missing_integration_is_said_once(places: Places) -> None:
     async def work(session: Session) -> None:
         assert (await run(session, "true")).note is None
         assert (await run(session, "cat", timeout_ms=200)).note is None
-        await session.input.send(b"\x04", AGENT)
+        assert (await run_to_end(session, "\x04", enter=False)).finished_by == "command"
         opened = await run(session, "bash --norc", timeout_ms=300)
         assert opened.note is not None and "source <(wsh shell-integration bash)" in opened.note
         assert (await run(session, "echo again", timeout_ms=300)).note is None

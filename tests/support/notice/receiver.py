@@ -78,7 +78,11 @@ def running_receiver() -> Iterator[Receiver]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length)
+            if len(body) < length:
+                self.close_connection = True
+                return  # its sender died meanwhile
             one = Taken(self.path, {key.lower(): value for key, value in self.headers.items()}, body)
             (receiver.taken if receiver.status < 300 else receiver.refused).append(one)
             self.send_response(receiver.status)
