@@ -7,7 +7,7 @@ export PIP_NO_INPUT := 1
 # Some machines forbid bytecode on disk; then every process that a test starts would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test accept stress-test check docs demo dist release bench scorecard soak torture setup setup-dev debian page judges pictures clean
+.PHONY: run test accept stress-test stall-test check docs demo dist release bench scorecard soak torture setup setup-dev debian page judges pictures clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("wsh needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -67,6 +67,10 @@ accept: debian setup-dev page judges
 ROUNDS ?= 3
 stress-test: debian setup-dev page judges
 	$(BIN)/python -m tests.support.stress $(ROUNDS)
+
+# The suite while single processes of it stand still for a moment, again and again.
+stall-test: debian setup-dev page judges
+	$(BIN)/python -m tests.support.stall
 
 $(VENV)/.dist-stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -q -c constraints.txt -e '.[dist]'
