@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -50,6 +51,26 @@ def current(tools: Tools) -> Path:
     path = home_of(tools).find_current()
     assert path is not None
     return path
+
+
+def test_a_build_leaves_nothing_to_merge_and_an_update_no_log(make_tools: MakeTools, tree: Path) -> None:
+    dice = random.Random(5)
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    for number in range(60):
+        words = ["".join(dice.choices(syllables, k=4)) for _ in range(1500)]
+        (tree / f"text{number}.md").write_text("\n".join(" ".join(words[at : at + 8]) for at in range(0, 1500, 8)))
+    tools = make_tools()
+    tools("index_build")
+    path = current(tools)
+    with closing(sqlite3.connect(path)) as database:
+        segments = [
+            database.execute(f"SELECT count(DISTINCT segid) FROM {name}_idx").fetchone() for name in ("words", "grams")
+        ]
+    assert segments == [(1,), (1,)]
+    tools("search", query="anything")  # a reader holds the file open, as a server does
+    (tree / "text7.md").write_text("one word more\n")
+    tools("index_build")
+    assert path.with_name(path.name + "-wal").stat().st_size == 0
 
 
 # listing

@@ -177,6 +177,7 @@ def _update(home: IndexFolder, connection: sqlite3.Connection, request: BuildReq
     finally:
         texts.close()
         old_texts.close()
+    store.empty_log(connection)
     return _result(connection, plan, tally, listing) | {"full": request.full}
 
 

@@ -52,7 +52,7 @@ def create(path: Path, root: str, text_name: str) -> sqlite3.Connection:
         "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
         f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};" + SCHEMA
     )
-    # While it is filled, segments are merged seldom; `finish` merges what words need, and updates merge as usual.
+    # While it is filled, segments are merged seldom; `settle` makes one of them, and updates merge as usual.
     _configure(connection, automerge=0, crisismerge=64)
     set_meta(connection, root=root, commits=0, text=text_name, text_end=0)
     return connection
@@ -68,7 +68,9 @@ def settle(connection: sqlite3.Connection) -> None:
     """The last step of filling, within the transaction: indexes, and full text as searches and updates want it."""
     for statement in INDEXES:
         connection.execute(statement)
+    # One segment each: searches read less, and no update has to merge those of the build, which would leave a tenth of the file empty.
     connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+    connection.execute("INSERT INTO grams(grams) VALUES ('optimize')")
     _configure(connection, automerge=4, crisismerge=16)
 
 
@@ -77,6 +79,12 @@ def finish(connection: sqlite3.Connection) -> None:
     connection.execute("VACUUM")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.close()
+
+
+def empty_log(connection: sqlite3.Connection) -> None:
+    """Write what an update left in the log into the file and give its space back, unless somebody reads just now."""
+    connection.execute("PRAGMA busy_timeout=0")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def open_index(path: Path, *, write: bool = False) -> sqlite3.Connection:
