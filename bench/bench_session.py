@@ -311,8 +311,8 @@ def _idle() -> list[Row]:
         programs = _pss_mb(os.getpid()) + _pss_mb(registry.keeper.pid)
         for _ in range(MANY - FEW):
             await registry.open_session(SessionSpec(command="sh", env={"PS1": "$ "}))
-        await asyncio.sleep(8)
         keeper = registry.keeper.pid
+        await _settled(os.getpid(), keeper)
         before = _cpu_s(os.getpid()) + _cpu_s(keeper)
         started = time.monotonic()
         await asyncio.sleep(10)
@@ -335,6 +335,14 @@ def _idle() -> list[Row]:
         at_most("idle", f"processor of {MANY} sessions (tmux: {tmux_share:.2f} %)", share, 0.2, "% of a core"),
         at_most("idle", f"echo beside {MANY} sessions", echo, 5, "ms", "p99"),
     ]
+
+
+async def _settled(*pids: int) -> None:
+    """Until two seconds have passed without work: what follows the start of a session is not its idling."""
+    deadline, used = time.monotonic() + 60, -1.0
+    while time.monotonic() < deadline and (now := sum(map(_cpu_s, pids))) != used:
+        used = now
+        await asyncio.sleep(2)
 
 
 def _idle_tmux() -> tuple[float, float]:
