@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import HANG_S
 from tests.support.warm import WarmPopen
 from tests.support.workspace.tools import FILES, HereRunner, MakeTools, Tools, write_tree
 from wsh.wire.setting import load
@@ -42,7 +43,9 @@ def make_tools(places: Places, tree: Path, monkeypatch: pytest.MonkeyPatch) -> I
             runner_of_builds: ProgramRunner | None = None,
         ) -> Tools:
             async def create() -> WorkspaceService:
-                service = WorkspaceService(places, load(flags=flags), surroundings, runner_of_builds or HereRunner())
+                # A deadline of seconds is no hang on a busy machine, where the first scanner has yet to start.
+                settings = load(flags={"index.search_timeout_ms": int(HANG_S * 1000), **(flags or {})})
+                service = WorkspaceService(places, settings, surroundings, runner_of_builds or HereRunner())
                 if source is not None:
                     service.upkeep.use(source)
                 return service

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from wsh.workspace.index.text import TextPlace, TextReader
 from wsh.workspace.search.filter import Filter
@@ -29,6 +29,7 @@ _SPAN_BYTES = 128  # that a span in a list takes
 _LINE_COST = 3  # trying a line takes as long as trying so many places
 _WORTH_TIMING = 4 << 20
 _TRIES = 2
+_Row: TypeAlias = tuple[int, int, int, int, int, int]
 _SIZE = 4  # where a row of `scan` has the size of its text
 
 
@@ -269,6 +270,7 @@ class KeptTexts:
         self._reader = TextReader(path)
         self._kept: dict[int, SearchedText] = {}
         self._room = KEPT_BYTES
+        self._listed: tuple[object, list[_Row]] = (None, [])
 
     def read(self, ascii: int, start: int, stored: int, size: int, crc: int) -> SearchedText:
         text = self._kept.get(start)
@@ -278,6 +280,13 @@ class KeptTexts:
                 self._room -= size
                 self._kept[start] = text
         return text
+
+    def list_rows(self, connection: sqlite3.Connection, sql: str, values: Sequence[object]) -> list[_Row]:
+        """What a query finds that depends on the index alone; the last answer is kept until the index changes."""
+        key = (connection, connection.execute("PRAGMA data_version").fetchone(), sql, *values)
+        if self._listed[0] != key:
+            self._listed = (key, connection.execute(sql, values).fetchall())
+        return self._listed[1]
 
     def close(self) -> None:
         self._reader.close()
@@ -310,7 +319,9 @@ def scan(
         values += [part[1], part[0]]
     columns = "f.id, f.text_ascii, f.text_start, f.text_stored, f.text_size, f.text_crc"
     sql = f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)}"
-    rows = connection.execute(sql, values).fetchall()
+    # Globs are a function of this process, of which the query knows only the name.
+    of_index = candidates_fts is None and not narrowing.paths
+    rows = texts.list_rows(connection, sql, values) if of_index else connection.execute(sql, values).fetchall()
     result = ScanResult(candidates=len(rows))
     if not rows:
         return result
