@@ -348,7 +348,7 @@ def test_idle_over_all_sessions_hears_of_one_that_starts_meanwhile(server: Runni
     open_session(flood, tags=["late"])
     replies: list[Any] = []
     thread = threading.Thread(
-        target=lambda: replies.append(server.get("/idle?timeout_ms=100&tag=late&max_wait_ms=60000"))
+        target=lambda: replies.append(server.get("/idle?timeout_ms=2000&tag=late&max_wait_ms=60000"))
     )
     thread.start()
     time.sleep(0.2)

@@ -6,8 +6,10 @@ import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, make_home, run, text_of
+from tests.support.waiting import HANG_S
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
+from wsh.session.shell import login_path
 from wsh.session.shell.login_path import merge
 from wsh.session.spec import SessionSpec
 from wsh.wire.system.place import Places
@@ -34,7 +36,8 @@ async def open_for_agent(registry: SessionRegistry, env: dict[str, str], base: d
     )
 
 
-def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places) -> None:
+def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_path, "_PATIENCE_S", HANG_S)
     home = make_home(places.state.parent, bash_profile="echo noise; PATH=$HOME/bin:/usr/bin:/bin\n")
     base = {"HOME": home, "PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", "PAGER": "less"}
 
