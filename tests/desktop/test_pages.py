@@ -34,6 +34,7 @@ def test_rules_are_added_edited_and_removed_by_keys_and_hold_at_once(
     wait_until(lambda: "printf *" in clean_policy.read_text(), "the rule in the file")
     assert clean_policy.read_text().startswith("# mine")
     assert Asking(server, _headless("printf", "hi")).answer()["result"]["stdout"] == "hi"
+    window.box("rule printf *")
     # In place: the list, its first rule, other words.
     window.press("Down", "Return", "ctrl+a")
     window.enter("expr *")
@@ -41,10 +42,24 @@ def test_rules_are_added_edited_and_removed_by_keys_and_hold_at_once(
     assert "printf" not in clean_policy.read_text()
     assert Asking(server, _headless("printf", "hi")).answer()["success"] is False
     assert Asking(server, _headless("expr", "1", "+", "1")).answer()["result"]["stdout"].split() == ["2"]
+    window.box("rule expr *")
     window.press("Delete")
     wait_until(lambda: "expr" not in clean_policy.read_text(), "the rule to go")
     changes = [entry.get("change") for entry in audit(desk_places) if entry.get("event") == "policy"]
     assert changes[-3:] == ["allow", "edit", "revoke"]
+
+
+def test_a_rule_that_was_edited_stays_the_current_one(window: Desk, clean_policy: Path) -> None:
+    clean_policy.write_text('[headless]\nallow = ["expr *", "printf *"]\n')
+    clean_policy.chmod(0o600)
+    window.press("ctrl+4", "alt+1")
+    window.box("rule printf *")
+    window.press("Down", "Return", "Escape", "Return", "ctrl+a")
+    window.enter("factor *")
+    window.box("rule factor *")
+    window.press("Delete")
+    wait_until(lambda: "factor" not in clean_policy.read_text(), "the edited rule to go", seen=clean_policy.read_text)
+    assert "printf *" in clean_policy.read_text()
 
 
 def test_limits_and_classes_are_written_and_audited(window: Desk, desk_places: Places, clean_policy: Path) -> None:

@@ -130,7 +130,7 @@ class WindowController(QObject):
                 self.history.put(value, first=True)
             case PolicyView():
                 self._policy = value
-                self.rules.replace(value.rules)
+                self.rules.edit(value.rules)
                 self.policyChanged.emit()
             case Preferences():
                 self.preferences = value

@@ -61,6 +61,21 @@ class ListModel(QAbstractListModel, Generic[Row]):
         self.endRemoveRows()
         return row
 
+    def edit(self, rows: Sequence[Row]) -> None:
+        """Replace the rows where a row's name is what people edit: one row with another name stays the row it was.
+
+        A view then keeps it as its current one. Otherwise the current row would be a neighbour, and the next key would
+        act on that one.
+        """
+        others = [
+            n for n, (was, row) in enumerate(zip(self.rows, rows, strict=False)) if self._name(was) != self._name(row)
+        ]
+        if len(self.rows) == len(rows) and len(others) == 1:
+            at = others[0]
+            self.rows[at] = rows[at]
+            self.dataChanged.emit(self.index(at), self.index(at))
+        self.replace(rows)
+
     def replace(self, rows: Sequence[Row]) -> None:
         names = [self._name(row) for row in rows]
         for gone in [self._name(row) for row in self.rows if self._name(row) not in names]:

@@ -17,7 +17,7 @@ Rectangle {
     property bool shown: true
     property bool marked: false
     property bool editing: false
-    objectName: "rule"
+    objectName: "rule " + command
     visible: shown
     height: shown ? (editing ? 40 : 32) : 0
     radius: 6
@@ -39,7 +39,7 @@ Rectangle {
     }
     function leave() {
         editing = false
-        ListView.view.forceActiveFocus()
+        row.forceActiveFocus() // not the list: it would hand the keys on to the field that had them last
     }
     function save() {
         app.changeRule(key, command_.text.trim(), effect_.currentText, modes_.currentText, comment_.text, cwd_.text.trim())
@@ -62,6 +62,7 @@ Rectangle {
         anchors { fill: parent; leftMargin: 8; rightMargin: 8 }
         spacing: 8
         Keys.onEscapePressed: row.leave()
+        Keys.onReturnPressed: { } // the field has saved already; in the list the same key would begin anew
         Choice { id: effect_; model: ["allow", "deny"]; implicitWidth: 84 }
         Field { id: command_; objectName: "editCommand"; mono: true; placeholderText: "command"; Layout.fillWidth: true; onAccepted: row.save() }
         Choice { id: modes_; model: ["both", "interactive", "headless"]; implicitWidth: 120 }
