@@ -7,6 +7,7 @@ which root does for the time; else they are fewer). WSH_GROWTH_CURVES names curv
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import resource
 import shutil
@@ -67,7 +68,7 @@ VIEWERS = (1, 4, 16, 64, 256)
 RESTORED = (1, 10, 100, 1000) if FULL else (1, 8, 32)
 WAITS = (1, 10, 100, 1000, 5000) if FULL else (1, 10, 100, 1000)
 LENGTHS = (64, 1024, 8192, 65_000)
-TREES = (1, 2, 4, 7) if FULL else ()
+INDEXED_MB = (1, 10, 50, 200, 500) if FULL else ()
 JOURNALS = (1, 4, 16, 64) if FULL else (1, 4, 16)
 SUBSCRIPTIONS = (1, 4, 16, 64)
 
@@ -310,8 +311,23 @@ def _restore(places: Places, count: int, lines: int = 20_000) -> float:
         return time.perf_counter() - began
 
 
+def _copy_text(source: Path, tree: Path, wanted_mb: float) -> float:
+    """Copy files of `source` until there is that much text, over and over where it has less. Megabytes that were copied."""
+    files = [(file, file.stat().st_size) for file in sorted(source.rglob("*")) if file.is_file()]
+    copied = 0
+    for number in itertools.count():
+        for file, size in files:
+            target = tree / str(number) / file.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+            copied += size
+            if copied >= wanted_mb * 1e6:
+                return copied / 1e6
+    raise AssertionError("the source has no files")
+
+
 def _index() -> list[Curve]:
-    if not TREES:
+    if not INDEXED_MB:
         return []  # minutes
     builds: list[Point] = []
     updates: list[Point] = []
@@ -319,13 +335,11 @@ def _index() -> list[Curve]:
     with tempfile.TemporaryDirectory() as temporary:
         base = Path(temporary)
         source = base / "source"
-        _, size = make_tree(source)
-        for times in TREES:
-            tree = base / f"tree{times}"
-            for number in range(times):
-                shutil.copytree(source, tree / str(number))
-            megabytes = size * times / 1e6
-            places = Places(base / f"r{times}", base / f"s{times}", base / f"c{times}")
+        make_tree(source)
+        for wanted in INDEXED_MB:
+            tree = base / f"tree{wanted}"
+            megabytes = _copy_text(source, tree, wanted)
+            places = Places(base / f"r{wanted}", base / f"s{wanted}", base / f"c{wanted}")
 
             changed = next(tree.rglob("*.py"))
 
