@@ -120,7 +120,7 @@ def _check_keys(on: OnSession, params: AskKeys) -> None:
 
 
 async def _wait_for_keys(on: OnSession, mark: int, timeout_s: float) -> None:
-    """Until a key was pressed, the capture or the session ended, or the time is over."""
+    """Until a key was pressed, the capture or the session has ended, or the time is over."""
     ended = asyncio.Event()
 
     def hear_session(event: SessionEvent) -> None:
@@ -133,7 +133,7 @@ async def _wait_for_keys(on: OnSession, mark: int, timeout_s: float) -> None:
 
     stops = on.stage.subscribe(hear), on.session.listeners.add(hear_session)
     try:
-        if on.stage.input.mode == "capture" and on.stage.input.next_seq <= mark:
+        if on.session.running and on.stage.input.mode == "capture" and on.stage.input.next_seq <= mark:
             async with asyncio.timeout(timeout_s):
                 await ended.wait()
     except TimeoutError:

@@ -132,6 +132,15 @@ def test_a_wait_for_keys_ends_with_the_session(server: RunningServer, host: Host
     assert (told["code"], told["exit_code"], told["mode"]) == ("SESSION_EXITED", 6, "capture")
 
 
+def test_a_wait_for_keys_of_a_session_that_has_ended_ends_at_once(host: Host, session: str) -> None:
+    call(host, "wsh_input_mode", session=session, mode="capture")
+    call(host, "wsh_send_input", session=session, input="exit 7\r")
+    call(host, "wsh_await_quiesce", session=session, until=["exit"], max_wait_ms=60_000)
+    told = fail(host, "wsh_input_mode", session=session, wait_ms=300_000)
+    assert (told["code"], told["exit_code"], told["mode"]) == ("SESSION_EXITED", 7, "capture")
+    assert call(host, "wsh_input_mode", session=session)["mode"] == "capture"
+
+
 def test_a_wait_for_keys_without_a_capture_is_refused(host: Host, session: str) -> None:
     for more in ({}, {"mode": "release"}, {"unfocus": True}):
         error = host.call("wsh_input_mode", {"session": session, "wait_ms": 50, **more})["error"]

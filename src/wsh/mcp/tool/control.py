@@ -14,7 +14,7 @@ async def _input_mode(call: ToolCall) -> ToolOutcome:
     session = call.session
     was_running = session.running
     told = await call.make(ask_keys, AskKeys(**call.pick("mode", "focus", "unfocus", "wait_ms")))
-    if was_running and not session.running:
+    if not session.running and (was_running or call.arguments.get("wait_ms")):
         raise report_exit(session, told)
     return ToolOutcome(told)
 
