@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from tests.support.waiting import until
-from wsh.session.output.pump import LATER, LEAST_SLICE_BYTES, OutputPump
+from wsh.session.output.pump import LATER, LEAST_SLICE_BYTES, YIELDED_ROUNDS, OutputPump
 from wsh.terminal import Terminal
 
 
@@ -104,4 +104,60 @@ async def test_what_is_shown_already_is_parsed_a_moment_later() -> None:
     pump.wake([echo])
     assert (echo.turns, echo.at) == (1, 0), "it is not tried again at once"
     await until(lambda: not echo.backlog(), "the rest")
+    pump.close()
+
+
+class Flood(Printer):
+    """Never ends, and costs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(b"", 0)
+
+    def backlog(self) -> int:
+        return 100_000
+
+    def pump(self, limit: int) -> int:
+        self.turns += 1
+        time.sleep(0.0005)
+        return limit
+
+
+class Ticker(Flood):
+    """One byte, again and again."""
+
+    def backlog(self) -> int:
+        return 1
+
+    def pump(self, limit: int) -> int:
+        self.turns += 1
+        return 1
+
+
+async def test_what_a_key_woke_answers_before_the_next_slices_of_floods() -> None:
+    pump = OutputPump(asyncio.get_running_loop())
+    heard = asyncio.Event()
+
+    class Key(Printer):
+        def pump(self, limit: int) -> int:
+            heard.set()
+            return super().pump(limit)
+
+    floods, key = [Flood() for _ in range(8)], Key(b"x", 1)
+    pump.wake(floods)
+    await asyncio.sleep(0)
+    pump.wake([key])
+    await heard.wait()
+    before = [flood.turns for flood in floods]
+    for _ in range(YIELDED_ROUNDS // 2):  # rounds that tasks which wait for each other take
+        await asyncio.sleep(0)
+    assert [flood.turns for flood in floods] == before
+    await until(lambda: [flood.turns for flood in floods] != before, "the floods to go on")
+    pump.close()
+
+
+async def test_quick_output_without_end_does_not_starve_a_flood() -> None:
+    pump = OutputPump(asyncio.get_running_loop())
+    flood, ticker = Flood(), Ticker()
+    pump.wake([flood, ticker])
+    await until(lambda: flood.turns > 20 and ticker.turns > 20, "both to be served")
     pump.close()

@@ -2,7 +2,7 @@
 
 The keeper rings one doorbell for all rings. A turn of the pump serves rings with little first, then the others in the order in which
 they came, and stops when its time is up, so that eight floods cannot make a keystroke wait; what is left goes on after the loop has looked at
-everything else. Where several wait, a turn is short: one of them may be a keystroke's echo. How many bytes a source gets at once follows what its bytes cost: nine of them can ask the terminal to
+everything else. Where several wait, a turn is short: one of them may be a keystroke's echo, and after such small output the loop has some rounds for what it woke. How many bytes a source gets at once follows what its bytes cost: nine of them can ask the terminal to
 print 65,535 characters.
 """
 
@@ -25,6 +25,11 @@ LATER = -1
 LATER_S = 0.001
 CROWDED_SHARE = 1 / 8
 """Of a turn's time, where more than one source waits."""
+QUICK_BYTES = 1024
+"""Output as small as a key's echo."""
+YIELDED_ROUNDS = 8
+"""Of the loop, between quick output and the next slice of a flood: what the quick output wakes takes several rounds to answer, as tasks do,
+and would wait for a flood in each of them."""
 
 
 class OutputSource(Protocol):
@@ -46,6 +51,12 @@ class OutputPump:
         self._waiting: dict[OutputSource, None] = {}
         self._scheduled = False
         self._closed = False
+        self._yielding = 0
+        """Rounds of the loop that are still left to others."""
+        self._was_quick = False
+        """Whether the last slice was one of quick output."""
+        self._may_yield = True
+        """Whether a flood was served since the last time; else quick output without end would starve it."""
         self._began_cpu_s = 0.0
         """The processor time at which the slice that is being served began."""
 
@@ -69,6 +80,11 @@ class OutputPump:
         self._scheduled = False
         if self._closed:
             return
+        if self._yielding:
+            self._yielding -= 1
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+            return
         turn_s = self._turn_s if len(self._waiting) == 1 else self._turn_s * CROWDED_SHARE
         end = time.perf_counter() + turn_s
         self._began_cpu_s = time.thread_time()
@@ -86,6 +102,12 @@ class OutputPump:
             # By its backlog alone, a flood that is served would be the smallest, and be served again before the others.
             waiting.sort(key=lambda source: min(source.backlog(), FIRST_SLICE_BYTES))
         for source in waiting:
+            is_quick = source.backlog() <= QUICK_BYTES
+            if self._was_quick and not is_quick and self._may_yield:
+                self._yielding, self._may_yield = YIELDED_ROUNDS, False
+                return False
+            self._was_quick = is_quick
+            self._may_yield |= not is_quick
             # Take it off first: output that comes while it is served puts it back.
             del self._waiting[source]
             slice_bytes = self._slices.get(source, min(FIRST_SLICE_BYTES, self._slice))
