@@ -336,6 +336,7 @@ async def test_a_restarted_desktop_knows_nothing_and_what_was_seen_stays_readabl
             other = await world.interactive("sleep", "1000", timeout_ms=300)
         unreachable = await world.follow("read_output", answer)
         assert unreachable["error"]["code"] == "PM_TERM_GUI_UNAVAILABLE"
+        assert unreachable["error"]["details"]["request_state"] == "started", "it ran, whatever becomes of this read"
         async with listening(second) as (_, endpoint):
             write_endpoint(world.info, endpoint)
             kept = await world.follow("read_output", answer)

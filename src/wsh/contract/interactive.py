@@ -508,7 +508,11 @@ class InteractiveRoute:
     async def _sync(self, identity: Identity, ids: Correlated) -> None:
         """Take over what the desktop has and we have not. A desktop that knows nothing of it was restarted."""
         attached: Attached = identity.handle
-        adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
+        try:
+            adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
+        except ContractFault as fault:
+            fault.details.setdefault("request_state", "started")
+            raise
         assert identity.terminal_id is not None
         while identity.running:
             try:
