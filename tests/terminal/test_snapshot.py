@@ -125,3 +125,13 @@ def test_a_terminal_that_came_back_many_times_still_keeps_its_lines() -> None:
         assert len(kept) == 2000 + 24
         assert kept[0] == f"line {5070 + 70 * turn - 2023}"
     terminal.close()
+
+
+def test_a_state_that_was_taken_stays_as_it_was_while_the_terminal_goes_on_and_ends() -> None:
+    with Terminal() as terminal:
+        terminal.feed(b"".join(b"line %d\r\n" % number for number in range(3000)))
+        then = terminal.snapshot()
+        state = terminal.take_state()
+        terminal.feed(b"later\r\n" * 3000)
+        assert terminal.snapshot() != then
+    assert b"".join(state.to_parts()) == then

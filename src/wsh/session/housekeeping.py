@@ -11,7 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from wsh.session.record.store import Snapshot
+from wsh.session.record.store import TakenSnapshot
 from wsh.wire.error import WshError
 from wsh.wire.setting import Settings
 from wsh.wire.system.task_set import TaskSet
@@ -125,7 +125,7 @@ class Housekeeping:
         if snapshot is not None:
             await self._write_snapshot(session, snapshot)
 
-    def _take_snapshot(self, session: Session) -> Snapshot | None:
+    def _take_snapshot(self, session: Session) -> TakenSnapshot | None:
         """None in a state that cannot be stored: the last snapshot and the journal hold everything until then."""
         try:
             return session.memory.make_snapshot()
@@ -134,7 +134,7 @@ class Housekeeping:
             self._busy.discard(session)
             return None
 
-    async def _write_snapshot(self, session: Session, snapshot: Snapshot) -> None:
+    async def _write_snapshot(self, session: Session, snapshot: TakenSnapshot) -> None:
         try:
             await asyncio.to_thread(session.folder.write_snapshot, snapshot)
             self._complained = False

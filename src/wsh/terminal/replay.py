@@ -47,10 +47,11 @@ def _unfinished(terminal: Terminal) -> bytes:
     if terminal.at_ground:
         return b""
     try:
-        return native.take_allocated(
+        begun = native.take_allocated(
             lambda out, length: int(lib.ghostty_terminal_continuation_alloc(terminal.handle, NULL, out, length)),
             "continuation",
         )
+        return bytes(begun)
     except EngineError:
         return b""  # longer than is kept: the rest of it will be lost on the other side
 

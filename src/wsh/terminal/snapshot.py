@@ -12,6 +12,7 @@ import json
 import logging
 import struct
 import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,20 @@ def _facts(terminal: Terminal) -> JsonObject:
     }
 
 
-def _engine_bytes(terminal: Terminal) -> bytes:
+@dataclass(frozen=True)
+class TerminalState:
+    """What a terminal was at one moment. To make bytes of it may take another thread its time."""
+
+    head: bytes
+    engine: memoryview
+
+    def to_parts(self) -> tuple[bytes, memoryview]:
+        """What `restore` reads, in two parts: the second has megabytes, and is not copied."""
+        crc = zlib.crc32(self.engine, zlib.crc32(self.head))
+        return _HEADER.pack(MAGIC, crc, len(self.head)) + self.head, self.engine
+
+
+def _engine_bytes(terminal: Terminal) -> memoryview:
     try:
         return take_allocated(
             lambda out, length: int(lib.ghostty_snapshot_encode_alloc(terminal.handle, NULL, out, length)),
@@ -69,11 +83,9 @@ def _engine_bytes(terminal: Terminal) -> bytes:
         raise SnapshotNotPossible(terminal.limits.continuation_bytes) from None
 
 
-def encode(terminal: Terminal) -> bytes:
+def take_state(terminal: Terminal) -> TerminalState:
     head = json.dumps(_facts(terminal), separators=(",", ":")).encode()
-    engine = _engine_bytes(terminal)
-    crc = zlib.crc32(engine, zlib.crc32(head))
-    return b"".join((_HEADER.pack(MAGIC, crc, len(head)), head, engine))
+    return TerminalState(head, _engine_bytes(terminal))
 
 
 def copy_of(terminal: Terminal, *, history: bool) -> Terminal:
@@ -103,7 +115,7 @@ def decode(cls: type[Terminal], data: bytes, limits: TerminalLimits) -> Terminal
 
 
 def _build(
-    cls: type[Terminal], facts: JsonObject, engine: bytes | memoryview, limits: TerminalLimits, history: bool
+    cls: type[Terminal], facts: JsonObject, engine: memoryview, limits: TerminalLimits, history: bool
 ) -> Terminal:
     decoder = ffi.new("GhosttySnapshotDecoder*")
     source = ffi.from_buffer("uint8_t[]", engine)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from typing import TYPE_CHECKING
 
 from wsh.terminal.correction import CorrectionSearch, correct
 from wsh.terminal.engine import native
@@ -35,6 +36,9 @@ from wsh.terminal.screen import (
 )
 from wsh.terminal.style import parse_row
 from wsh.wire.error import InvalidSize
+
+if TYPE_CHECKING:
+    from wsh.terminal.snapshot import TerminalState
 
 log = logging.getLogger(__name__)
 
@@ -610,11 +614,15 @@ class Terminal:
         return make_replay(self, scrollback_lines)
 
     @noted(Work.SNAPSHOT)
-    def snapshot(self) -> bytes:
-        """Everything as bytes for `restore`, also in the middle of an escape sequence or character."""
-        from wsh.terminal.snapshot import encode
+    def take_state(self) -> TerminalState:
+        """Everything, also in the middle of an escape sequence or character."""
+        from wsh.terminal.snapshot import take_state
 
-        return encode(self)
+        return take_state(self)
+
+    def snapshot(self) -> bytes:
+        """The same as bytes for `restore`."""
+        return b"".join(self.take_state().to_parts())
 
     @classmethod
     def restore(cls, data: bytes, limits: TerminalLimits | None = None) -> Terminal:

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from wsh.process import KeeperClient
-from wsh.session.record.store import Snapshot
+from wsh.session.record.store import TakenSnapshot
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.moment import Moment
 
@@ -63,12 +63,12 @@ class SessionMemory:
             "sandbox": None if session.holding is None else session.holding.to_facts(),
         }
 
-    def make_snapshot(self) -> Snapshot:
+    def make_snapshot(self) -> TakenSnapshot:
         session = self._session
         facts: JsonObject = {"lost_bytes": session.output.lost_bytes}
         if session.shells is not None:
             facts["commands"] = session.shells.root.facts()
-        return Snapshot(session.generation, facts, session.terminal.snapshot())
+        return TakenSnapshot(session.generation, facts, session.terminal.take_state())
 
     def recall(self, facts: JsonObject, meta: JsonObject) -> None:
         """Restores state from a snapshot and a description."""

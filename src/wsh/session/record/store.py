@@ -16,9 +16,13 @@ import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import write_private
+
+if TYPE_CHECKING:
+    from wsh.terminal.snapshot import TerminalState
 
 _MAGIC = b"WSHSNAP1"
 _HEADER = struct.Struct("<8sQIIQ")  # magic, offset, crc, length of facts, length of engine state
@@ -32,6 +36,15 @@ class Snapshot:
     offset: int
     facts: JsonObject
     engine: bytes
+
+
+@dataclass(frozen=True)
+class TakenSnapshot:
+    """One that is on its way to the disk. Everything that takes long is left to `SessionFolder.write_snapshot`."""
+
+    offset: int
+    facts: JsonObject
+    terminal: TerminalState
 
 
 class SessionFolder:
@@ -59,11 +72,11 @@ class SessionFolder:
     def write_meta(self, meta: JsonObject) -> None:
         self._write("meta.json", json.dumps(meta, ensure_ascii=False).encode("utf-8", "surrogateescape"))
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str, *parts: bytes | memoryview) -> None:
         with self._lock:
             if self._removed:
                 raise FileNotFoundError(errno.ENOENT, "the session was killed", str(self.path))
-            write_private(self.path / name, data)
+            write_private(self.path / name, *parts)
 
     def read_meta(self) -> JsonObject | None:
         """The description, or None if there is none that can be read."""
@@ -73,11 +86,14 @@ class SessionFolder:
             return None
         return meta if isinstance(meta, dict) else None
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
+    def write_snapshot(self, snapshot: TakenSnapshot) -> None:
         facts = json.dumps(snapshot.facts, ensure_ascii=False).encode("utf-8", "surrogateescape")
-        crc = zlib.crc32(snapshot.engine, zlib.crc32(facts))
-        header = _HEADER.pack(_MAGIC, snapshot.offset, crc, len(facts), len(snapshot.engine))
-        self._write(f"snapshot.{snapshot.offset:020d}", header + facts + snapshot.engine)
+        engine = snapshot.terminal.to_parts()
+        crc = zlib.crc32(facts)
+        for part in engine:
+            crc = zlib.crc32(part, crc)
+        header = _HEADER.pack(_MAGIC, snapshot.offset, crc, len(facts), sum(map(len, engine)))
+        self._write(f"snapshot.{snapshot.offset:020d}", header, facts, *engine)
         for old in self._snapshot_paths()[KEEP_SNAPSHOTS:]:
             old.unlink(missing_ok=True)
 

@@ -372,12 +372,10 @@ def cell_background(cell: int) -> str:
     return ""
 
 
-def take_allocated(call: Callable[[Native, Native], int], name: str) -> bytes:
-    """What a function of the `…_alloc` kind made, copied out and freed."""
+def take_allocated(call: Callable[[Native, Native], int], name: str) -> memoryview:
+    """What a function of the `…_alloc` kind made: the library's own memory, freed with the last that refers to it."""
     out = ffi.new("uint8_t**")
     check(call(out, _written), name)
     length = _written[0]
-    try:
-        return bytes(ffi.buffer(out[0], length)) if length else b""
-    finally:
-        lib.ghostty_free(NULL, out[0], length)
+    held = ffi.gc(out[0], lambda memory: lib.ghostty_free(NULL, memory, length), length)
+    return memoryview(ffi.buffer(held, length))

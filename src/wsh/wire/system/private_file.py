@@ -40,14 +40,14 @@ def ensure_private(folder: Folder) -> Folder:
     return folder
 
 
-def write_private(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace `path` atomically with a file of mode 0600."""
+def write_private(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
+    """Replace `path` atomically with a file of mode 0600 that has `parts`, one after the other."""
     folder, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with open(fd, "wb") as out:
-            out.write(data)
+            out.writelines(parts)
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, path)
