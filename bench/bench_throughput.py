@@ -29,9 +29,9 @@ from wsh.session.wait.wait import WaitSpec
 from wsh.wire.setting import load
 from wsh.wire.system.place import find_places
 
-SIZE = 24 << 20
+SIZE = 64 << 20
 PYTE_SIZE = 96 << 10
-ROUNDS = 5
+ROUNDS = 7
 CHILD = (
     "start=$EPOCHREALTIME; cat \"$1\"; printf '\\033[6n'; IFS= read -rsd R -t 120 answer; "
     'echo "$start $EPOCHREALTIME" > "$2.part"; mv "$2.part" "$2"'

@@ -45,7 +45,6 @@ def engine_version() -> str:
 def _facts(terminal: Terminal) -> JsonObject:
     numbers = terminal._numbers
     return {
-        "engine": engine_version(),
         "rows": terminal.rows,
         "cols": terminal.cols,
         "cell": [terminal._sink.cell_width, terminal._sink.cell_height],
@@ -62,13 +61,14 @@ def _facts(terminal: Terminal) -> JsonObject:
 class TerminalState:
     """What a terminal was at one moment. To make bytes of it may take another thread its time."""
 
-    head: bytes
+    facts: JsonObject
     engine: memoryview
 
     def to_parts(self) -> tuple[bytes, memoryview]:
         """What `restore` reads, in two parts: the second has megabytes, and is not copied."""
-        crc = zlib.crc32(self.engine, zlib.crc32(self.head))
-        return _HEADER.pack(MAGIC, crc, len(self.head)) + self.head, self.engine
+        head = json.dumps({"engine": engine_version(), **self.facts}, separators=(",", ":")).encode()
+        crc = zlib.crc32(self.engine, zlib.crc32(head))
+        return _HEADER.pack(MAGIC, crc, len(head)) + head, self.engine
 
 
 def _engine_bytes(terminal: Terminal) -> memoryview:
@@ -84,8 +84,7 @@ def _engine_bytes(terminal: Terminal) -> memoryview:
 
 
 def take_state(terminal: Terminal) -> TerminalState:
-    head = json.dumps(_facts(terminal), separators=(",", ":")).encode()
-    return TerminalState(head, _engine_bytes(terminal))
+    return TerminalState(_facts(terminal), _engine_bytes(terminal))
 
 
 def copy_of(terminal: Terminal, *, history: bool) -> Terminal:
