@@ -338,7 +338,7 @@ def _index() -> list[Curve]:
         make_tree(source)
         for wanted in INDEXED_MB:
             tree = base / f"tree{wanted}"
-            megabytes = _copy_text(source, tree, wanted)
+            megabytes = round(_copy_text(source, tree, wanted))
             places = Places(base / f"r{wanted}", base / f"s{wanted}", base / f"c{wanted}")
 
             changed = next(tree.rglob("*.py"))

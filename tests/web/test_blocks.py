@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import HeldSight, open_page
+from tests.support.web.browser import HeldSight, open_page, wait_for_news
 from tests.web.test_page import link, make, until
 
 # What the rows with a mark begin with after the prompt, and the mark's state.
@@ -80,7 +80,7 @@ def test_a_command_that_is_told_before_it_is_drawn_gets_its_mark_at_its_own_line
         sight.hold()
         server.request("POST", "/sessions/twins/run", body)
         expect(page.locator(".timeline li")).to_have_count(2)
-        wait_until(lambda: sight.kept, "what is to be drawn")
+        wait_for_news(page, lambda: sight.kept, "what is to be drawn")
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         sight.let_go()
         marked(page, [["good", "echo twin"], ["good", "echo twin"]])

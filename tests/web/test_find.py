@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import HeldSight, Watched, open_page
+from tests.support.web.browser import HeldSight, Watched, open_page, wait_for_news
 from tests.web.test_page import link, make, until
 
 
@@ -84,7 +84,7 @@ def test_a_page_back_is_one_also_where_its_lines_are_late(server: RunningServer,
             page.keyboard.press("Shift+PageUp")
             at -= 59
         expect(page.locator(".single .xterm-rows > div").first).to_have_text(re.compile(rf"^{first}\s*$"))
-        wait_until(lambda: sight.kept, "the answer of the server")
+        wait_for_news(page, lambda: sight.kept, "the answer of the server")
         sight.let_go()
         expect(page.locator(".single .xterm-rows > div").first).to_have_text(re.compile(rf"^{at}\s*$"))
 

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, wait_for_news
 from tests.web.test_page import link, make, until
 
 # The first pixel of the picture, and the ground of a terminal as the browser would paint it.
@@ -35,7 +35,7 @@ def test_before_the_list_is_known_no_session_is_said_to_be_gone(server: RunningS
         for parts in (1, 2):
             page.route("**/sessions", lambda route: held.append(route))
             page.reload()
-            wait_until(lambda: page.evaluate("1") and held, "the list is asked for")
+            wait_for_news(page, lambda: held, "the list is asked for")
             expect(page.get_by_text("Waiting for the server")).to_have_count(parts)
             for text in ("is gone", "No sessions yet", "Open a shell"):
                 expect(page.get_by_text(text)).to_have_count(0)
@@ -72,7 +72,7 @@ def test_a_session_that_comes_while_the_list_is_on_its_way_is_shown(server: Runn
         page.route("**/sessions", hold)
         page.goto(link(server))
         expect(page.locator(".bar h1")).to_have_text("late")
-        wait_until(lambda: page.evaluate("1") and old, "the old list")
+        wait_for_news(page, lambda: old, "the old list")
         expect(page.locator(".session")).to_have_count(1)
         page.keyboard.type("typed into it\n")
         until(watched, lambda text: "typed into it" in text, "the echo")

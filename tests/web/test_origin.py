@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
-from tests.support.web.browser import own_page
+from tests.support.web.browser import own_page, wait_for_news
 from tests.web.test_page import link, make, until
 
 PAGE = b"<!doctype html><title>a development server</title><p id=said>hello</p>"
@@ -185,6 +185,6 @@ def test_no_word_of_a_program_or_an_agent_becomes_code_on_the_page(
               location.href = 'javascript:window.harmed=1';
             }"""
         )
-        wait_until(lambda: len(violations) >= 2, "the browser's refusals", seen=lambda: json.dumps(violations))
+        wait_for_news(page, lambda: len(violations) >= 2, "the browser's refusals", seen=lambda: json.dumps(violations))
         assert page.evaluate("window.harmed") is None
         watched.complaints.clear()  # the refusals just provoked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 
 ARGS = [
     "--no-sandbox",
@@ -82,6 +82,18 @@ class HeldSight:
         kept, self.kept = self.kept or [], None
         for message in kept:
             self._page.send(message)
+
+
+def wait_for_news(
+    page: Page, condition: Callable[[], object], what: str, *, seen: Callable[[], object] | None = None
+) -> None:
+    """As `wait_until`, for what the browser tells us by itself: it gets through only while the page is asked something."""
+
+    def ask() -> object:
+        page.evaluate("0")
+        return condition()
+
+    wait_until(ask, what, seen=seen)
 
 
 @contextmanager
