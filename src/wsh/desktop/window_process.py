@@ -178,6 +178,8 @@ class WindowProcess:
             while data := await reader.read(1 << 20):
                 for verb, arguments in unpacker.feed(data):
                     if verb == "ready":
+                        if self._ending:  # it came up while it was asked to go
+                            continue
                         self.up = self.shown_before = True
                         self._let_go()
                         self._on_up()

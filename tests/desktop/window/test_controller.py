@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -9,9 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.desktop.window import Asking, Desk, audit, execute
 from tests.support.serving import RunningServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
+from wsh.desktop.window_process import WindowProcess
 from wsh.look import load
 from wsh.wire.system.place import Places
 
@@ -147,6 +151,23 @@ def test_a_taken_port_is_said_with_what_to_do(places: Places, display: str) -> N
             env={**os.environ, "DISPLAY": display},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
         )
     assert done.returncode == 5 and "--port" in done.stderr
+
+
+async def test_a_window_that_comes_up_while_it_is_asked_to_go_is_told_nothing(
+    monkeypatch: pytest.MonkeyPatch, display: str
+) -> None:
+    monkeypatch.setenv("DISPLAY", display)
+    came: list[str] = []
+    window = WindowProcess([], lambda verb, _: came.append(verb), lambda: came.append("up"))
+    window.spawn()
+    ready, loop = asyncio.Event(), asyncio.get_running_loop()
+    assert window._end is not None
+    loop.add_reader(window._end, ready.set)
+    await asyncio.wait_for(ready.wait(), HANG_S)
+    loop.remove_reader(window._end)
+    window.end()
+    await asyncio.wait_for(window.run(), HANG_S)
+    assert came == []
