@@ -153,9 +153,10 @@ class Desk:
 
     def has_color(self, name: str, colors: set[bytes]) -> bool:
         """Whether one of these colours is in the picture of an item."""
-        if not self.shows(name):
+        box = self.layout()["items"].get(name)
+        if box is None:
             return False
-        data = b"".join(self.pixels(*self.box(name)))
+        data = b"".join(self.pixels(*map(int, box)))
         return any(_has_pixel(data, color) for color in colors)
 
     def title(self) -> str:
