@@ -74,7 +74,8 @@ class Desk:
             self._tool("key", "--clearmodifiers", key)
 
     def _has_card_in_view(self) -> bool:
-        return self.shows("card") and not self.shows("scrollFirst")
+        items = self.layout()["items"]
+        return "card" in items and "scrollFirst" not in items
 
     def type(self, text: str) -> None:
         self._tool("type", "--delay", "5", text)
