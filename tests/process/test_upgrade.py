@@ -59,16 +59,18 @@ def test_a_newer_server_takes_over_the_sessions_of_an_old_keeper(
     with running_server(places, check_left=False, environ=play_its_server(tmp_path / "older")) as server:
         for n in range(SESSIONS):
             colour = 31 + n % 6
-            script = f"printf '\\033[{colour}msession {n}\\033[0m\\n'; seq {n * 7}; exec cat"
+            script = f"printf '\\033[{colour}msession {n}\\033[0m\\n'; seq {n * 7}; echo ready; exec cat"
             made = server.request("POST", "/sessions", {"name": f"s{n:02}", "command": script})
             assert made.status == 201, made.body
+
+        def all_show(text: str, times: int) -> bool:
+            return all(str(seen).count(text) == times for seen in _screens(server).values())
+
+        # What it prints later would move the echo away.
+        wait_until(lambda: all_show("ready", 1), what="every session's program")
         for n in range(SESSIONS):
             server.request("POST", f"/sessions/s{n:02}/input", b"typed before\r")
-
-        def all_echoed() -> bool:
-            return all(str(seen).count("typed before") == 2 for seen in _screens(server).values())
-
-        wait_until(all_echoed, what="every session's echo")
+        wait_until(lambda: all_show("typed before", 2), what="every session's echo")
         before = _screens(server)
         server.process.kill()
         server.process.wait()

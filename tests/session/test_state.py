@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.support.session.running import plain, run_with_registry, settings_of
 from tests.support.session.running import run as run_loop
-from tests.support.session.running import settings_of
 from tests.support.session.shells import AGENT, each_shell, make_home, open_shell, run, run_to_end, text_of, with_shell
+from wsh.process import ChildHandle, ProcessState
 from wsh.session.event import SessionEvent
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
+from wsh.session.spec import SessionSpec
 from wsh.session.state import is_hidden_now, shell_name
 from wsh.session.wait.wait import WaitSpec
 from wsh.wire.system.place import Places
@@ -68,6 +72,32 @@ def test_a_reader_at_the_end_of_a_pipeline_is_found(places: Places) -> None:
         assert (await session.look()).input_wanted == "yes"
 
     with_shell(places, "bash", work)
+
+
+def test_a_program_that_has_not_been_given_the_last_input_does_not_wait_for_input(places: Places) -> None:
+    """On a busy machine the kernel takes a while to hand a typed line over; until then its reader sleeps as if nothing had been typed."""
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="echo re''ady; read gate < gate; cat", cwd=str(root)))
+        await session.wait(WaitSpec(text="ready", generation=0, max_wait_ms=60_000))
+        ask = registry.keeper.inspect
+
+        async def as_before(child: ChildHandle, *, jobs: bool = False) -> ProcessState:
+            return replace(await ask(child, jobs=jobs), reading="yes", plain_read=True)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(registry.keeper, "inspect", as_before)
+            assert (await session.inspect()).reading == "yes"
+            await session.input.send(b"typed\r", AGENT)
+            assert (await session.inspect()).reading == "no"
+            assert (await session.look()).input_wanted == "no"
+        await asyncio.to_thread((root / "gate").write_text, "\n")
+        await session.wait(WaitSpec(input_wanted=True, max_wait_ms=60_000))
+        assert plain(session)[:3] == ["ready", "typed", "typed"]
+
+    root = places.state.parent
+    os.mkfifo(root / "gate")
+    run_with_registry(places, work)
 
 
 def test_nothing_is_asked_of_an_exited_session(places: Places) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 from wsh.process import ChildHandle, InputClosed, KeeperClient, ProcessInfo, ProcessState
 from wsh.sandbox.hold import Holding
@@ -17,6 +18,7 @@ from wsh.session.command.command import CommandLog
 from wsh.session.command.history import CommandHistory
 from wsh.session.command.output import rendering
 from wsh.session.command.run import RunOutcome, run_command, type_command
+from wsh.session.command.turn import count_unread
 from wsh.session.event import Actor, Listeners, SessionEvent
 from wsh.session.input.session_input import InputLimits, SessionInput
 from wsh.session.output.feed import OutputFeed
@@ -50,6 +52,7 @@ class Session:
         "_journal_state",
         "_keeper",
         "_pid",
+        "_taken_at",
         "agent_defaults",
         "argv",
         "borrowed_rows",
@@ -122,6 +125,8 @@ class Session:
         self.holding = holding
         """The sandbox that it is in; None for an open session."""
         self._pid = child.pid if child is not None else 0
+        self._taken_at = 0.0
+        """When that input was typed of which it is known that the program in front has read it."""
         self.created_by = actor
         self.keep = keep
         self.created = time.time() if created is None else created
@@ -259,6 +264,16 @@ class Session:
         """What the kernel knows about the foreground program; `jobs` costs a walk over /proc. Raises SessionExited."""
         if not self.running or self.child is None:
             raise SessionExited(self.name, self.exit_code)
+        seen = await self._keeper.inspect(self.child, jobs=jobs)
+        typed = self.input.last
+        if seen.reading != "yes" or typed is None or typed[1] == self._taken_at:
+            return seen
+        # It may not have been given the last input yet. To look for that waits until the kernel has handed it over.
+        if count_unread(self):
+            return replace(seen, reading="no")
+        if not self.running:
+            raise SessionExited(self.name, self.exit_code)
+        self._taken_at = typed[1]
         return await self._keeper.inspect(self.child, jobs=jobs)
 
     def list_orphans(self) -> tuple[ProcessInfo, ...]:

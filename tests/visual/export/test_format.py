@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import struct
@@ -11,12 +12,14 @@ import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.waiting import until
+from wsh.process.ring import Ring
+from wsh.session.record.playback import journal_up_to
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
 from wsh.visual.export import animation
-from wsh.visual.export.format import FORMATS, Format, compose_lines, export
+from wsh.visual.export.format import FORMATS, Format, compose_lines, export, export_aside
 from wsh.visual.export.screenshot import Palette, draw_svg_row
 from wsh.visual.stage import Stage
 from wsh.wire.model.element import OverlayCreate, PanelCreate
@@ -119,12 +122,33 @@ def test_every_format_tells_the_same_of_a_running_and_of_an_ended_session(places
         running = await registry.open_session(SessionSpec(command=f"{PROGRAM}; cat", rows=10, cols=60))
         ended = await registry.open_session(SessionSpec(command=PROGRAM, rows=10, cols=60))
         await running.wait(WaitSpec(text="words>", generation=0))
-        await running.wait(WaitSpec(quiet_ms=300))
-        await ended.wait(WaitSpec(exit=True))
+        await journal_up_to(running, running.generation)
+        await until(lambda: b'"x", "0"' in film(ended, "asciicast-v3"), "the end in the journal")
         check_all(running)
         check_all(ended)
         last = json.loads(film(ended, "asciicast-v3").decode().strip().split("\n")[-1])
         assert last[1:] == ["x", "0"]
+
+    run_with_registry(places, work)
+
+
+def test_a_recording_has_all_that_the_screen_showed_when_it_was_asked_for(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keeper writes the journal a little later than it reads the terminal."""
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await registry.open_session(SessionSpec(command="printf words; cat"))
+        await session.wait(WaitSpec(text="words", generation=0))
+        is_written = False
+        whole = session.generation
+        monkeypatch.setattr(Ring, "journaled", property(lambda ring: whole if is_written else 0))
+        asked = asyncio.ensure_future(export_aside(session, "asciicast-v2", None, "dark"))
+        await asyncio.sleep(0.05)
+        assert not asked.done(), "it did not wait for the journal"
+        await until(lambda: b"words" in film(session, "asciicast-v2"), "the journal")
+        is_written = True
+        assert b"words" in await asked
 
     run_with_registry(places, work)
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from wsh.session.command.command import Command
 from wsh.session.command.output import OutputPage, OutputText, read_page, render, rendering
+from wsh.session.record.journal import Journal
 from wsh.session.wait.pattern import compile_literal, compile_pattern
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
 
-_JOURNAL_PATIENCE_S = 1.0
+_JOURNAL_PATIENCE_S = 10.0
 _WHOLE_BYTES = 64 * 1024 * 1024
 
 
@@ -73,16 +74,16 @@ async def _pieces(session: Session, command: Command) -> AsyncIterator[bytes]:
         yield capture.newest
         return
     end = _end_of(session, command)
-    await _wait_until_journaled(session, end)
-    stored = session.journal.read(command.start, end)
+    stored = (await journal_up_to(session, end)).read(command.start, end)
     while (piece := await asyncio.to_thread(next, stored, None)) is not None:
         yield piece.data
 
 
-async def _wait_until_journaled(session: Session, end: int) -> None:
-    """The keeper writes the journal a little later than it reads; give it a moment."""
+async def journal_up_to(session: Session, end: int) -> Journal:
+    """The journal, once the keeper has written it up to `end`: it writes a little later than it reads. Waits no more than it may help."""
     until = time.monotonic() + _JOURNAL_PATIENCE_S
-    while session.child is not None and session.child.ring.journal_state == "ok" and time.monotonic() < until:
+    while session.child is not None and session.journal_state == "ok" and time.monotonic() < until:
         if session.child.ring.journaled >= end:
-            return
+            break
         await asyncio.sleep(0.005)
+    return session.journal

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wsh.session.command.output import LineRenderer
+from wsh.session.record.playback import journal_up_to
 from wsh.session.record.recording import Film, Printed, Recording
 from wsh.session.recovery.gap import Gaps
 from wsh.session.recovery.trial import attempt_aside
@@ -51,6 +52,7 @@ async def export_aside(
     session: Session, format: Format, at_s: float | None, theme: Theme, from_s: float | None = None
 ) -> bytes:
     """The recording of `session`, all of it or from `from_s` on, drawn where nobody is hurt. Raises CapabilityMissing."""
+    await journal_up_to(session, session.generation)
     make = partial(
         export,
         session.folder.path,

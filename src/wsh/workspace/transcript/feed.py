@@ -17,7 +17,7 @@ from wsh.session import event as ev
 from wsh.session.command.command import Command
 from wsh.session.command.output import render, rendering
 from wsh.session.record.journal import Journal
-from wsh.session.record.playback import read_output
+from wsh.session.record.playback import journal_up_to, read_output
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionRegistry, SessionRenamed
 from wsh.session.session import Session
 from wsh.wire.system.shortage import find_shortage
@@ -243,7 +243,7 @@ class SessionTranscripts:
 
     async def _ends(self, session: Session, start: int, end: int, rows: int, cols: int) -> str:
         """Beginning and end of a long output; the middle is not worth reading a journal of megabytes for."""
-        journal = await _journal_up_to(session, end)
+        journal = await journal_up_to(session, end)
         parts = []
         for first, last in ((start, start + _HALF), (end - _HALF, end)):
             data, _ = await asyncio.to_thread(journal.read_bytes, first, last)
@@ -254,7 +254,7 @@ class SessionTranscripts:
     async def _stretch_documents(self, session: Session, since: int) -> list[Transcript]:
         """The output of a program without marks, cut at multiples of STRETCH_BYTES."""
         end = session.generation
-        journal = await _journal_up_to(session, end)
+        journal = await journal_up_to(session, end)
         documents = []
         for start in range(max(since, end - 64 * STRETCH_BYTES) // STRETCH_BYTES * STRETCH_BYTES, end, STRETCH_BYTES):
             data, _ = await asyncio.to_thread(journal.read_bytes, start, min(start + STRETCH_BYTES, end))
@@ -279,16 +279,6 @@ class SessionTranscripts:
                 )
             )
         return documents
-
-
-async def _journal_up_to(session: Session, end: int) -> Journal:
-    """The journal, once the keeper has written it up to `end`, which happens a little after the bytes are parsed."""
-    until = time.monotonic() + 1.0
-    while session.child is not None and session.journal_state == "ok" and time.monotonic() < until:
-        if session.child.ring.journaled >= end:
-            break
-        await asyncio.sleep(0.005)
-    return session.journal
 
 
 def _key(session: Session, command: Command) -> str:
