@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from tests.contract.adapters.test_adapter import bridge_environ
@@ -37,20 +36,15 @@ async def test_the_windows_policy_rules_headless_commands_across_the_bridge_and_
             async def allowed() -> bool:
                 return bool((await world.headless("ls"))["success"])
 
-            for _ in range(100):
-                if await allowed():
-                    break
-                await asyncio.sleep(0.02)
-            assert await allowed()
+            await until(allowed, "the policy of the window")
             assert not (await world.headless("echo hi"))["success"]
 
             desktop.policy_text = "this is not toml ["
             listener.announce_policy()
-            await asyncio.sleep(0)
-            for _ in range(100):
-                broken = await world.headless("ls")
-                if not broken["success"]:
-                    break
-                await asyncio.sleep(0.02)
-            assert broken["error"]["details"]["reason"] == "policy_broken"
+
+            async def is_broken() -> bool:
+                answer = await world.headless("ls")
+                return not answer["success"] and bool(answer["error"]["details"]["reason"] == "policy_broken")
+
+            await until(is_broken, "the refusal of a broken policy")
             await until(lambda: listener.clients, "the bridge to live on")

@@ -39,7 +39,7 @@ def test_a_session_shows_what_its_child_prints_and_takes_what_is_typed(places: P
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
         generation = await session.input.send(b"echo $((6*7))\r", AGENT)
-        await session.wait(WaitSpec(quiet_ms=100, generation=generation))
+        await session.wait(WaitSpec(input_wanted=True))
         assert "42" in plain(session)
         assert session.generation > generation
         assert session.input.last is not None and session.input.last[0] == AGENT
@@ -182,8 +182,8 @@ def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
         heard: list[SessionEvent] = []
         session.listeners.add(heard.append)
         session.resize(10, 40)
-        generation = await session.input.send(b"stty size\r", AGENT)
-        await session.wait(WaitSpec(quiet_ms=100, generation=generation))
+        await session.input.send(b"stty size\r", AGENT)
+        await session.wait(WaitSpec(input_wanted=True))
         assert "10 40" in plain(session)
         assert Resized(10, 40) in heard
         with pytest.raises(InvalidSize):
@@ -195,7 +195,7 @@ def test_resize_reaches_the_child_and_is_told(places: Places) -> None:
 def test_quiet_waits_for_new_activity_when_given_the_current_generation(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry)
-        await session.wait(WaitSpec(quiet_ms=50))
+        await session.wait(WaitSpec(input_wanted=True))
         seen = session.generation
         with pytest.raises(WaitTimeout) as caught:
             await session.wait(WaitSpec(quiet_ms=20, max_wait_ms=150, generation=seen))
@@ -222,12 +222,13 @@ def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
 
 def test_input_restarts_the_silence_that_a_wait_counts(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
-        session = await open_quiet(registry)
-        for number in range(10):
-            await session.wait(WaitSpec(quiet_ms=150))
-            await session.input.send(b"echo so-$((%d+100))\r" % number, AGENT)
-            await session.wait(WaitSpec(quiet_ms=150))
-            assert f"so-{number + 100}" in plain(session), "the screen from before the input"
+        session = await registry.open_session(SessionSpec(command="stty -echo; echo silent; exec sleep 3600"))
+        await session.wait(WaitSpec(text="silent", generation=0))
+        session.last_activity -= 3600
+        typed = time.monotonic()
+        await session.input.send(b"x\r", AGENT)
+        await session.wait(WaitSpec(quiet_ms=150))
+        assert time.monotonic() - typed >= 0.15, "the silence from before the input"
 
     run_with_registry(places, work)
 

@@ -20,13 +20,10 @@ from wsh.wire.token_file import TokenFile
 Open = Callable[..., str]
 
 
-def settle(server: RunningServer, name: str, quiet_ms: int = 150) -> list[str]:
-    if str(server.get(f"/sessions/{name}")["command"]).startswith("bash"):
-        wait_for_text(server, name, "$")  # a busy machine may be quiet before the shell has begun
-    reply = server.request("GET", f"/sessions/{name}/idle?timeout_ms={quiet_ms}&format=plain")
+def settle(server: RunningServer, name: str) -> None:
+    """The program in front has shown what it had to show and waits for input."""
+    reply = server.request("GET", f"/sessions/{name}/idle?input_wanted=true&max_wait_ms=120000")
     assert reply.status == 200, reply
-    lines: list[str] = reply.json["screen"]["lines"]
-    return lines
 
 
 def type_in(server: RunningServer, name: str, text: str) -> None:
@@ -291,7 +288,7 @@ def test_a_known_generation_makes_the_wait_begin_with_new_output(server: Running
 
 def test_fresh_waits_for_a_whole_silence(server: RunningServer, open_session: Open) -> None:
     name = open_session("cat")
-    settle(server, name, 300)
+    settle(server, name)
     began = time.monotonic()
     server.get(f"/sessions/{name}/idle?timeout_ms=300&fresh=true")
     assert time.monotonic() - began >= 0.29

@@ -305,7 +305,7 @@ def test_without_integration_silence_ends_the_run(places: Places) -> None:
             await open_shell(registry, "bash", home, integration=False),
             await open_shell(registry, "sh", home),
         ):
-            await session.wait(WaitSpec(quiet_ms=100))
+            await session.wait(WaitSpec(input_wanted=True))
             outcome = await run(session, "echo hello")
             assert outcome.finished_by == "prompt" and outcome.exit_code is None
             assert outcome.output is not None and outcome.output.text.splitlines()[:2] == ["echo hello", "hello"]
