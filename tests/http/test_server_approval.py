@@ -177,6 +177,26 @@ def test_other_words_and_a_session_and_a_rule(server: RunningServer, places: Pla
     ask(server, "make", "-n")
 
 
+def test_always_for_a_relative_path_holds_in_the_folder_that_was_shown(
+    server: RunningServer, places: Places, tmp_path: Path
+) -> None:
+    meant = tmp_path / "meant"
+    for folder in (meant, meant / "below", tmp_path / "other"):
+        folder.mkdir()
+        (folder / "build.sh").write_text("#!/bin/sh\npwd\n")
+        (folder / "build.sh").chmod(0o755)
+    answer = ask(server, "./build.sh", cwd=str(meant))
+    card = shown(server, answer)
+    assert "this folder alone" in card["evidence"]["always"]["says"]
+    assert wsh("approvals", "approve", "--always", card["id"]).returncode == 0
+    assert f'cwd = "{meant}"' in places.policy_file.read_text()
+    same = execute("./build.sh", timeout_ms=60_000, cwd=str(meant))
+    ran = server.request("POST", "/terminal", same, headers={"wsh-role": "agent"}, timeout=60).json
+    assert ran["result"]["approval_scope"] == "rule", ran
+    for folder in (meant / "below", tmp_path / "other"):
+        ask(server, "./build.sh", cwd=str(folder))
+
+
 def test_where_no_window_is_none_is_launched_and_off_means_unavailable(server: RunningServer, places: Places) -> None:
     answer = ask(server, "true", "stays")
     assert wsh("approvals", "off").returncode == 0

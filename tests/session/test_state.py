@@ -20,6 +20,7 @@ from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
 from wsh.session.state import is_hidden_now, shell_name
 from wsh.session.wait.wait import WaitSpec
+from wsh.wire.error import WaitTimeout
 from wsh.wire.system.place import Places
 
 SECRET = "tr0ub4dor-and-3"
@@ -88,7 +89,8 @@ def test_a_program_that_has_not_been_given_the_last_input_does_not_wait_for_inpu
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(registry.keeper, "inspect", as_before)
             assert (await session.inspect()).reading == "yes"
-            await session.input.send(b"typed\r", AGENT)
+            with pytest.raises(WaitTimeout):
+                await session.run_command("typed", AGENT, timeout_ms=10, max_wait_ms=500)
             assert (await session.inspect()).reading == "no"
             assert (await session.look()).input_wanted == "no"
         await asyncio.to_thread((root / "gate").write_text, "\n")

@@ -23,6 +23,8 @@ class RuleChoice:
     pattern: str
     exact: bool = True
     headless: bool = False
+    cwd: str | None = None
+    """The only folder in which it holds; None for every folder."""
 
     @property
     def modes(self) -> frozenset[Mode]:
@@ -46,8 +48,14 @@ class Proposal(ApprovalValue):
     headless_says: str
 
 
-def propose(argv: Sequence[str], past: Iterable[Sequence[str]] = ()) -> Proposal | None:
-    """A proposal for `argv`; None if no rule can be written that means exactly these words."""
+def find_folder(pattern: str, cwd: str) -> str | None:
+    """The folder that a rule must name, since its program, such as `./build.sh`, is another one elsewhere. None: it holds anywhere. Raises RuleError."""
+    tokens, _ = parse_pattern(pattern)
+    return cwd if tokens and "/" in tokens[0] and not tokens[0].startswith("/") else None
+
+
+def propose(argv: Sequence[str], past: Iterable[Sequence[str]] = (), cwd: str = "") -> Proposal | None:
+    """A proposal for `argv` in `cwd`; None if no rule can be written that means exactly these words."""
     exact = shlex.join(argv)
     try:
         if parse_pattern(exact) != (tuple(argv), False):
@@ -62,9 +70,10 @@ def propose(argv: Sequence[str], past: Iterable[Sequence[str]] = ()) -> Proposal
     wider = [
         made for pattern in patterns if pattern != exact and (made := _widen(pattern, tuple(argv), known)) is not None
     ]
+    where = "any folder" if find_folder(exact, cwd) is None else "this folder alone"
     return Proposal(
         rule=exact,
-        says="These words and no others, and only where a person can watch.",
+        says=f"These words and no others, in {where}, and only where a person can watch.",
         wider=wider,
         headless_says="Also lets it run headless: at once, with nobody looking.",
     )
@@ -83,7 +92,7 @@ def describe_also(pattern: str, argv: Sequence[str], past: Iterable[Sequence[str
 def would_allow(question: PolicyRequest, policy: Policy, choice: RuleChoice) -> bool:
     """Whether the policy would allow `question` if this rule were in it: an "always" that changes nothing is not offered."""
     tokens, any_arguments = parse_pattern(choice.pattern)
-    rule = Rule(RuleEffect.ALLOW, tokens, any_arguments, choice.modes, exact=choice.exact)
+    rule = Rule(RuleEffect.ALLOW, tokens, any_arguments, choice.modes, choice.cwd, exact=choice.exact)
     return decide(question, dataclasses.replace(policy, rules=(*policy.rules, rule))).allowed
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wsh.approval.always import RuleChoice
+from wsh.approval.always import RuleChoice, find_folder
 from wsh.approval.escape import escape_text
 from wsh.approval.evidence import Evidence
 from wsh.approval.judgement import Judgement
@@ -135,11 +135,13 @@ def _choose_rule(pending: Pending, answer: Answer, end: Approver) -> RuleChoice:
         end.check_rule(answer.rule)
         proposal = end.propose_rule(pending)
         exact = proposal is not None and answer.rule.strip() == proposal.rule
-        return RuleChoice(answer.rule, exact=exact, headless=answer.headless)
+        folder = find_folder(answer.rule, pending.evidence.cwd)
+        return RuleChoice(answer.rule, exact=exact, headless=answer.headless, cwd=folder)
     proposal = end.propose_rule(pending)
     if proposal is None:
         raise AnswerRefused("bad_rule", "No rule can stand for exactly these words; approve it once.")
-    return RuleChoice(proposal.rule, headless=answer.headless)
+    folder = find_folder(proposal.rule, pending.evidence.cwd)
+    return RuleChoice(proposal.rule, headless=answer.headless, cwd=folder)
 
 
 def _check_meant(pending: Pending, answer: Answer, end: Approver) -> None:

@@ -114,7 +114,7 @@ class WindowApprover:
         check_rule(pattern)
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
-        self._write_rule(choice, f"always allowed for {pending.request.asker.caller}", by)
+        self._write_rule(choice, f"always allowed, when {pending.request.asker.caller} asked", by)
 
     # asking
 

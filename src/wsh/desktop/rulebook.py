@@ -90,7 +90,7 @@ class Rulebook:
 
     def write_always(self, choice: RuleChoice, comment: str, by: str) -> None:
         """The rule of an accepted "always" answer."""
-        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, comment=comment, exact=choice.exact)
+        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, choice.cwd, comment=comment, exact=choice.exact)
         modes = "both" if choice.headless else "interactive"
         self._write(
             lambda text: add_rule(text, rule),
@@ -98,6 +98,7 @@ class Rulebook:
             change="allow",
             rule=choice.pattern,
             modes=modes,
+            cwd=choice.cwd or "",
             exact=choice.exact,
         )
 

@@ -121,6 +121,7 @@ class ProcessState:
     foreground: ProcessInfo | None = None
     cwd: str | None = None
     reading: Answer = "unknown"  # is a process of the foreground group blocked until the terminal has input?
+    is_behind: bool = False  # it was, but the last input is on its way to it: only the processor is missing
     plain_read: bool = False  # it is, and in a plain read rather than a poll
     reader: int | None = None  # the process of that group that is, where it can be told
     relayed: bool = False  # the foreground passes the terminal on: `reading` is about what is behind it

@@ -270,7 +270,7 @@ class Session:
             return seen
         # It may not have been given the last input yet. To look for that waits until the kernel has handed it over.
         if count_unread(self):
-            return replace(seen, reading="no")
+            return replace(seen, reading="no", is_behind=True)
         if not self.running:
             raise SessionExited(self.name, self.exit_code)
         self._taken_at = typed[1]

@@ -119,8 +119,8 @@ class ServerApprover:
         check_rule(pattern)
 
     def write_rule(self, choice: RuleChoice, pending: Pending, by: str) -> None:
-        comment = f"always allowed for {pending.request.asker.caller}"
-        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, comment=comment, exact=choice.exact)
+        comment = f"always allowed, when {pending.request.asker.caller} asked"
+        rule = NewRule(choice.pattern, RuleEffect.ALLOW, choice.modes, choice.cwd, comment=comment, exact=choice.exact)
         with locked(self._policy.path) as text:
             changed = add_rule(text, rule, str(self._policy.path))
             # First the trail: a change that cannot be recorded is not made.

@@ -34,7 +34,7 @@ class Rule:
     any_arguments: bool = False
     modes: frozenset[Mode] = BOTH
     cwd: str | None = None
-    """Canonical folder; the rule holds there and below."""
+    """Canonical folder; the rule holds there and below, an exact one there alone."""
     workspace: str | None = None
     caller_surface: str | None = None
     expires: float | None = None
@@ -72,7 +72,9 @@ class Rule:
             return False
         if self.caller_surface is not None and self.caller_surface != request.caller_surface:
             return False
-        return self.cwd is None or (request.cwd is not None and is_within(request.cwd, self.cwd))
+        if self.cwd is None or request.cwd is None:
+            return self.cwd is None
+        return request.cwd == self.cwd if self.exact else is_within(request.cwd, self.cwd)
 
 
 @dataclass(frozen=True)

@@ -464,7 +464,7 @@ class _Run:
             return None
         seen = await self._typing.inspect()
         self._looked = time.monotonic()
-        if seen is None:
+        if seen is None or seen.is_behind:
             return None
         wanted = wants_input(self._session, seen) or (seen.reading == "no" and await self._pipeline_reads())
         if self._wake.is_set() or self._session.last_activity > now:
