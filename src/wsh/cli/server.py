@@ -51,8 +51,11 @@ def server(
     from wsh.app.boot import ServerOptions, run_server
     from wsh.wire.name import check_session_name
     from wsh.wire.setting import SettingError, load
+    from wsh.wire.system.hidden_word import hide_word
     from wsh.wire.system.place import find_places
 
+    if token is not None:
+        hide_word(token)
     if name is not None:
         check_session_name(name)
     places = find_places(server=name)
