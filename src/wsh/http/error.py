@@ -206,9 +206,9 @@ class ToolRefused(WshError):
 
 def from_validation(problem: ValidationError, cls: type[InvalidRequest] = InvalidRequest) -> InvalidRequest:
     """What is wrong with which field, in words; the values themselves are not repeated."""
-    for error in problem.errors(include_url=False, include_context=False):
+    for error in problem.errors(include_url=False):
         if error["loc"][-1:] == ("format",) and error["type"] == "literal_error":
-            return InvalidFormat(str(error["input"])[:40])
+            return InvalidFormat(str(error["input"])[:40], error["ctx"]["expected"])
     facts = []
     for error in problem.errors(include_url=False, include_context=False, include_input=False)[:5]:
         where = ".".join(str(part) for part in error["loc"] if not str(part).startswith(("function-", "is-instance")))

@@ -11,7 +11,7 @@ from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
 from wsh.operation.screen import Count
 from wsh.session.record.playback import read_output_page
-from wsh.wire.error import CommandNotFound
+from wsh.wire.error import CommandNotFound, InvalidRequest
 from wsh.wire.model.base import Format, Model
 from wsh.wire.model.command import CommandInfo, CommandOutput, StateAnswer
 
@@ -52,6 +52,8 @@ async def get_command(on: OnSession, params: CommandParams) -> Annotated[Json, C
 @operation(manner="waits", errors=(*_COMMAND, "invalid_format", "invalid_pattern"), missing=CommandNotFound)
 async def get_command_output(on: OnSession, params: OutputParams) -> Annotated[Json, CommandOutput]:
     """What it printed, by line or by search."""
+    if params.search is not None and params.regex is not None:
+        raise InvalidRequest("Give either search or regex.", hint="search is plain text, regex a pattern.")
     page = await read_output_page(
         on.session,
         on.session.history.get_command(params.id),

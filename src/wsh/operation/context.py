@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wsh.host.receive import Receiver
@@ -26,7 +27,8 @@ from wsh.visual.feed import Feeds
 from wsh.visual.stage import Stage
 from wsh.visual.stage_registry import StageRegistry
 from wsh.wire.caller import GOVERNING, Actor, Caller
-from wsh.wire.error import CapabilityMissing
+from wsh.wire.error import CapabilityMissing, ToolsetRefused
+from wsh.wire.json.handshake import FAMILIES
 from wsh.wire.setting import Settings
 from wsh.wire.system.place import Places
 from wsh.wire.tool import Progress, Stream
@@ -182,6 +184,17 @@ class Rooms:
             self.hidden.check(session, actor, data)
 
         self.registry.set_gate(gate)
+
+    @cached_property
+    def families(self) -> tuple[str, ...]:
+        """The toolsets that agents are offered; `lean` is a terminal in few words."""
+        offered = [name.strip() for name in self.settings.get_list("mcp.toolsets") if name.strip()] or FAMILIES
+        return (*offered, "terminal") if "lean" in offered and "terminal" not in offered else tuple(offered)
+
+    def check_offered(self, family: str | None, caller: Caller) -> None:
+        """Raises ToolsetRefused where the server was started without what agents need for this."""
+        if family is not None and not caller.is_owner and family not in self.families:
+            raise ToolsetRefused(family, self.families)
 
     def cap_wait(self, max_wait_ms: int) -> int:
         return min(max_wait_ms, self.settings.get_int("server.max_wait_ms"))

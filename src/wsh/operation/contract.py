@@ -25,7 +25,7 @@ def _revive(wire: JsonObject) -> object:
     return ContractAnswer(wire["payload"], wire["code"])
 
 
-@operation(manner="waits", forwarding=Forwarding(names=(), revive=_revive))
+@operation(manner="waits", family="contract", forwarding=Forwarding(names=(), revive=_revive))
 async def call_terminal(
     context: Context, params: ContractParams
 ) -> Annotated[object, "The contract's answer; a failure has its own PM_TERM payload."]:

@@ -32,7 +32,7 @@ class ExecuteParams(Model):
     reason: str | None = Field(default=None, max_length=2000)
 
 
-@operation(errors=("forbidden", "not_found", "capability_missing", "request_timeout"))
+@operation(errors=("forbidden", "not_found", "capability_missing", "request_timeout"), family="exec")
 async def execute_command(
     context: Context, params: ExecuteParams
 ) -> Annotated[Json, "The exit code, and the newest output of both streams."]:

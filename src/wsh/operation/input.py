@@ -39,13 +39,13 @@ class Generation(Shown):
     """Counts output; the moment before the input."""
 
 
-@operation(errors=INPUT_ERRORS, forwarding=Forwarding(held=True))
+@operation(errors=INPUT_ERRORS, family="terminal", forwarding=Forwarding(held=True))
 async def send_input(on: OnSession, params: InputParams) -> Generation:
     """Type these bytes."""
     return await _type(on, _decode(on, params))
 
 
-@operation(errors=(*INPUT_ERRORS, "invalid_key"), forwarding=Forwarding(held=True))
+@operation(errors=(*INPUT_ERRORS, "invalid_key"), family="terminal", forwarding=Forwarding(held=True))
 async def send_keys(on: OnSession, params: Keys) -> Generation:
     """Press these keys."""
     return await _type(on, _press(on, params.keys))

@@ -22,7 +22,7 @@ from wsh.operation.forward import HERE, Forwarding, find_place, forward, join_ho
 from wsh.wire.caller import Caller
 from wsh.wire.error import InvalidRequest, NotFound, OwnerOnly, SessionRequired
 from wsh.wire.model.base import Model
-from wsh.wire.tool import Progress
+from wsh.wire.tool import Family, Progress
 
 __all__ = ["Json"]
 Who: TypeAlias = Literal["owner", "agent"]
@@ -62,6 +62,8 @@ class Operation:
     errors: tuple[str, ...] = ()
     invalid: type[InvalidRequest] = InvalidRequest
     missing: Callable[[str], NotFound] | None = None
+    family: Family | None = None
+    """The toolset without which an agent may not do it, by whatever door; None for what every agent may."""
     forwarding: Forwarding = HERE
     """What of it are addresses, and how the answers of several hosts become one."""
 
@@ -85,6 +87,7 @@ class OperationCall:
     async def make(self, rooms: Rooms, progress: Progress = ignore_progress) -> object:
         self.check()
         operation = self.operation
+        rooms.check_offered(operation.family, self.caller)
         if operation.on_session and self.session is None:
             raise SessionRequired
         place = find_place(self)
@@ -121,6 +124,7 @@ def operation(
     manner: Manner = "writes",
     invalid: type[InvalidRequest] = InvalidRequest,
     missing: Callable[[str], NotFound] | None = None,
+    family: Family | None = None,
     forwarding: Forwarding = HERE,
 ) -> Callable[[Run], Operation]:
     """Declare the function below as an operation of its name."""
@@ -144,6 +148,7 @@ def operation(
             errors=errors,
             invalid=invalid,
             missing=missing,
+            family=family,
             forwarding=replace(forwarding, model=model),
         )
 

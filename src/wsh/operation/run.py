@@ -18,6 +18,7 @@ from wsh.wire.model.command import RunAnswer, RunRequest
 @operation(
     manner="waits",
     errors=(*INPUT_ERRORS, "capability_missing"),
+    family="terminal",
     forwarding=Forwarding(held=True),
 )
 async def run_command(on: OnSession, params: RunRequest) -> Annotated[Json, RunAnswer]:

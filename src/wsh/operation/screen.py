@@ -8,6 +8,7 @@ from pydantic import Field
 
 from wsh.operation.context import OnSession
 from wsh.operation.operation import Json, operation
+from wsh.wire.error import InvalidRequest
 from wsh.wire.model.base import Format, Model
 from wsh.wire.model.screen import Screen, Scrollback
 
@@ -33,6 +34,11 @@ async def get_screen(on: OnSession, params: Formatted) -> Annotated[Json, Screen
 @operation(manner="reads", errors=("session_not_found", "invalid_format"))
 async def get_scrollback(on: OnSession, params: ScrollbackParams) -> Annotated[Json, Scrollback]:
     """The last lines, or those since a given one."""
+    if params.since_line is not None and params.offset:
+        raise InvalidRequest(
+            "Give either offset or since_line.",
+            hint="offset counts back from the newest line, since_line from a number.",
+        )
     styled = params.format == "styled"
     page = on.session.terminal.scrollback(params.offset, params.limit, styled=styled, since_line=params.since_line)
     return page.to_wire()

@@ -103,6 +103,7 @@ async def list_sessions(context: Context, params: ListParams) -> Annotated[list[
         "sandbox_unavailable",
         "sandbox_refused",
     ),
+    family="terminal",
     forwarding=Forwarding(addresses=("name",), names=("name",), held=True),
 )
 async def create_session(context: Context, params: SessionCreate) -> Annotated[Json, SessionInfo]:

@@ -17,7 +17,7 @@ class ForwardedTool(Model):
     timeout_ms: int
 
 
-@operation(manner="waits", errors=("capability_missing",))
+@operation(manner="waits", errors=("capability_missing",), family="terminal")
 async def call_tool(context: Context, params: ForwardedTool) -> Annotated[Json, "`{structured, text, is_error}`"]:
     """Run a terminal tool for a client of another server."""
     run = context.rooms.run_tool

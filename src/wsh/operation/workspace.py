@@ -38,6 +38,7 @@ class ToolParams(ToolArguments):
 @operation(
     manner="waits",
     errors=("not_found", "conflict", "capability_missing", "request_timeout", "forbidden", "resource_limit_reached"),
+    family="workspace",
 )
 async def call_workspace(context: Context, params: ToolParams) -> Annotated[Json, "What the tool found."]:
     """One of the workspace tools: search, show_file, index_build, index_status, check_status, workspace_status."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported: a command that is refused would pay for it
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, ClassVar, Literal, TypeAlias
 
     from wsh.wire.json.object import JsonObject
@@ -110,8 +110,8 @@ class InvalidTag(InvalidRequest):
 class InvalidFormat(InvalidRequest):
     code = "invalid_format"
 
-    def __init__(self, given: object) -> None:
-        super().__init__(f"{given!r} is not a format.", hint="Use 'styled' or 'plain'.")
+    def __init__(self, given: object, known: str) -> None:
+        super().__init__(f"{given!r} is not a format.", hint=f"Use {known}.")
 
 
 class InvalidKey(InvalidRequest):
@@ -655,6 +655,16 @@ class OwnerOnly(Refused):
                 f"Only the owner may do this, and the process that asks {fault}.",
                 hint="Do it in a terminal outside wsh, started like the server, or with the owner's token.",
             )
+
+
+class ToolsetRefused(Refused):
+    """The server was started without the tools that this belongs to, so that all that agents do is mediated."""
+
+    def __init__(self, family: str, offered: Iterable[str]) -> None:
+        super().__init__(
+            f"This server offers agents {', '.join(offered)} and not {family}, which this belongs to.",
+            hint="Use what is offered (GET /server/info, tools/list), or ask the owner for a server with more toolsets.",
+        )
 
 
 _HIDDEN_WORDS: dict[HiddenOutcome, tuple[str, str]] = {

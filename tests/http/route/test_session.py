@@ -193,6 +193,11 @@ def test_what_is_typed_runs_and_is_read_back(server: RunningServer, open_session
     assert not isinstance(line, str) and [span.text for span in line] == ["red", " plain"]
     assert line[0].bold and line[0].fg is not None
     assert server.request("GET", f"/sessions/{name}/screen?format=fancy").code == "invalid_format"
+    film = server.request("GET", f"/sessions/{name}/recording?format=fancy")
+    assert film.code == "invalid_format" and "'svg'" in film.json["error"]["hint"], film
+    for path in ("scrollback?since_line=2&offset=3", "commands/1/output?search=a&regex=b"):
+        both = server.request("GET", f"/sessions/{name}/{path}")
+        assert both.code == "invalid_request" and "either" in both.json["error"]["message"], both
 
 
 def test_any_bytes_of_any_type_are_input(server: RunningServer, open_session: Open) -> None:

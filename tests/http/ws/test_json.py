@@ -169,6 +169,7 @@ def test_bad_requests_get_a_clear_answer_and_the_socket_lives_on(server: Running
             '"text"',
             "[" * 5000,
             '{"id": NaN, "method": "get_focus"}',
+            '{"id": 1e400, "method": "get_focus"}',
             b"\xff\xfe",
         ):
             client.connection.send(raw)

@@ -49,8 +49,28 @@ def test_shapes_of_input_that_are_not_one_plain_line(places: Places, shell: str)
         if shell != "fish":
             here = await run(session, "cat <<'END'\n$x `y`\n  two\nEND")
             assert (here.exit_code, text_of(here)) == (0, "$x `y`\n  two")
+        for number in range(5):  # the ends of lines that a file from Windows has are one Enter each
+            crlf = await run(session, f"echo one-{number}\r\nfalse\r\nsh -c 'exit 4'\r\n")
+            assert (crlf.finished_by, crlf.exit_code, text_of(crlf)) == ("command", 4, f"one-{number}")
+            assert len(crlf.commands) == 3
         ended = await run(session, "echo with-newline\n")
         assert text_of(ended) == "with-newline" and ended.commands == (ended.command_id,)
+
+    with_shell(places, shell, work)
+
+
+@pytest.mark.torture
+@each_shell
+def test_the_result_of_many_lines_is_that_of_the_last(places: Places, shell: str, torture: bool) -> None:
+    async def work(session: Session) -> None:
+        count = 2500 if torture else 60
+        many = await run(session, "true\n" * count + "echo last; sh -c 'exit 9'", max_wait_ms=600_000)
+        assert (many.finished_by, many.exit_code, text_of(many), len(many.commands)) == (
+            "command",
+            9,
+            "last",
+            count + 1,
+        )
 
     with_shell(places, shell, work)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -322,7 +323,8 @@ def _parse(raw: str | bytes) -> dict[str, object]:
         raise InvalidRequest("The message is not JSON.", hint="Send one JSON object per message.") from None
     if not isinstance(request, dict):
         raise InvalidRequest("The message is not an object.", hint='Send {"id", "method", "params"}.')
-    if isinstance(request.get("id"), dict | list):
+    id = request.get("id")
+    if isinstance(id, dict | list) or (isinstance(id, float) and not math.isfinite(id)):
         raise InvalidRequest("The id is neither text nor number.", hint="Use a number or a text as id.")
     return request
 

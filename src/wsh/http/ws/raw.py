@@ -19,7 +19,7 @@ from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.session.session import Session
 from wsh.terminal.input.key import parse_keys
 from wsh.wire.caller import Caller
-from wsh.wire.error import HiddenInputRefused, SandboxRefused, SessionExited, SessionTaken, WshError
+from wsh.wire.error import HiddenInputRefused, SandboxRefused, SessionExited, SessionTaken, ToolsetRefused, WshError
 
 _UNFINISHED_S = 0.25
 """How long an unfinished escape sequence may hold up the replay."""
@@ -71,8 +71,9 @@ class RawStream:
                 for key, raw in parse_keys(data):
                     control.divert(raw, key, viewer)
             else:
+                self._rooms.check_offered("terminal", self._caller)
                 await self._session.input.send(data, self._caller.actor)
-        except (HiddenInputRefused, SandboxRefused) as problem:
+        except (HiddenInputRefused, SandboxRefused, ToolsetRefused) as problem:
             self._outlet.close_soon(1008, problem.message[:100])
         except (SessionExited, SessionTaken):
             # Keys have no answer; the client sees that nothing comes of them.

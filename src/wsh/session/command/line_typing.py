@@ -26,7 +26,6 @@ PROMPT_GRACE_S = 0.1
 INTERRUPT_GRACE_S = 0.5
 LOOK_SOON_S = 0.004
 _PAUSE_S = 0.03
-_MOST_PACED_LINES = 2000
 # Their editors take the key after Ctrl+V as it is.
 _QUOTING_SHELLS = frozenset("sh bash rbash zsh rzsh ksh mksh".split())
 
@@ -98,8 +97,6 @@ class LineTyping:
 
         `begin` is awaited before the first. At the deadline the rest is typed ahead.
         """
-        if len(lines) > _MOST_PACED_LINES:
-            return await self._session.input.send(b"".join(lines), self._actor, before=begin)
         first, before = 0, (0, 0)
 
         def note() -> None:

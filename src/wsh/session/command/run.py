@@ -143,6 +143,7 @@ async def run_command(
         if value < 0:
             raise InvalidRequest(f"{name} must not be negative.", hint="Give a whole number from 0 on.")
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    data = data.replace(b"\r\n", b"\r")  # one end of a line is one Enter
     if enter and not data.endswith((b"\r", b"\n")):
         data += b"\r"
     deadline = time.monotonic() + max_wait_ms / 1000
@@ -370,12 +371,13 @@ class _Run:
             raise LineInUse(self._session.name, own=False, text=None, asks=command, hidden=state.state == "hidden")
 
     async def _wait_for_program(self, seconds: float) -> None:
-        if time.monotonic() + seconds >= self._deadline:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
             raise await self._busy()
         self._turn.announce()
         self._turn.begin_anew()
         self._wake.clear()
-        await self._typing.pause(seconds)
+        await self._typing.pause(min(seconds, left))
 
     def _note_before(self) -> None:
         if self._log is not None:

@@ -384,7 +384,7 @@ async def _is_shown(session: Session, text: str | None) -> bool:
 def _left_alone(session: Session) -> LineInfo:
     """The line of somebody who is in the middle of something, such as a search or a menu."""
     found = session.input.line.describe()
-    return LineInfo(found.text or _cursor_row(session), False, found.author, found.at)
+    return LineInfo(found.text or None, False, found.author, found.at)
 
 
 async def _does_another_read(session: Session) -> bool:
@@ -519,11 +519,6 @@ def _reads_line(log: CommandLog) -> bool:
 
 def _asked(log: CommandLog | None) -> int:
     return 0 if log is None else log.asked
-
-
-def _cursor_row(session: Session) -> str:
-    screen = session.terminal.screen(styled=False)
-    return str(screen.lines[screen.cursor.row]) if screen.cursor.row < len(screen.lines) else ""
 
 
 def _kill_character(child: ChildHandle) -> bytes:

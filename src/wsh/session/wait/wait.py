@@ -71,7 +71,7 @@ class WaitSpec:
         ):
             raise InvalidRequest(
                 "The wait names no condition.",
-                hint="Name at least one of quiet, text, regex, command, prompt, input_wanted, exit.",
+                hint="Name at least one: a time of silence, text, regex, command, prompt, input_wanted or exit.",
             )
         if self.text == "" or self.regex == "":
             raise InvalidRequest("An empty text is printed all the time.", hint="Give some text to wait for.")
