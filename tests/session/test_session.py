@@ -208,6 +208,20 @@ def test_quiet_waits_for_new_activity_when_given_the_current_generation(places: 
     run_with_registry(places, work)
 
 
+def test_the_command_of_a_session_means_the_words_that_it_was_opened_with(places: Places) -> None:
+    """Run anew as a command, such as by *New one like it*, it is the same program with the same words."""
+
+    async def work(registry: SessionRegistry) -> None:
+        words = ["printf", "<%s>\n", "one two", "a;b", "$HOME", "line\nbreak", ""]
+        first = await registry.open_session(SessionSpec(argv=words))
+        again = await registry.open_session(SessionSpec(command=first.command))
+        for session in (first, again):
+            await session.wait(WaitSpec(exit=True))
+            assert plain(session)[:6] == ["<one two>", "<a;b>", "<$HOME>", "<line", "break>", "<>"]
+
+    run_with_registry(places, work)
+
+
 def test_fresh_waits_for_one_whole_silence(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await registry.open_session(SessionSpec(command="sleep 3600"))  # it never prints

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import secrets
+import shlex
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -170,7 +171,7 @@ def _argv(spec: SessionSpec, settings: Settings, env: Mapping[str, str]) -> tupl
             raise InvalidRequest(
                 "argv must be a list of texts with a program first.", hint="Give at least the program."
             )
-        return tuple(spec.argv), spec.command or " ".join(spec.argv)
+        return tuple(spec.argv), spec.command or shlex.join(spec.argv)
     if spec.command is None:
         shell = default_shell(settings, env)
         return (shell,), shell

@@ -15,7 +15,9 @@ from wsh.operation.tally import LimitTally
 def make_rooms(**late: object) -> Rooms:
     """Rooms in which these are open already. Asks for a running loop."""
     rooms = SimpleNamespace(
-        waits=LimitTally("waits", 1024, "server.max_waits"), sandbox=SandboxPolicies(Path("/nowhere/policy.toml"))
+        check_offered=lambda family, caller: None,
+        waits=LimitTally("waits", 1024, "server.max_waits"),
+        sandbox=SandboxPolicies(Path("/nowhere/policy.toml")),
     )
     for name, thing in late.items():
         held: Deferred[object] = Deferred()
