@@ -76,6 +76,16 @@ def test_a_build_leaves_nothing_to_merge_and_an_update_no_log(make_tools: MakeTo
 # listing
 
 
+def test_an_index_without_a_file_is_brought_up_to_date(tools: Tools, tree: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for _ in range(2):
+        assert tools("index_build", workspace=str(empty))["files"]["listed"] == 0
+    (empty / "first.txt").write_text("the numbat\n")
+    assert tools("index_build", workspace=str(empty))["files"]["added"] == 1
+    assert tools.paths(query="numbat", workspace=str(empty)) == ["first.txt"]
+
+
 def test_git_says_which_files_belong(tools: Tools, tree: Path) -> None:
     git(tree, "init")
     (tree / ".gitignore").write_text("*.tmp\nout/\n")

@@ -31,15 +31,15 @@ class TextPlace:
 
 
 class TextWriter:
-    """Appends at `end`, which is where the committed texts end; whatever lies behind is overwritten."""
+    """Appends at `end`, which is where the committed texts end; whatever lies behind is overwritten. Without `end` the file is new."""
 
-    def __init__(self, path: Path, end: int = 0) -> None:
-        flags = os.O_WRONLY | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if end == 0 else 0)
+    def __init__(self, path: Path, end: int | None = None) -> None:
+        flags = os.O_WRONLY | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if end is None else 0)
         self._fd = os.open(path, flags, 0o600)
-        if os.fstat(self._fd).st_size < end:
+        self.end = end or 0
+        if os.fstat(self._fd).st_size < self.end:
             os.close(self._fd)
             raise IndexBroken("corrupt", "texts are missing")
-        self.end = end
         self._dirty = False
         self._pending: list[bytes] = []
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
