@@ -11,6 +11,8 @@ from wsh.host.address import Address, parse_address
 from wsh.operation.context import Context
 from wsh.operation.forward import Place, forward
 from wsh.operation.operation import Json, OperationCall, operation
+from wsh.operation.reach import AgentReach
+from wsh.operation.sandbox import is_agent
 from wsh.wire.error import WshError
 from wsh.wire.json.object import JsonObject
 from wsh.wire.model.base import AnyJson, Model
@@ -37,7 +39,15 @@ class ToolParams(ToolArguments):
 
 @operation(
     manner="waits",
-    errors=("not_found", "conflict", "capability_missing", "request_timeout", "forbidden", "resource_limit_reached"),
+    errors=(
+        "not_found",
+        "conflict",
+        "capability_missing",
+        "request_timeout",
+        "forbidden",
+        "sandbox_refused",
+        "resource_limit_reached",
+    ),
     family="workspace",
 )
 async def call_workspace(context: Context, params: ToolParams) -> Annotated[Json, "What the tool found."]:
@@ -54,6 +64,8 @@ async def call_workspace(context: Context, params: ToolParams) -> Annotated[Json
         return await _ask_host(context, far.host or "", "show_file", {**cast(JsonObject, given), "id": far.name})
     service = await context.rooms.workspace.get()
     around = ToolContext(context.governed.cwd, tell, context.governed.environ)
+    if is_agent(context.caller):
+        around.reach = AgentReach(context.rooms.registry.sandboxes.ground, await context.rooms.sandbox.load())
     if params.checked:
         found = await perform(service, params.tool, cast(JsonObject, given), around)
     else:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +29,7 @@ from wsh.workspace.error import (
     ToolError,
     from_payload,
 )
+from wsh.workspace.file.listing import find_below
 from wsh.workspace.file.show import Wanted, resolve_inside, show
 from wsh.workspace.index import archive, status, store
 from wsh.workspace.index.folder import IndexFolder
@@ -65,6 +68,8 @@ class WorkspaceService:
     ) -> None:
         self.settings = settings
         self._base = self.folder = places.index
+        self._own = tuple(os.path.realpath(folder) for folder in (places.config, places.state, places.runtime))
+        """wsh's own folders: no part of the index of a folder above them."""
         self._around: Surroundings = surroundings or Alone()
         self._watcher: Watcher | None = None
         self._runner: ProgramRunner = runner or LocalRunner()
@@ -96,6 +101,12 @@ class WorkspaceService:
     def home_of(self, root: str) -> IndexFolder:
         return IndexFolder.of(self._base, root)
 
+    def _admit(self, workspace: str | None, context: ToolContext) -> str:
+        """The real path of a workspace that the caller may read."""
+        root = status.resolve_workspace(workspace, context.cwd)
+        context.reach.check_root(root)
+        return root
+
     # index_build
 
     async def build(
@@ -111,7 +122,9 @@ class WorkspaceService:
         started = time.monotonic()
         result: JsonObject = {"workspace": root, "mode": mode}
         if mode != "transcripts":
-            result |= await self._run_builder(root, mode, full, self._inside(root, paths or []), context)
+            context.reach.check_root(root)
+            inside = self._inside(root, paths or [], context)
+            result |= await self._run_builder(root, mode, full, inside, context)
         if mode == "transcripts":
             self.upkeep.check()
             result |= {"files": None, "chunks": 0, "bytes": 0, "skippedByReason": {}, "rebuilt": None, "full": full}
@@ -122,11 +135,12 @@ class WorkspaceService:
             self._follow(root)
         return result
 
-    def _inside(self, root: str, paths: list[str]) -> list[str]:
+    def _inside(self, root: str, paths: list[str], context: ToolContext) -> list[str]:
         inside = []
         real_root = Path(root)
         for path in paths:
             real = Path(resolve_inside(root, path))
+            context.reach.check_file(str(real))
             inside.append("." if real == real_root else real.relative_to(real_root).as_posix())
         return inside
 
@@ -149,6 +163,7 @@ class WorkspaceService:
             "paths": paths,
             "max_file_bytes": self.settings.get_int("index.max_file_bytes"),
             "workers": 1 if background else 0,
+            "left_out": self._own,
         }
         answer: JsonObject = {}
 
@@ -189,7 +204,7 @@ class WorkspaceService:
     # index_status
 
     async def index_status(self, context: ToolContext, workspace: str | None = None) -> JsonObject:
-        root = status.resolve_workspace(workspace, context.cwd)
+        root = self._admit(workspace, context)
         home = self.home_of(root)
         running = await asyncio.to_thread(status.describe_running, home)
         result: JsonObject = {"workspace": root, "exists": False, "running": running, "problem": None}
@@ -209,7 +224,7 @@ class WorkspaceService:
 
     def _describe_index(self, connection: sqlite3.Connection, home: IndexFolder, root: str) -> JsonObject:
         described = status.describe_index(connection, home, time.time())
-        return described | {"stale": status.describe_staleness(connection, root)}
+        return described | {"stale": status.describe_staleness(connection, root, self._own)}
 
     async def _read(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._read_index(path, lambda index: work(index.connection))
@@ -238,6 +253,10 @@ class WorkspaceService:
         check_known(request)
         if request.mode == "transcripts":
             self.upkeep.check()
+        if request.in_files:
+            context.reach.check_root(root)
+            closed = find_below(root, context.reach.closed)
+            request = replace(request, files=replace(request.files, closed=closed))
         warnings: list[dict[str, str]] = []
         if request.in_transcripts and self.upkeep.possible:
             stale = await self.upkeep.refresh()
@@ -326,21 +345,24 @@ class WorkspaceService:
     ) -> JsonObject:
         root = status.resolve_workspace(workspace, context.cwd)
         home = self.home_of(root)
+        check = context.reach.check_file
         if id is None:
             assert path is not None
+            context.reach.check_root(root)
             wanted = Wanted(start_line or 1, end_line, max_bytes)
-            shown = await _stoppable(lambda stop: show(root, path, wanted, stop))
+            shown = await _stoppable(lambda stop: show(root, path, wanted, stop, check))
             return await self._finish_shown(shown, root, home, None)
         kind, uid = decode_id(id)
         if kind == "t":
             return await asyncio.to_thread(self.upkeep.show, root, id, uid, start_line, end_line, max_bytes)
+        context.reach.check_root(root)
         current = home.find_current()
         chunk = None if current is None else await self._read_index(current, lambda index: find_chunk(index, uid))
         if chunk is None:
             raise NothingThere(
                 f"The index of {root} has no hit {id}.", hint="The text has changed since; search again.", id=id
             )
-        shown = await _stoppable(lambda stop: show_chunk(root, chunk, start_line, end_line, max_bytes, stop))
+        shown = await _stoppable(lambda stop: show_chunk(root, chunk, start_line, end_line, max_bytes, stop, check))
         return await self._finish_shown(shown, root, home, id)
 
     async def _finish_shown(self, shown: JsonObject, root: str, home: IndexFolder, id: str | None) -> JsonObject:
@@ -378,7 +400,7 @@ class WorkspaceService:
         return machine | {"queue": self._around.describe_queue(), "policy": policy}
 
     async def workspace_status(self, context: ToolContext, workspace: str | None = None) -> JsonObject:
-        root = status.resolve_workspace(workspace, context.cwd)
+        root = self._admit(workspace, context)
         home = self.home_of(root)
         git = await asyncio.to_thread(status.describe_git, root)
         current = home.find_current()

@@ -63,6 +63,35 @@ class Alone:
         return []
 
 
+class Reach(Protocol):
+    """Which folders and files a caller's tools may read. Paths are absolute and canonical."""
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """Folders and files that searches leave out."""
+        ...
+
+    def check_root(self, root: str) -> None:
+        """Raises WshError where the caller may not have `root` as a workspace."""
+        ...
+
+    def check_file(self, path: str) -> None:
+        """Raises WshError where the caller may not read `path`, a file of a workspace that it may have."""
+        ...
+
+
+class Unbounded:
+    """The reach of a person."""
+
+    closed: tuple[str, ...] = ()
+
+    def check_root(self, root: str) -> None:
+        pass
+
+    def check_file(self, path: str) -> None:
+        pass
+
+
 Progress = Callable[[str, str], None]
 
 
@@ -72,9 +101,10 @@ def _silent(message: str, phase: str) -> None:
 
 @dataclass
 class ToolContext:
-    """One call: where the caller is, and whom to tell about progress (message, phase)."""
+    """One call: where the caller is, whom to tell about progress (message, phase), and what the caller may read."""
 
     cwd: str
     progress: Progress = field(default=_silent)
     environ: Mapping[str, str] = field(default_factory=dict)
     """The variables that govern the connection."""
+    reach: Reach = field(default_factory=Unbounded)

@@ -11,7 +11,7 @@ import sqlite3
 from functools import lru_cache
 from typing import Any
 
-from wsh.wire.error import DescriptorsExhausted, DiskFull
+from wsh.wire.error import WshError
 from wsh.wire.json.fit import Check, make_check
 from wsh.wire.json.object import JsonObject
 from wsh.wire.surrogate import find_unsound
@@ -82,7 +82,7 @@ async def call_tool(service: WorkspaceService, name: str, arguments: object, con
             return await perform(service, name, checked, context)
     except TimeoutError:
         raise ToolTimeout(name, timeout_ms) from None
-    except (ToolFailure, DiskFull, DescriptorsExhausted):
+    except (ToolFailure, WshError):
         raise
     except Exception:
         log.exception("%s failed", name)

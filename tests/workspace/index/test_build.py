@@ -20,6 +20,7 @@ import pytest
 from tests.support.waiting import until, wait_until
 from tests.support.warm import WarmPopen
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
+from wsh.wire.system.place import Places
 from wsh.workspace.child import LocalRunner
 from wsh.workspace.index import build, pool, store
 from wsh.workspace.index.folder import IndexFolder
@@ -84,6 +85,31 @@ def test_an_index_without_a_file_is_brought_up_to_date(tools: Tools, tree: Path,
     (empty / "first.txt").write_text("the numbat\n")
     assert tools("index_build", workspace=str(empty))["files"]["added"] == 1
     assert tools.paths(query="numbat", workspace=str(empty)) == ["first.txt"]
+
+
+def test_a_file_below_a_linked_folder_is_not_read(tools: Tools, tree: Path) -> None:
+    write_tree(tree.parent / "outside", {"key.txt": "the secret numbat\n"})
+    write_tree(tree / "folder", {"key.txt": "a harmless bilby\n"})
+    git(tree, "init")
+    git(tree, "add", ".")
+    tools("index_build")
+    assert tools.paths(query="bilby") == ["folder/key.txt"]
+    (tree / "folder").rename(tree.parent / "folder")
+    (tree / "folder").symlink_to(tree.parent / "outside")  # git still lists folder/key.txt
+    assert tools("index_build")["skippedByReason"] == {"symlink": 2}
+    assert tools.paths(query="numbat") == tools.paths(query="bilby") == []
+
+
+@pytest.mark.parametrize("by", ["git", "walk"])
+def test_the_folders_of_wsh_are_no_part_of_an_index(tools: Tools, places: Places, by: str) -> None:
+    above = places.state.parent
+    write_tree(above, {"wsh/kept.txt": "own numbat\n", "wsh.txt": "other numbat\n", "wshed/x.txt": "third numbat\n"})
+    if by == "git":
+        git(above, "init")
+        git(above, "add", ".")
+    assert tools("index_build", workspace=str(above))["listedBy"] == by
+    assert sorted(map(str, tools.paths(query="numbat", workspace=str(above)))) == ["wsh.txt", "wshed/x.txt"]
+    assert tools("index_status", workspace=str(above))["stale"] == {"added": 0, "changed": 0, "removed": 0}
 
 
 def test_git_says_which_files_belong(tools: Tools, tree: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.workspace.tools import Tools
+from wsh.wire.error import SandboxRefused
+from wsh.workspace.surroundings import ToolContext, Unbounded
+from wsh.workspace.tool import call_tool
 
 
 def test_without_an_index_a_search_says_how_to_build_one(tools: Tools) -> None:
@@ -76,3 +81,39 @@ def test_a_pattern_that_would_explode_is_stopped(indexed: Tools, tree: object) -
     assert payload["code"] == "TOOL_TIMEOUT"
     assert payload["timeoutMs"] == 700
     assert indexed.names(query="quokka", match="regex") == ["Troubleshooting"]
+
+
+class _Closed(Unbounded):
+    def __init__(self, *closed: Path) -> None:
+        self.closed = tuple(map(str, closed))
+
+    def check_file(self, path: str) -> None:
+        if path.startswith(self.closed):
+            raise SandboxRefused("closed")
+
+
+@pytest.mark.parametrize(
+    ("match", "query", "file"),
+    [
+        ("words", "HttpServer", "app/server.py"),
+        ("words", "partition gracefully", "app/server.py"),
+        ("literal", "DEFAULT_PORT", "app/server.py"),
+        ("regex", "DEFAULT_P[A-Z]+", "app/server.py"),
+        ("words", "wombat", "notes.txt"),
+    ],
+)
+def test_what_is_closed_to_the_caller_is_not_found_in_an_index_that_has_it(
+    indexed: Tools, tree: Path, match: str, query: str, file: str
+) -> None:
+    hit = indexed("search", query=query, match=match)["hits"][0]
+    assert hit["path"] == file
+    reach = _Closed(tree / "app", tree / "notes.txt", tree / "lib/store")
+    narrow = ToolContext(str(tree), reach=reach)
+
+    def call(tool: str, **arguments: object) -> dict[str, object]:
+        return indexed.runner.run(call_tool(indexed.service, tool, arguments, narrow))
+
+    assert call("search", query=query, match=match)["hits"] == []
+    assert call("search", query="Lookup")["hits"], "only what is closed is left out"
+    with pytest.raises(SandboxRefused):
+        call("show_file", id=hit["id"])

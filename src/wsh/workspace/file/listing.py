@@ -84,12 +84,23 @@ class Listing:
     bad_names: int
 
 
-def list_files(root: str) -> Listing:
+def list_files(root: str, left_out: Sequence[str] = ()) -> Listing:
+    """`left_out` are absolute paths; what lies there or below is not listed."""
+    closed = find_below(root, left_out)
     found = _git_files(root)
     by = "walk" if found is None else "git"
-    listed = set(_walk(root)) if found is None else found
+    listed = set(_walk(root, closed)) if found is None else found
+    if closed:
+        below = tuple(f"{path}/" for path in closed)
+        listed = {path for path in listed if path not in closed and not path.startswith(below)}
     paths = sorted(path for path in listed if is_sound(path))
     return Listing(paths, by, len(listed) - len(paths))
+
+
+def find_below(root: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The ones of `paths` that lie below `root`, relative to it. All are absolute and canonical."""
+    start = root.rstrip("/") + "/"
+    return tuple(path[len(start) :] for path in paths if path.startswith(start) and path != start)
 
 
 def _git_files(root: str, depth: int = 0) -> set[str] | None:
@@ -118,7 +129,7 @@ def _nested(folder: str, depth: int) -> set[str]:
     return _git_files(folder, depth + 1) or set()
 
 
-def _walk(root: str) -> Iterator[str]:
+def _walk(root: str, closed: Sequence[str] = ()) -> Iterator[str]:
     specs: dict[str, GitIgnoreSpec] = {}
     for folder, folders, files in os.walk(root, followlinks=False):
         relative = os.path.relpath(folder, root)
@@ -131,6 +142,7 @@ def _walk(root: str) -> Iterator[str]:
             name
             for name in folders
             if name not in LEFT_OUT_FOLDERS
+            and prefix + name not in closed
             and not _ignored(prefix + name + "/", chain)
             and not (name.endswith(".egg-info") or os.path.exists(os.path.join(folder, name, "pyvenv.cfg")))
         )

@@ -11,7 +11,7 @@ import mimetypes
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from wsh.wire.json.object import JsonObject
@@ -45,9 +45,15 @@ def resolve_inside(root: str, path: str) -> str:
     return real
 
 
-def show(root: str, path: str, wanted: Wanted, stop: threading.Event) -> JsonObject:
-    """Facts and text of a file. Raises NothingThere, Forbidden or InvalidArguments, and TimeoutError after `stop`."""
+def show(
+    root: str, path: str, wanted: Wanted, stop: threading.Event, check: Callable[[str], None] = lambda path: None
+) -> JsonObject:
+    """Facts and text of a file. Raises NothingThere, Forbidden or InvalidArguments, and TimeoutError after `stop`.
+
+    `check` is called with the canonical path before anything is read, and refuses by raising.
+    """
     real = resolve_inside(root, path)
+    check(real)
     try:
         fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -57,7 +63,7 @@ def show(root: str, path: str, wanted: Wanted, stop: threading.Event) -> JsonObj
     try:
         opened = os.path.realpath(f"/proc/self/fd/{fd}")
         if opened.startswith("/") and opened != real:  # a link was put in the way since it was resolved
-            resolve_inside(root, opened)
+            check(resolve_inside(root, opened))
         info = os.fstat(fd)
         if stat.S_ISDIR(info.st_mode):
             raise InvalidArguments(f"{path} is a folder.", hint="Name a file in it.", path=path)

@@ -41,7 +41,10 @@ class Skipped:
 
 
 def read_source(path: str, max_bytes: int) -> Text | Skipped:
-    """The text of a file, or why it is not indexed. Follows no symlink."""
+    """The text of a file, or why it is not indexed. Follows no symlink, neither of the file nor of a folder above it.
+
+    `path` is absolute, and that of the workspace in it is canonical: git lists files below a folder that a link has replaced since.
+    """
     size = mtime = 0
     try:
         for _ in range(3):
@@ -49,6 +52,9 @@ def read_source(path: str, max_bytes: int) -> Text | Skipped:
             try:
                 before = os.fstat(fd)
                 size, mtime = before.st_size, before.st_mtime_ns
+                opened = os.readlink(f"/proc/self/fd/{fd}")
+                if opened != path:
+                    return Skipped(GONE if opened.endswith(" (deleted)") else "symlink", size, mtime)
                 if not stat.S_ISREG(before.st_mode):
                     return Skipped("notRegular", size, mtime)
                 if size > max_bytes:

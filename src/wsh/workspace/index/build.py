@@ -42,6 +42,7 @@ class BuildRequest:
     paths: tuple[str, ...] = ()
     max_file_bytes: int = 2 * 1024 * 1024
     workers: int = 0  # 0 means one per core
+    left_out: tuple[str, ...] = ()  # absolute paths
 
 
 @dataclass
@@ -116,7 +117,7 @@ def _fresh(home: IndexFolder, request: BuildRequest, told: _Progress, replaces_b
     """New files with everything in them. After a broken index, all sources are built: which it held is unknown."""
     wanted = store.INDEXED if replaces_broken else _wanted(request.mode)
     told("listing", 0, 0)
-    listing = list_files(request.root)
+    listing = list_files(request.root, request.left_out)
     plan = BuildPlan(seen=len(listing.paths))
     paths = () if replaces_broken else request.paths
     plan.jobs = [Job(p) for p in within(listing.paths, paths) if source_of(language_of(p)) in wanted]
@@ -152,7 +153,7 @@ def _update(home: IndexFolder, connection: sqlite3.Connection, request: BuildReq
     meta = store.get_meta(connection)
     wanted = _wanted(request.mode, meta.get("sources"))
     told("listing", 0, 0)
-    listing = list_files(request.root)
+    listing = list_files(request.root, request.left_out)
     text_path = home.folder / str(meta["text"])
     old_texts = TextReader(text_path)
     texts = TextWriter(text_path, int(meta["text_end"]))
@@ -308,7 +309,7 @@ class _Progress:
 
 def read_request(raw: bytes) -> BuildRequest:
     fields = json.loads(raw)
-    fields["paths"] = tuple(fields.get("paths", ()))
+    fields |= {key: tuple(fields.get(key, ())) for key in ("paths", "left_out")}
     request = BuildRequest(**fields)
     if not os.path.isdir(request.root):
         raise NothingThere(f"{request.root} is not a folder.", hint="Name an existing folder as workspace.")

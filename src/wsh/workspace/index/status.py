@@ -10,6 +10,7 @@ import platform
 import sqlite3
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from wsh.wire.json.object import JsonObject
 from wsh.wire.setting import Settings
@@ -62,10 +63,10 @@ def describe_index(connection: sqlite3.Connection, home: IndexFolder, now: float
     }
 
 
-def describe_staleness(connection: sqlite3.Connection, root: str) -> dict[str, int]:
+def describe_staleness(connection: sqlite3.Connection, root: str, left_out: Sequence[str] = ()) -> dict[str, int]:
     """Files added, changed (by stat) and removed since the index was brought up to date."""
     sources = tuple(store.get_meta(connection).get("sources", []))
-    plan = compare(connection, root, list_files(root).paths, sources, racy=False)
+    plan = compare(connection, root, list_files(root, left_out).paths, sources, racy=False)
     added = sum(1 for job in plan.jobs if job.file_id is None)
     return {"added": added, "changed": len(plan.jobs) - added, "removed": len(plan.removed)}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wsh.wire.json.object import JsonObject
@@ -38,25 +39,34 @@ def find_chunk(index: Index, uid: int) -> IndexedChunk | None:
 
 
 def show_chunk(
-    root: str, chunk: IndexedChunk, start: int | None, end: int | None, max_bytes: int, stop: threading.Event
+    root: str,
+    chunk: IndexedChunk,
+    start: int | None,
+    end: int | None,
+    max_bytes: int,
+    stop: threading.Event,
+    check: Callable[[str], None],
 ) -> JsonObject:
-    """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now."""
+    """The lines of a chunk, or those asked for. In a file that has changed, the chunk is looked for where it is now.
+
+    `check` refuses a file as in `show`.
+    """
 
     def wanted(first: int, last: int) -> Wanted:
         return Wanted(start or first, end if end is not None else max(last, start or 0), max_bytes)
 
     try:
-        shown = show(root, chunk.path, wanted(chunk.first, chunk.last), stop)
+        shown = show(root, chunk.path, wanted(chunk.first, chunk.last), stop, check)
     except InvalidArguments:
         if start is not None:
             raise
-        shown = show(root, chunk.path, Wanted(1, end, max_bytes), stop)
+        shown = show(root, chunk.path, Wanted(1, end, max_bytes), stop, check)
     if shown["sha256"] == chunk.sha256 or start is not None or end is not None:
         return shown
     moved = locate(root, chunk.path, chunk.text)
     if moved is None:
         return shown
-    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first), stop)
+    return show(root, chunk.path, wanted(moved, moved + chunk.last - chunk.first), stop, check)
 
 
 def find_sha256(connection: sqlite3.Connection, path: str) -> str | None:

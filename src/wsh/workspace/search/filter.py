@@ -22,6 +22,8 @@ class Filter:
     kinds: tuple[str, ...] = ()
     name: str | None = None
     modified_after_ns: int | None = None
+    closed: tuple[str, ...] = ()
+    """Paths relative to the workspace that the caller may not read, nor what is below them."""
 
     @property
     def narrows_chunks(self) -> bool:
@@ -40,6 +42,9 @@ class Filter:
         if self.modified_after_ns is not None:
             parts.append("f.mtime_ns > ?")
             values.append(self.modified_after_ns)
+        for path in self.closed:
+            parts.append("f.path <> ? AND substr(f.path, 1, ?) <> ?")
+            values += [path, len(path) + 1, f"{path}/"]
         if self.paths:
             parts.append("path_fits(f.path)")
         return " AND ".join(parts), values
