@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from wsh.operation.context import OnSession
+from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
+from wsh.operation.sandbox import admit, is_agent, refuse_taken
 from wsh.session.event import Destroyed, Exited, SessionEvent
 from wsh.visual.input.capture import InputEvent, ModeChanged
 from wsh.visual.stage import StageEvent
@@ -18,6 +20,7 @@ from wsh.wire.model.base import Model
 from wsh.wire.model.element import ElementId, Focus, FocusRequest, InputMode
 
 _ONE = ("session_not_found",)
+_REFUSED = ("session_taken", "sandbox_refused")
 
 
 def _mode(on: OnSession) -> InputMode:
@@ -30,11 +33,19 @@ async def get_input_mode(on: OnSession) -> InputMode:
     return _mode(on)
 
 
-@operation(errors=(*_ONE, "input_captured"))
+@operation(errors=(*_ONE, *_REFUSED, "input_captured"), forwarding=Forwarding(held=True))
 async def capture_input(on: OnSession) -> InputMode:
     """Send people's keys to events instead of the program."""
-    on.stage.input.capture(on.caller.id)
+    await _admit(on)
+    on.stage.input.capture(on.caller.id, by_agent=is_agent(on.caller))
     return _mode(on)
+
+
+async def _admit(on: OnSession) -> None:
+    """Raises where an agent could not type either: SandboxRefused, or SessionTaken while a person has taken over."""
+    if is_agent(on.caller):
+        admit(on.session, await on.rooms.sandbox.load(), "no keys are captured")
+        refuse_taken(on.session)
 
 
 @operation(errors=(*_ONE, "forbidden"))
@@ -74,16 +85,19 @@ class AskKeys(Model):
 
 
 @operation(
-    manner="waits", errors=(*_ONE, "not_found", "not_focusable", "input_captured", "forbidden", "invalid_request")
+    manner="waits",
+    errors=(*_ONE, *_REFUSED, "not_found", "not_focusable", "input_captured", "forbidden", "invalid_request"),
 )
 async def ask_keys(
     on: OnSession, params: AskKeys
 ) -> Annotated[Json, "`{mode, captured_by_you, focused_element?, events, dropped?}`"]:
     """Take people's keys, give them back, and read those since the last call."""
     control, me = on.stage.input, on.caller.id
+    if params.mode == "capture":
+        await _admit(on)
     _check_keys(on, params)
     if params.mode == "capture":
-        control.capture(me)
+        control.capture(me, by_agent=is_agent(on.caller))
     elif params.mode == "release":
         control.release(me, is_person=on.caller.is_owner)
     if params.focus is not None:

@@ -11,7 +11,7 @@ from wsh.sandbox.profile import OFF, Profile, is_within
 from wsh.sandbox.section import SandboxPolicy
 from wsh.session.session import Session
 from wsh.wire.caller import Actor, Caller
-from wsh.wire.error import InvalidRequest, SandboxRefused
+from wsh.wire.error import InvalidRequest, SandboxRefused, SessionTaken
 
 if TYPE_CHECKING:
     from wsh.policy.file.store import PolicyStore
@@ -79,14 +79,20 @@ def choose_profile(caller: Caller, asked: str | None, policy: SandboxPolicy) -> 
     return profile
 
 
-def admit(session: Session, policy: SandboxPolicy) -> None:
-    """Raises SandboxRefused where an agent's input would act outside what agents get."""
+def refuse_taken(session: Session) -> None:
+    """Raises SessionTaken while a person has taken the session over: for what an agent would do to them beside typing."""
+    if session.input.taken_by is not None:
+        raise SessionTaken(session.name, session.input.taken_by)
+
+
+def admit(session: Session, policy: SandboxPolicy, outcome: str = "nothing was typed") -> None:
+    """Raises SandboxRefused where an agent would act outside what agents get. `outcome` says what was not done."""
     profile = None if session.holding is None else session.holding.profile
     if not is_within(profile, policy.agents):
         assert policy.agents is not None
         raise SandboxRefused(
             f"Session {session.name!r} has the sandbox {OFF if profile is None else profile.name!r}; agents work in "
-            f"{policy.agents.name!r} or narrower here, so nothing was typed.",
+            f"{policy.agents.name!r} or narrower here, so {outcome}.",
             hint="Open a session of your own, or ask the person to type it.",
             session=session.name,
             agents=policy.agents.name,

@@ -11,7 +11,7 @@ from pydantic import Field
 from wsh.operation.context import Context, OnSession, Rooms
 from wsh.operation.forward import Forwarding
 from wsh.operation.operation import Json, operation
-from wsh.operation.sandbox import choose_profile
+from wsh.operation.sandbox import choose_profile, is_agent, refuse_taken
 from wsh.sandbox.hold import Holding
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
@@ -174,9 +174,11 @@ async def kill_session(on: OnSession) -> Killed:
     return Killed(survivors=[pid for pid, _ in report.survivors])
 
 
-@operation(errors=_ONE)
+@operation(errors=(*_ONE, "session_taken"))
 async def detach_session(on: OnSession) -> Detached:
     """Send every client of it away."""
+    if is_agent(on.caller):
+        refuse_taken(on.session)  # a viewer that goes away hands back
     return Detached(detached=on.rooms.clients.detach(on.session))
 
 

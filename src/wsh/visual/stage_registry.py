@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEvent
+from wsh.session.event import Destroyed, Resized, ScreenModeChanged, SessionEvent, TakenOver
 from wsh.session.session import Session
 from wsh.visual.element import ElementLimits
 from wsh.visual.stage import Stage
@@ -41,6 +41,8 @@ class StageRegistry:
                 stage.follow_program(event.alternate)
             elif isinstance(event, Resized):
                 stage.follow_size(event.rows, event.cols)
+            elif isinstance(event, TakenOver) and event.by is not None:
+                stage.input.take_back()
             elif isinstance(event, Destroyed):
                 self._forget(session.sid)
 

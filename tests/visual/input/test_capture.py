@@ -44,6 +44,17 @@ def test_a_person_can_always_end_a_capture() -> None:
     assert mode_of(control) == "capture" and control.owner == "viewer"
 
 
+def test_taking_over_ends_the_capture_of_an_agent_and_not_of_a_person() -> None:
+    control, heard = make()
+    control.take_back()
+    control.capture("agent", by_agent=True)
+    control.take_back()
+    assert mode_of(control) == "passthrough" and heard[-1] == ModeChanged("passthrough", None)
+    control.capture("viewer")
+    control.take_back()
+    assert mode_of(control) == "capture" and control.owner == "viewer"
+
+
 def test_a_lease_ends_with_its_owner_and_takes_the_focus_along() -> None:
     control, heard = make()
     control.capture("a")

@@ -1,7 +1,7 @@
 """The raw WebSocket of a session: the program's bytes out, keys in.
 
 First a replay that brings a fresh emulator into the session's state, then every byte as it comes; a client that falls behind gets a new
-replay (`slow_consumer.py`). Keys of the owner are a person's keys: while input is captured they become events.
+replay (`slow_consumer.py`). Keys of the owner are a person's keys: while input is captured they become events, except at a hidden prompt.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RawStream:
             return
         control = self._rooms.stages.of(self._session).input
         try:
-            if self._caller.is_owner and control.mode == "capture":
+            if self._caller.is_owner and control.is_diverting(self._session):
                 for key, raw in parse_keys(data):
                     control.divert(raw, key, viewer)
             else:

@@ -70,6 +70,11 @@ async def call_far(
 _TYPING = frozenset({"wsh_send_input", "wsh_run_command", "run", "type"})
 
 
+def _acts(tool: str, arguments: JsonObject) -> bool:
+    """Whether the tool types into a session, or takes the keys that are typed there."""
+    return tool in _TYPING or tool == "wsh_input_mode" and arguments.get("mode") == "capture"
+
+
 async def _hold(rooms: Rooms, tool: str, host: str, arguments: JsonObject, context: CallContext) -> JsonObject:
     """The sandbox that agents get here, also for what they open and type at a host."""
     if tool == "wsh_create_session" or (tool == "sessions" and arguments.get("action") == "open"):
@@ -83,7 +88,7 @@ async def _hold(rooms: Rooms, tool: str, host: str, arguments: JsonObject, conte
                     hint="Use wsh_create_session, or ask the person for a session there.",
                 )
             return arguments | {"sandbox": profile.name}
-    elif tool in _TYPING and "session" in arguments:
+    elif _acts(tool, arguments) and "session" in arguments:
         await check_far_sandbox(context.caller, host, str(arguments["session"]), rooms)
     return arguments
 

@@ -1,6 +1,7 @@
 """Whose keys go where: passthrough or capture, who captured, which element has the focus.
 
-Capture diverts people's keys (of all viewers) to events; agents' input always passes. A capture has an owner and is a
+Capture diverts people's keys (of all viewers) to events; agents' input always passes, and so does what people type at a
+prompt that hides it. A capture has an owner and is a
 lease: the door that sees the owner go calls `end_lease`. Events are kept for readers that come by now and then,
 up to a ceiling; what they missed is counted.
 """
@@ -10,9 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from wsh.session.state import is_hidden_now
 from wsh.wire.error import InputCaptured, Refused
+
+if TYPE_CHECKING:
+    from wsh.session.session import Session
 
 CaptureMode: TypeAlias = Literal["passthrough", "capture"]
 
@@ -51,6 +56,7 @@ class InputControl:
         self._tell = tell
         self.owner: str | None = None
         """Who captured; None in passthrough."""
+        self._by_agent = False
         self.focused: str | None = None
         self._readers: dict[str, int] = {}
         """Up to where each who captured has read the events."""
@@ -66,13 +72,17 @@ class InputControl:
         """The number that the next event will have: where to read from, to hear what is new."""
         return self._next_seq
 
-    def capture(self, owner: str) -> None:
+    def is_diverting(self, session: Session) -> bool:
+        """Whether keys that a person presses now become events. At a prompt that hides them they go to the program."""
+        return self.owner is not None and not is_hidden_now(session)
+
+    def capture(self, owner: str, *, by_agent: bool = False) -> None:
         """Divert people's keys to events, for `owner`. Capturing again is no change; another's capture is a conflict."""
         if self.owner not in (None, owner):
             raise InputCaptured(str(self.owner))
         self._readers.setdefault(owner, self._next_seq)
         if self.owner is None:
-            self.owner = owner
+            self.owner, self._by_agent = owner, by_agent
             self._tell(ModeChanged("capture", owner))
 
     def release(self, by: str, *, is_person: bool = False) -> None:
@@ -85,6 +95,11 @@ class InputControl:
                 hint="The caller that captured it can release it, and so can a person.",
             )
         self._end()
+
+    def take_back(self) -> None:
+        """A person has the session for themselves: an agent's capture ends, a person's own stays."""
+        if self.owner is not None and self._by_agent:
+            self._end()
 
     def end_lease(self, owner: str) -> None:
         """`owner` is gone."""

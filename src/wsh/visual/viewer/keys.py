@@ -115,7 +115,7 @@ class ViewerKeys:
             data, turns = take_wheel(data)
             if turns:
                 viewer.outlet.tell({"type": "wheel", "turns": turns})
-        if self._stage.input.mode == "capture":
+        if self._stage.input.is_diverting(self._session):
             for name, raw in parse_keys(data):
                 self._stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
             return 0
