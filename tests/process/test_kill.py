@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.process.keeper import opened, said, shell
@@ -149,6 +150,39 @@ async def test_a_process_that_forks_on_and_on_is_caught(keeper: KeeperClient) ->
     assert not [mark for mark in marks if mark and base <= mark < base + (1 << ID_BITS)]
 
 
+BOMB = """
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NPROC, (300, 300))
+os.setuid(54322)
+print("ready", flush=True)
+until = time.monotonic() + 100
+while time.monotonic() < until:
+    try:
+        if os.fork() == 0 and os.getpid() % 3 == 0:
+            os.setsid()
+        if os.fork() == 0 and os.fork():
+            os._exit(0)
+        os.waitpid(-1, os.WNOHANG)
+    except OSError:
+        pass
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a user of its own for the limit of processes")
+async def test_a_tree_that_fills_each_place_that_a_dead_process_leaves_is_caught(keeper: KeeperClient) -> None:
+    child = await keeper.spawn(SpawnSpec([sys.executable, "-c", BOMB], "/", {"PATH": os.environ["PATH"]}))
+    await said(child, b"ready")
+    await until(lambda: len(_processes_of(54322)) > 100, "the processes")
+    report = await keeper.kill_tree(child, grace_ms=20)
+    assert report.survivors == () and _processes_of(54322) == []
+
+
+def _processes_of(user: int) -> list[int]:
+    found = psutil.process_iter(["uids", "status"])
+    return [one.pid for one in found if one.info["uids"].real == user and one.info["status"] != psutil.STATUS_ZOMBIE]
+
+
 async def test_every_descendant_carries_the_mark_of_its_child_alone(keeper: KeeperClient, tmp_path: Path) -> None:
     child, pids = await spawn_hider(keeper, "env -i", tmp_path / "pids")
     assert {read_mark(pid) for pid in [child.pid, *pids]} == {keeper.mark_base + child.id}
@@ -187,17 +221,20 @@ def test_a_cgroup_takes_what_it_is_given_and_nothing_else(tmp_path: Path) -> Non
     """Driven on plain files: what is written where, in which order, and that a stranger is moved back."""
     group = tmp_path / "wsh-1-2"
     group.mkdir()
-    for path in (tmp_path / "cgroup.procs", group / "cgroup.procs", group / "cgroup.kill"):
+    for path in (tmp_path / "cgroup.procs", group / "cgroup.procs", group / "cgroup.kill", group / "cgroup.freeze"):
         path.touch()
 
     def belongs(pid: int) -> bool:
         if pid == 13:
-            (group / "cgroup.procs").write_text("11\n666\n")  # as the kernel would list it: 13's number was reused
+            (group / "cgroup.procs").write_text("11\n13\n666\n")  # as the kernel would list it: a number was reused
         return pid in {11, 13}
 
-    cgroup._kill(str(tmp_path), str(group), [11, 12, 13], belongs)
+    done: list[bool] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cgroup, "_list_all", lambda: [11, 12, 13])
+        cgroup._kill(str(tmp_path), str(group), belongs, lambda: done.append(True))
     assert (tmp_path / "cgroup.procs").read_text() == "666"
-    assert (group / "cgroup.kill").read_text() == "1"
+    assert ((group / "cgroup.kill").read_text(), (group / "cgroup.freeze").read_text(), done) == ("1", "0", [True])
 
 
 def test_where_a_cgroup_can_be_written_a_whole_tree_dies_in_it() -> None:
@@ -206,7 +243,7 @@ def test_where_a_cgroup_can_be_written_a_whole_tree_dies_in_it() -> None:
     try:
         if home is None:  # nothing may be made here, and nothing is
             return
-        cgroup._kill(home, f"{home}/wsh-test-{process.pid}", [process.pid], lambda pid: pid == process.pid)
+        cgroup._kill(home, f"{home}/wsh-test-{process.pid}", lambda pid: pid == process.pid, lambda: None)
         assert process.wait(60) == -9
         cgroup.remove(home, f"wsh-test-{process.pid}")
         assert not Path(home, f"wsh-test-{process.pid}").exists()

@@ -1,4 +1,4 @@
-"""A second way to end a tree that forks faster than it can be killed: move it into a cgroup and kill that whole.
+"""A second way to end a tree that forks faster than it can be killed: move it into a frozen cgroup, where nobody forks, and kill that whole.
 
 Used only where a version 2 cgroup can be written, and only after plain KILLs have not been enough: moving a process takes
 the kernel about ten milliseconds, too much for every spawn. Runs in a thread of its own for the same reason.
@@ -34,39 +34,61 @@ def find_home() -> str | None:
     return None
 
 
-def kill_in_thread(home: str, name: str, pids: list[int], belongs: Callable[[int], bool]) -> None:
-    """Kill `pids` and whatever they fork meanwhile. `belongs` says whether a process carries the mark."""
-    _thread.start_new_thread(_kill, (home, f"{home}/{name}", pids, belongs))
+_ROUNDS = 50
 
 
-def _kill(home: str, group: str, pids: list[int], belongs: Callable[[int], bool]) -> None:
+def kill_in_thread(home: str, name: str, belongs: Callable[[int], bool], done: Callable[[], None]) -> None:
+    """Kill all that `belongs` says of that they carry the mark, and whatever they fork meanwhile. `done` is called in that thread."""
+    _thread.start_new_thread(_kill, (home, f"{home}/{name}", belongs, done))
+
+
+def _kill(home: str, group: str, belongs: Callable[[int], bool], done: Callable[[], None]) -> None:
     try:
         os.makedirs(group, exist_ok=True)
-        for pid in pids:
-            if belongs(pid):
+        _write(group + "/cgroup.freeze", "1")
+        for _ in range(_ROUNDS):  # who was forked before its parent stood still is found in the next round
+            inside = _read_members(group)
+            outside = [pid for pid in _list_all() if pid not in inside and belongs(pid)]
+            for pid in outside:
                 _write(group + "/cgroup.procs", str(pid))
-        with open(group + "/cgroup.procs") as members:
-            strangers = [pid for pid in map(int, members) if not belongs(pid)]
-        for pid in strangers:  # a pid that was reused between the look and the move: back it goes
-            _write(home + "/cgroup.procs", str(pid))
+            if not outside:
+                break
+        for pid in _read_members(group):  # a pid that was reused between the look and the move: back it goes
+            if not belongs(pid):
+                _write(home + "/cgroup.procs", str(pid))
         _write(group + "/cgroup.kill", "1")
+        _write(group + "/cgroup.freeze", "0")  # for kernels that cannot kill it whole: the next KILL meets them awake
     except OSError:
         complain("killing by cgroup")
+    finally:
+        done()
 
 
-def remove(home: str, name: str) -> None:
-    """Take the cgroup away; it may never have been made, and the dead leave it only when reaped."""
+def _read_members(group: str) -> set[int]:
+    with open(group + "/cgroup.procs") as members:
+        return set(map(int, members))
+
+
+def _list_all() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def remove(home: str, name: str) -> bool:
+    """Take the cgroup away. False while somebody is in it: the dead leave it only when reaped."""
     try:
         os.rmdir(f"{home}/{name}")
+    except FileNotFoundError:
+        pass  # it was never made
     except OSError:
-        pass
+        return False
+    return True
 
 
 def _write(path: str, text: str) -> None:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # kernels before 5.14 have no cgroup.kill
+        return  # kernels before 5.14 have no cgroup.kill, before 5.2 no cgroup.freeze
     try:
         os.write(fd, text.encode())
     except ProcessLookupError:

@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 # or one shell in fifty sits out the whole grace
 _POLITE = (signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
 _FORCE = (signal.SIGKILL,)
+_STAND = (signal.SIGSTOP,)
 _FIRST_LOOK_S = 0.005
 _SLOWEST_LOOK_S = 0.1
 _FORCE_LIMIT_S = 5.0
 _CHASE_LIMIT_S = 30.0  # while each look finds others than those that were killed
+_ROUNDS_BEFORE_STOP = 2
+_MOST_STOP_ROUNDS = 50
 _ROUNDS_BEFORE_CGROUP = 4
 _SMALL_TREE = 8
+_FORGET_CGROUP_S = 60.0
 
 
 class KillJob:
@@ -70,8 +74,11 @@ class KillJob:
         self._timer: Timer | None = None
         self._politely: set[int] = set()
         self._forced: set[int] = set()
+        self._stopped: set[int] = set()
+        self._stop_rounds = 0
         self._refused: dict[int, int] = {}
         self._force_rounds = 0
+        self._cgroup_works = False
         self._cgroup_name = f"wsh-{os.getpid()}-{child}"
         self.finished = False
         self.report: JsonObject = {}
@@ -123,9 +130,11 @@ class KillJob:
         chased = now >= self._force_at and any(pid not in self._forced for pid in alive)
         if alive:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
-            if now >= self._force_at:
+            if now >= self._force_at and self._stop_first(alive):
+                pass
+            elif now >= self._force_at:
                 self._signal(alive, _FORCE, self._forced, again=True)
-                self._escalate(alive)
+                self._escalate()
             else:
                 self._signal(alive, _POLITE, self._politely, again=False)
                 self._remind(alive)
@@ -140,13 +149,28 @@ class KillJob:
             self._pause_s = min(self._pause_s * 2, _SLOWEST_LOOK_S)
             self._timer = self._loop.after(pause, self._look)
 
-    def _escalate(self, alive: list[int]) -> None:
+    def _stop_first(self, alive: list[int]) -> bool:
+        """Let a tree that forks as it dies stand still first: each one killed would make room for another. False once all of it stands."""
+        if self._force_rounds < _ROUNDS_BEFORE_STOP or self._stop_rounds >= _MOST_STOP_ROUNDS:
+            self._stop_rounds = 0
+            self._stopped.clear()
+            return False
+        fresh = [pid for pid in alive if pid not in self._stopped]
+        self._signal(fresh, _STAND, self._stopped, again=False)
+        self._stop_rounds = self._stop_rounds + 1 if fresh else _MOST_STOP_ROUNDS
+        return bool(fresh)
+
+    def _escalate(self) -> None:
         """KILL and KILL again was not enough: they fork faster than we walk, or wait in the kernel."""
         self._force_rounds += 1
         if self._force_rounds < _ROUNDS_BEFORE_CGROUP or self._cgroup_home is None:
             return
-        if self._force_rounds % _ROUNDS_BEFORE_CGROUP == 0:
-            cgroup.kill_in_thread(self._cgroup_home, self._cgroup_name, alive, self._carries)
+        if not self._cgroup_works:
+            self._cgroup_works = True
+            cgroup.kill_in_thread(self._cgroup_home, self._cgroup_name, self._carries, self._cgroup_done)
+
+    def _cgroup_done(self) -> None:
+        self._cgroup_works = False
 
     def _carries(self, pid: int) -> bool:
         return self._census.carries(pid, self.child)
@@ -179,10 +203,14 @@ class KillJob:
             finally:
                 os.close(handle)
 
+    def _remove_cgroup(self, home: str, pause_s: float = 0.5) -> None:
+        if not cgroup.remove(home, self._cgroup_name) and pause_s < _FORGET_CGROUP_S:
+            self._loop.after(pause_s, lambda: self._remove_cgroup(home, 2 * pause_s))
+
     def _finish(self, survivors: list[int]) -> None:
         self.finished = True
         if self._cgroup_home is not None and self._force_rounds >= _ROUNDS_BEFORE_CGROUP:
-            cgroup.remove(self._cgroup_home, self._cgroup_name)
+            self._remove_cgroup(self._cgroup_home)
         self.report = {
             "survivors": [[pid, self._refused.get(pid, 0)] for pid in survivors],
             "signalled": len(self._politely | self._forced),
