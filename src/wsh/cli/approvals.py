@@ -65,7 +65,8 @@ def _state(one: dict[str, Any]) -> str:
         return str(one["state"])
     if run["running"]:
         return "approved, runs"
-    return "terminated" if run["terminated"] else f"approved, exit {run['exit_code']}"
+    status = "not known" if run["exit_code"] is None else run["exit_code"]
+    return "terminated" if run["terminated"] else f"approved, exit {status}"
 
 
 @approvals.command("show", json_option, _id)

@@ -100,6 +100,8 @@ def run(
         if stream is not None and stream.printed:
             shown = "\n".join(shown.split("\n")[stream.printed :])
         echo(shown, end="" if not shown or shown.endswith("\n") else "\n")
+        if done["exit_code"] is None and done["finished_by"] == "exit":
+            echo(f"wsh: {session} ended, and nobody could tell with which status.", err=True)
         if done["exit_code"] is None and done["finished_by"] == "quiet":
             echo(
                 f"wsh: {session} fell silent and told no end, so the status is not known: `wsh screen {session}` shows it, "
@@ -113,7 +115,7 @@ def run(
             echo(f"wsh: {question} in {session}, so the command has not ended. {how}", err=True)
     if done["exit_code"] is None:
         # A program that waits for input was started well, unless it only asks something.
-        return NOT_KNOWN if question or done["finished_by"] == "quiet" else 0
+        return NOT_KNOWN if question or done["finished_by"] in ("quiet", "exit") else 0
     return int(done["exit_code"])
 
 

@@ -30,7 +30,7 @@ NEVER = tuple(
 )
 """Below the home folder: never readable, never writable, whatever a profile says."""
 
-PROTECTED = (".git/hooks", ".git/config", ".vscode", ".wsh", ".claude", ".codex")
+PROTECTED = (".git/hooks", ".git/config", ".git/config.worktree", ".vscode", ".wsh", ".claude", ".codex")
 """Below a writable root and yet read-only: what a program outside would execute or obey."""
 
 HOME_FILES = (".zshrc",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wsh.http.route.contract_status import OWN_STATUSES, show_contract
 from wsh.http.route.offer import offer
-from wsh.http.route.table import Route
+from wsh.http.route.table import HttpAnswer, Route, to_answer
 from wsh.operation import (
     approval,
     capture,
@@ -35,6 +35,12 @@ _ONE = "/sessions/{name}"
 _FILES = ", ".join(dict.fromkeys(kind.partition(";")[0] for kind in MEDIA_TYPES.values()))
 
 
+def show_killed(result: object) -> HttpAnswer:
+    """Nothing is to be said of a tree that died whole."""
+    survivors = getattr(result, "survivors", None)
+    return to_answer(result if survivors else None, 200)
+
+
 def _of_elements(kind: str, element: ElementOperations) -> tuple[Route, ...]:
     many, one, group = f"{_ONE}/{kind}", f"{_ONE}/{kind}/{{id}}", f"{kind}s"
     return (
@@ -59,7 +65,7 @@ ROUTES: tuple[Route, ...] = (
     offer("POST", "/sessions", session.create_session, "sessions", status=201),
     offer("GET", _ONE, session.get_session, "sessions"),
     offer("PATCH", _ONE, session.update_session, "sessions"),
-    offer("DELETE", _ONE, session.kill_session, "sessions", shows=None),
+    offer("DELETE", _ONE, session.kill_session, "sessions", shows=None, answer=show_killed, own_statuses=(200,)),
     offer("POST", f"{_ONE}/detach", session.detach_session, "sessions", shows=None),
     offer("POST", f"{_ONE}/input", input.send_input, "sessions", raw="data", shows=None),
     offer("POST", f"{_ONE}/keys", input.send_keys, "sessions", shows=None),
