@@ -6,15 +6,15 @@ what reads secrets.
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from wsh.policy.danger.piped_script import INTERPRETERS, runs_fetched
 from wsh.policy.parse.shell import SimpleCommand
-from wsh.policy.parse.word import GLOB, HOME, UNKNOWN, show
+from wsh.policy.parse.word import show
+from wsh.policy.risk.secret import begins, find_secret, is_secret, list_candidates, resolve
 
 
 class Label(StrEnum):
@@ -49,42 +49,6 @@ class LabelReason:
 
 _ROOT = frozenset("sudo su pkexec doas run0 sudoedit nsenter".split())
 _CONTAINERS = frozenset("docker podman nerdctl".split())
-_LOOKS_ONLY = frozenset(
-    "ls rm rmdir unlink stat test [ chmod chown chgrp touch mkdir du echo printf cd pushd which type tree realpath readlink basename dirname "
-    "ssh-keygen ssh-add".split()
-)
-"""Name files without reading what is in them."""
-_SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".password-store", ".aws", ".azure", "gcloud", ".kube", ".vault"})
-_PUBLIC = re.compile(r"(known_hosts(\.old)?|authorized_keys|.*\.pub|\.?ssh_config|config\.d)$")
-_SECRET_NAME = re.compile(
-    r"""(id_(rsa|dsa|ecdsa|ed25519)(_sk)?([._-][\w-]+)?(?<!\.pub)
-    |.*\.(pem|key|p12|pfx|jks|kdbx|keystore|ppk|gpg|asc|age|ovpn|nk|creds|fleet\.json)
-    |shadow-?|gshadow-?|sudoers|master\.passwd|\.htpasswd|\.?pgpass|\.my\.cnf|\.netrc|_netrc
-    |\.env|\.env\.(?!example$|sample$|template$|dist$|schema$)[\w.-]+|[\w-]+\.env
-    |\.npmrc|\.pypirc|\.git-credentials|\.vault-token|\.boto|\.s3cfg|credentials(\.\w+)?|\.credentials(\.\w+)?
-    |service[-_]?account[\w.-]*\.json|secrets?(\.\w+)?|\.secrets?(\.\w+)?|tokens?(\.(txt|json|ya?ml))?|\.?token
-    |kubeconfig|hosts\.yml|terraform\.tfstate(\.backup)?|.*\.tfvars|wallet\.dat|cookies\.sqlite|logins\.json|key[34]\.db
-    |\.(bash|zsh|python|psql|mysql|node_repl)_history|passwords?(\.\w+)?)$""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_PROC = re.compile(r"/proc/[^/]+/(environ|mem)$")
-_TELLS = (
-    ("gh auth token", ()),
-    ("gcloud auth print-access-token", ()),
-    ("gcloud auth print-identity-token", ()),
-    ("kubectl get secret", ()),
-    ("kubectl get secrets", ()),
-    ("vault kv get", ()),
-    ("vault read", ()),
-    ("aws secretsmanager get-secret-value", ()),
-    ("aws configure get", ()),
-    ("op read", ()),
-    ("pass show", ()),
-    ("secret-tool lookup", ()),
-    ("git credential fill", ()),
-    ("security find-generic-password", ()),
-    ("npm token list", ()),
-)
 _SENDERS = frozenset(
     "scp sftp ftp nc ncat netcat socat telnet rclone croc ngrok mail mailx sendmail mutt ssh ssh-copy-id".split()
 )
@@ -149,7 +113,7 @@ def _facts(
         yield Label.BECOMES_ROOT, f"It runs as another user, most likely root ({name})."
     elif name in _CONTAINERS and _holds_the_machine(words):
         yield Label.BECOMES_ROOT, "It starts a container that has the machine's root: privileged, or with / mounted."
-    secret = _find_secret(name, words, said, command.cwd, home)
+    secret = find_secret(name, words, said, command.cwd, home)
     if secret is not None:
         yield Label.READS_SECRETS, f"It reads what is secret: {secret}."
     leaving = _find_leaving(name, words, said)
@@ -173,10 +137,6 @@ def _without_options(name: str, words: tuple[str, ...]) -> str:
     return " ".join([name, *plain[:3]])
 
 
-def _begins(said: str, phrases: Iterable[str]) -> str | None:
-    return next((each for each in phrases if said == each or said.startswith(each + " ")), None)
-
-
 def _holds_the_machine(words: tuple[str, ...]) -> bool:
     for at, word in enumerate(words):
         if word == "--privileged" or word.startswith("--privileged=t"):
@@ -191,80 +151,6 @@ def _holds_the_machine(words: tuple[str, ...]) -> bool:
         if word.startswith("--mount") and re.search(r"(source|src)=/(,|$)", value + "," + word):
             return True
     return False
-
-
-def _candidates(word: str) -> Iterator[str]:
-    """The paths that a word may hold: itself, after =, @ or :, as in --file=x, @x, HEAD:x."""
-    yield word
-    for sign in ("=", "@", ":", "<"):
-        if sign in word:
-            yield word.rpartition(sign)[2]
-
-
-def _resolve(path: str, cwd: str | None, home: str | None) -> str:
-    if path.startswith(HOME):
-        path = "~" + path[1:]
-    if path == "~" or path.startswith("~/"):
-        path = (home or "/home/user") + path[1:]
-    elif re.match(r"~[\w.-]+(/|$)", path):
-        path = "/home/" + path[1:]
-    elif not path.startswith("/") and cwd is not None:
-        path = posixpath.join(cwd, path)
-    return posixpath.normpath(path) if path else path
-
-
-def _find_secret(name: str, words: tuple[str, ...], said: str, cwd: str | None, home: str | None) -> str | None:
-    if name == "printenv" or (name == "env" and len(words) == 1):
-        return "the environment, which often holds tokens"
-    if (told := _begins(said, (each for each, _ in _TELLS))) is not None:
-        return f"{told} prints it"
-    if name == "gpg" and any("secret-key" in word for word in words):
-        return "the secret keys of gpg"
-    if name in _LOOKS_ONLY:
-        return None
-    for word in words[1:]:
-        for each in _candidates(word):
-            if each and not each.startswith("-") and is_secret(each, cwd, home):
-                return show((each,))
-    recursive = (
-        name in ("grep", "egrep", "fgrep", "zgrep")
-        and _has_flag(words, "rR", ("--recursive", "--dereference-recursive"))
-    ) or (name in ("rg", "ag") and _has_flag(words, "u", ("--hidden", "--unrestricted", "-.")))
-    if recursive and home is not None:
-        for word in words[1:]:
-            if not word.startswith("-") and (home + "/").startswith(_resolve(word, cwd, home).rstrip("/") + "/"):
-                return f"everything below {show((word,))}, keys and tokens included"
-    return None
-
-
-def is_secret(path: str, cwd: str | None, home: str | None) -> bool:
-    """Whether `path` names what people keep secret, by its name and place alone."""
-    full = _resolve(path.replace(GLOB, "*").replace(UNKNOWN, "?"), cwd, home)
-    if _PROC.search(full):
-        return True
-    parts = full.split("/")
-    name = parts[-1]
-    folder = next((part for part in parts if part in _SECRET_FOLDERS), None)
-    if folder is not None:
-        if name == folder:
-            return folder != "gcloud" or ".config" in parts
-        return not (folder == ".ssh" and (_PUBLIC.match(name) or name == "config")) and (
-            folder != "gcloud" or ".config" in parts
-        )
-    if "wsh" in parts[:-1] and name.startswith(("token", "cookie")):
-        return True
-    if name == "config.json" and ".docker" in parts:
-        return True
-    # A name alone is little evidence for a word that is no path: "token" may be what is searched for.
-    looks_like_path = "/" in path or name.startswith(".") or "." in name or name.startswith(("id_", "shadow"))
-    return looks_like_path and _SECRET_NAME.match(name) is not None and not name.endswith(".pub")
-
-
-def _has_flag(words: tuple[str, ...], short: str, long: Sequence[str]) -> bool:
-    return any(
-        word in long or (re.fullmatch(r"-[a-zA-Z]+", word) is not None and any(each in word for each in short))
-        for word in words[1:]
-    )
 
 
 def _find_leaving(name: str, words: tuple[str, ...], said: str) -> str | None:
@@ -282,7 +168,7 @@ def _find_leaving(name: str, words: tuple[str, ...], said: str) -> str | None:
             asks = re.fullmatch(r"-[a-zA-Z]*X|--(request|method)(=.*)?|-X[A-Z]+", word) is not None
             if asks and (_METHODS.match(value) or _METHODS.match(word[2:])):
                 return "It sends a request that changes something on another machine."
-    if (told := _begins(said, _PUBLISHES)) is not None and not {"--dry-run", "-n"} & set(words):
+    if (told := begins(said, _PUBLISHES)) is not None and not {"--dry-run", "-n"} & set(words):
         return f"It sends to another machine ({told}), where others can have it at once."
     script = " ".join(words)
     if re.search(r"\bsocket\b.*\bconnect\b|pty\.spawn|fsockopen|IO::Socket|TCPSocket", script) and name in INTERPRETERS:
@@ -295,7 +181,7 @@ def _find_staying(name: str, words: tuple[str, ...], said: str, cwd: str | None,
         return "It changes what runs by itself at set times (crontab)."
     if name in ("at", "batch") and not {"-l", "-V"} & set(words):
         return "It leaves something to run later (at)."
-    if _begins(
+    if begins(
         said,
         (
             "systemctl enable",
@@ -309,7 +195,7 @@ def _find_staying(name: str, words: tuple[str, ...], said: str, cwd: str | None,
         return "It leaves a unit that starts by itself."
     if name == "systemd-run" and any(word.startswith("--on-") for word in words):
         return "It leaves a timer that starts by itself."
-    if _begins(said, ("pre-commit install", "husky install", "husky init", "lefthook install")):
+    if begins(said, ("pre-commit install", "husky install", "husky init", "lefthook install")):
         return "It installs git hooks, which run at every commit."
     if said.startswith("git config") and any(
         key in word for word in words for key in ("core.hooksPath", "core.fsmonitor", "core.sshCommand", "alias.")
@@ -321,8 +207,8 @@ def _find_staying(name: str, words: tuple[str, ...], said: str, cwd: str | None,
         if name == "sed" and not any(word.startswith(("-i", "--in-place")) for word in words):
             return None
         for word in words[1:]:
-            for each in _candidates(word):
-                if _START_FILE.search(_resolve(each, cwd, home)):
+            for each in list_candidates(word):
+                if _START_FILE.search(resolve(each, cwd, home)):
                     return f"It writes {show((each,))}, which runs or counts by itself later."
     return None
 
@@ -333,7 +219,7 @@ def _redirects(operator: str, target: str, cwd: str | None, home: str | None, sh
         yield LabelReason(Label.LEAVES_MACHINE, what, shown)
     if operator.startswith("<") and operator in ("<", "<>") and is_secret(target, cwd, home):
         yield LabelReason(Label.READS_SECRETS, f"It reads what is secret: {show((target,))}.", shown)
-    if ">" in operator and _START_FILE.search(_resolve(target, cwd, home)):
+    if ">" in operator and _START_FILE.search(resolve(target, cwd, home)):
         what = f"It writes {show((target,))}, which runs or counts by itself later."
         yield LabelReason(Label.STAYS_BEHIND, what, shown)
 
@@ -344,7 +230,7 @@ def _find_installing(
     if {"--version", "--help", "--dry-run"} & set(words):
         return None
     joined = " ".join([name, *words[1:3]])
-    told = _begins(said, _INSTALLS) or _begins(joined, _INSTALLS)
+    told = begins(said, _INSTALLS) or begins(joined, _INSTALLS)
     if told is not None or (name == "yarn" and len(words) == 1):
         return f"It brings in code from elsewhere and may run it at once ({told or name})."
     if name in _RUNS_REMOTE and len(words) > 1:
