@@ -105,10 +105,19 @@ def test_the_time_for_a_word_and_blanks_grows_with_their_number(word: str, tortu
 
 
 @pytest.mark.parametrize(
-    "command", ["git -c 'tool.{}=x' log", "parallel 'a{{{}' ::: b", "rm '{}'", "ssh -o 'ProxyCommand{} a' h"]
+    "command",
+    [
+        "git -c 'tool.{}=x' log",
+        "parallel 'a{{{}' ::: b",
+        "rm '{}'",
+        "ssh -o 'ProxyCommand{} a' h",
+        "cat '-{}'",
+        "grep -r x '{}'",
+        "rg -g'{}' x",
+    ],
 )
 def test_the_time_for_a_word_that_a_model_takes_apart_grows_with_its_length(command: str) -> None:
-    for filling in ("tool.", "{", " ", "\n", "x", "/"):
+    for filling in ("tool.", "{", " ", "\n", "x", "/", "a/../"):
 
         def make(size: int, filling: str = filling) -> str:
             return command.format(fill(filling, size - 100))

@@ -22,7 +22,7 @@ def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("shadow", "passwd"):
         (folder / name).write_text(name)
     monkeypatch.setattr(landlock, "SYSTEM", (str(folder),))
-    monkeypatch.setattr(root, "SECRETS", (str(folder / "shadow"), str(folder / "shadow-")))
+    monkeypatch.setattr(root, "SYSTEM_SECRETS", (str(folder / "shadow"), str(folder / "shadow-")))
     settle(tmp_path, folder)
     return folder
 

@@ -7,7 +7,8 @@ sees, and a workspace is a folder that the profile makes readable or that a sess
 from __future__ import annotations
 
 from wsh.sandbox.profile import Profile, contains
-from wsh.sandbox.root import SECRETS, Ground, find_problem, reaches
+from wsh.sandbox.root import Ground, find_problem, reaches
+from wsh.sandbox.secret import SYSTEM_SECRETS
 from wsh.sandbox.section import SandboxPolicy
 from wsh.wire.error import SandboxRefused
 
@@ -19,7 +20,7 @@ class AgentReach:
     def __init__(self, ground: Ground, policy: SandboxPolicy) -> None:
         self._ground = ground
         self._policy = policy
-        hidden = () if policy.agents is None else (*ground.never, *SECRETS)
+        hidden = () if policy.agents is None else (*ground.never, *SYSTEM_SECRETS)
         self.closed: tuple[str, ...] = tuple(dict.fromkeys((*ground.own, _PROCESSES, *hidden)))
 
     def check_root(self, root: str) -> None:

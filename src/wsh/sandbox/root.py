@@ -1,4 +1,4 @@
-"""Which folders a sandbox can be made of: the system's that are always readable, those that never are, and what is protected in a project.
+"""Which folders a sandbox can be made of: the system's that are always readable, those that never are (`secret`), and what is protected in a project.
 
 A root is judged by its canonical path. Nothing here opens a file; what exists is looked at.
 """
@@ -10,25 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wsh.sandbox.profile import contains
+from wsh.sandbox.secret import HOME_SECRETS, SYSTEM_SECRETS
 
 SYSTEM = tuple(
     "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew "
     "/sys/devices/system/cpu".split()
 )
 """Readable in every sandbox, where they exist."""
-
-SECRETS = tuple(
-    "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/security/opasswd /etc/ssl/private /etc/ssh "
-    "/etc/pki/tls/private /etc/krb5.keytab /etc/wireguard /etc/NetworkManager/system-connections /etc/letsencrypt /etc/docker /etc/cups/ssl "
-    "/etc/apt/auth.conf /etc/apt/auth.conf.d /etc/netplan /etc/openvpn /etc/ipsec.secrets /etc/rancher /etc/kubernetes".split()
-)
-"""Files in the system's folders that nobody inside may read."""
-
-NEVER = tuple(
-    ".ssh .aws .gnupg .config/gh .config/gcloud .azure .kube .docker .netrc .git-credentials .config/git/credentials .npmrc .pypirc "
-    ".cargo/credentials.toml .password-store .local/share/keyrings .mozilla .config/google-chrome .config/chromium .config/op".split()
-)
-"""Below the home folder: never readable, never writable, whatever a profile says."""
 
 PROTECTED = (".git/hooks", ".git/config", ".git/config.worktree", ".vscode", ".wsh", ".claude", ".codex")
 """Below a writable root and yet read-only: what a program outside would execute or obey."""
@@ -63,7 +51,7 @@ class Ground:
     @property
     def never(self) -> tuple[str, ...]:
         """What no sandbox sees."""
-        return (*(os.path.join(self.home, name) for name in NEVER), *self.own)
+        return (*(os.path.join(self.home, name) for name in HOME_SECRETS), *self.own)
 
 
 def survey(home: str | None, own: Iterable[str | os.PathLike[str]]) -> Ground:
@@ -77,7 +65,7 @@ def find_problem(root: str, ground: Ground, *, writable: bool) -> str | None:
             return f"{root} is closed to every sandbox ({closed})"
         if contains(root, closed):
             return f"{root} contains {closed}, which is closed to every sandbox"
-    for closed in SECRETS:
+    for closed in SYSTEM_SECRETS:
         if contains(closed, root) or (root != "/etc" and contains(root, closed)):
             return f"{root} overlaps {closed}, which is closed to every sandbox"
     if root == "/" or contains(root, ground.home):
@@ -121,7 +109,7 @@ def list_system() -> Iterator[tuple[str, str | None]]:
 
 def list_secrets() -> list[str]:
     """Paths with secrets that this user could read. In a folder that everybody may list, files are closed to all but root."""
-    found = [path for path in SECRETS if os.access(path, os.R_OK)]
+    found = [path for path in SYSTEM_SECRETS if os.access(path, os.R_OK)]
     return found if os.geteuid() == 0 else [path for path in found if not os.path.isdir(path)]
 
 

@@ -186,10 +186,11 @@ _LS_TREE = model(
     values="--format",
     optional="--abbrev",
 )
+# No -S: a file of revisions, whose first line git prints if it is none.
 _BLAME = model(
     "-bltfnsewp --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number "
     "--show-email -c",
-    values="-LS --date --encoding --reverse --ignore-rev",
+    values="-L --date --encoding --reverse --ignore-rev",
     optional="--abbrev -MC",
     check_operand=_inside,
 )
