@@ -25,6 +25,25 @@ REFUSED = [
     "cat /proc/self/cwd/../../../../../../../../../../..{config}/tokens.json",
     "cat /proc/1/root{config}/tokens.json",
     "cat /proc/{pid}/environ",
+    "grep -aoh X=[a-z0-9]* /dev/fd/../../{pid}/environ",
+    "cat /dev/fd/../environ",
+    "cat /proc/thread-self/../../../{pid}/environ",
+    "cat /proc/thread-self/environ",
+    "cat /proc/net/../environ",
+    "cat /proc/{pid}/task/{pid}/environ",
+    "cat /proc/{pid}/cwd/README.md",
+    "cat /proc/{pid}/fd/0",
+    "cat /proc/{pid}/root/etc/hostname",
+    "cat process/environ",
+    "cat descriptors/../environ",
+    "grep -raoh X=. /proc/{pid}/task --include=environ",
+    "grep -r X= /proc/{pid}",
+    "grep -r X= /proc",
+    "rg -aoIN X=. /proc/{pid}/task",
+    "rg X= process/task",
+    "diff -r /proc/{pid} sub",
+    "grep -R X= windows",
+    "rg -L X= windows",
     "head -c 100 {config}/tokens.json",
     "head -n1 -- {config}/tokens.json",
     "grep owner {config}/tokens.json",
@@ -89,6 +108,16 @@ ALLOWED = [
     "echo wsh tokens.json owner",
     "cat /proc/cpuinfo",
     "cat /proc/self/status",
+    "cat /proc/{pid}/cmdline",
+    "readlink /proc/{pid}/exe",
+    "readlink /proc/{pid}/cwd",
+    "cat /dev/stdin",
+    "cat /dev/fd/0",
+    "head -n1 /dev/stderr",
+    "cat logs/error.log",
+    "grep -R x logs",
+    "grep -r swap /proc/sys/vm",
+    "ls /proc",
     "diff -r sub sub",
     "sort -f notes.txt",
     "grep -r owner linked",
@@ -117,6 +146,11 @@ def folders(tmp_path: Path) -> dict[str, str]:
         (work / name).mkdir()
         (work / name / "inside").symlink_to(target)
     (work / "sub" / "around").symlink_to(work / "sub")
+    (work / "windows").mkdir()
+    (work / "logs").mkdir()
+    (work / "logs" / "error.log").symlink_to("/dev/stderr")
+    for place, kernel in (("process", "/proc/1"), ("descriptors", "/dev/fd"), ("windows/inside", "/proc/self/environ")):
+        (work / place).symlink_to(kernel)
     return {
         "config": str(tmp_path / "config" / "wsh"),
         "runtime": str(tmp_path / "runtime" / "wsh"),
@@ -147,7 +181,7 @@ def test_nothing_runs_in_our_folders_and_no_search_begins_above_them(folders: di
     for command in ("cat tokens.json", "ls", "rg x"):
         with pytest.raises(Refused):
             try_it(folders, command, folders["config"])
-    for command in ("rg x", "grep -r x", "git grep --no-index x", "git grep --untracked x"):
+    for command in ("rg x", "rg work", "grep -r x", "grep -r work", "git grep --no-index x", "git grep --untracked x"):
         with pytest.raises(Refused):
             try_it(folders, command, folders["base"])
     try_it(folders, "ls", folders["base"])

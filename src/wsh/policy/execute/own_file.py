@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from wsh.policy.risk.search import find_search
 from wsh.wire.error import Refused
 
 _MOST_FILES = 1000
@@ -28,6 +29,13 @@ _WINDOW = re.compile(
     r"/proc/(?:\d+|self|thread-self)/(?:task/\d+/)?(?:root|cwd|fd|fdinfo|environ|mem|maps|map_files|exe)(?:/|$)"
 )
 
+_ONLY_LINK = re.compile(r"/(?:root|cwd|exe)$")
+"""A link that tells where a process is, as long as nothing is looked up behind it."""
+_OWN_STREAM = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)")
+_PROCESS_FOLDER = re.compile(r"/proc(?:/\d+(?:/|$)|$)")
+_MOST_LINKS = 40
+_LONGEST_PATH = 4096
+
 
 def refuse_own_files(argv: Sequence[str], cwd: str, folders: Sequence[Path]) -> None:
     """Raises Refused if a word of `argv` names one of `folders`, or something in them. Blocks: run it in a thread."""
@@ -43,7 +51,7 @@ def refuse_own_files(argv: Sequence[str], cwd: str, folders: Sequence[Path]) -> 
                 raise _refusal(word)
     searched = _find_searched(argv, cwd)
     for place in searched:
-        if any(_is_within(folder, place) for folder in own):
+        if place == os.path.sep or _PROCESS_FOLDER.match(place) or any(_is_within(folder, place) for folder in own):
             raise _refusal(place)
     _refuse_links(_find_followed(argv, cwd), own)
 
@@ -79,12 +87,37 @@ def _names_own(candidate: str, own: Sequence[str], identities: set[tuple[int, in
         resolved = os.path.realpath(candidate)
         if any(_is_within(resolved, folder) for folder in own):
             return True
-        if _WINDOW.match(os.path.normpath(candidate)) and _WINDOW.match(resolved):
-            return True  # another process's view of the file system, or its memory
-        found = os.stat(resolved)
+        if _enters_process(candidate):
+            return True
+        found = os.stat(candidate)
     except (OSError, ValueError):
         return False
     return (found.st_dev, found.st_ino) in identities
+
+
+def _enters_process(path: str) -> bool:
+    """Whether `path` leads, by links too, to a process's memory or environment, or to a file by its view of the file system."""
+    if _OWN_STREAM.fullmatch(path):
+        return False
+    waiting = path.split("/")[::-1]
+    at, links = "/", 0
+    while waiting and links < _MOST_LINKS and len(at) < _LONGEST_PATH:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        at = os.path.dirname(at) if part == ".." else os.path.join(at, part)
+        if not waiting and _OWN_STREAM.fullmatch(at):
+            return False
+        if _WINDOW.match(at) and (waiting or not _ONLY_LINK.search(at)):
+            return True
+        try:
+            target = os.readlink(at)
+        except OSError:
+            continue
+        links += 1
+        at = "/" if target.startswith("/") else os.path.dirname(at)
+        waiting += reversed(target.split("/"))
+    return False
 
 
 def _list_paths(word: str, cwd: str) -> Iterator[str]:
@@ -114,7 +147,13 @@ def _find_searched(argv: Sequence[str], cwd: str) -> list[str]:
         return (folders or [os.path.realpath(cwd)]) if any(w.startswith(("-exec", "-ok")) for w in words) else []
     if name not in _SEARCHES or (name in _NEEDS_OPTION and not any(_RECURSIVE.match(word) for word in words)):
         return []
-    return folders or [os.path.realpath(cwd)]
+    return [*folders, *_list_looked(argv, cwd)] or [os.path.realpath(cwd)]
+
+
+def _list_looked(argv: Sequence[str], cwd: str) -> list[str]:
+    """The folders of a search. Without paths that is `cwd`, even where the pattern is the name of a folder."""
+    search = find_search(argv)
+    return [os.path.realpath(os.path.join(cwd, place)) for place in search.places] if search is not None else []
 
 
 def _here_if(words: Sequence[str], options: tuple[str, ...], cwd: str) -> list[str]:
@@ -131,7 +170,7 @@ def _find_followed(argv: Sequence[str], cwd: str) -> list[str]:
     option = _FOLLOWS.get("grep" if name.endswith("grep") else name)
     if option is None or not any(option.match(word) for word in argv[1:]):
         return []
-    return folders or [os.path.realpath(cwd)]
+    return [*folders, *_list_looked(argv, cwd)] or [os.path.realpath(cwd)]
 
 
 def _refuse_links(waiting: list[str], own: Sequence[str]) -> None:
@@ -156,6 +195,8 @@ def _refuse_links(waiting: list[str], own: Sequence[str]) -> None:
         for entry in entries:
             if entry.is_symlink():
                 target = os.path.realpath(entry.path)
+                if _enters_process(entry.path) or (_PROCESS_FOLDER.match(target) and os.path.isdir(target)):
+                    raise _refusal(entry.path)
                 if any(_is_within(target, ours) or _is_within(ours, target) for ours in own):
                     raise _refusal(entry.path)
                 if os.path.isdir(target):
