@@ -47,12 +47,15 @@ RESTART_S = 0.5
 # How long a server that dies under the greeting may be followed by others that do.
 START_S = 10.0
 HAND_OVERS = 5
+# A connection that ends sooner may be ended by what is repeated on it.
+SHORT_LIFE_S = 1.0
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 2.0
 
 _REQUEST_HEAD = (
     b"POST /mcp/stdio HTTP/1.1\r\nHost: localhost\r\nWsh-Role: agent\r\nWsh-Agent: mcp\r\n"
     b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
-_ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
+_ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(result|error)":')
 _ACKNOWLEDGED = re.compile(rb'\{"jsonrpc":"2\.0","method":"notifications/subscriptions/acknowledged"')
 _PRIVATE = "wsh-pump-"
 # Of these nothing has to be remembered but that they are under way.
@@ -291,6 +294,19 @@ async def _connect(
             await ensure_server(places, last=last)
 
 
+class ReconnectPause:
+    """How long to wait before the next connection: not at all, or ever longer while they break off at once."""
+
+    def __init__(self) -> None:
+        self._pause_s = 0.0
+
+    def note_end(self, lived_s: float) -> float:
+        """The pause after a connection that held for `lived_s`."""
+        longer = min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        self._pause_s = longer if lived_s < SHORT_LIFE_S else 0.0
+        return self._pause_s
+
+
 class StdioProxy:
     def __init__(
         self,
@@ -327,6 +343,8 @@ class StdioProxy:
         self._initialized: bytes | None = None
         self._handing_initialized = False
         self._subscribed: dict[str, None] = {}
+        """What the host subscribed to with success."""
+        self._reconnect_pause = ReconnectPause()
         self._skip_acknowledgements = 0
         self._carried: set[str] = set()
         """Requests that are being handed over: no end of a server fails them."""
@@ -498,8 +516,6 @@ class StdioProxy:
             self._handshake = line
         elif read.method == "notifications/initialized":
             self._initialized = line
-        elif read.method == "resources/subscribe":
-            self._subscribed[str(read.params.get("uri"))] = None
         elif read.method == "resources/unsubscribe":
             self._subscribed.pop(str(read.params.get("uri")), None)
         elif read.method == "notifications/cancelled":
@@ -510,11 +526,12 @@ class StdioProxy:
         if read.is_request:
             self._close_request(rpc.canonical_id(read.id) or "")
 
-    def _close_request(self, key: str) -> None:
-        self._open.pop(key, None)
+    def _close_request(self, key: str) -> rpc.Message | None:
+        closed = self._open.pop(key, None)
         self._sent_on.pop(key, None)
         if not self._open:
             self._idle.set()
+        return closed
 
     # server to host
 
@@ -561,6 +578,7 @@ class StdioProxy:
         """Copy what the server says to the host until it ends; then fail what was under way and reconnect."""
         assert self._wire is not None
         unread = False
+        began = time.monotonic()
         try:
             async for line in upstream.read(self._copy_at_once):
                 if self._is_for_host(line):
@@ -574,12 +592,14 @@ class StdioProxy:
         except OSError:
             pass
         self._let_go(upstream)
+        pause_s = self._reconnect_pause.note_end(time.monotonic() - began)
         again = self._find_unread() if unread else None
         spared = rpc.canonical_id(again[0].id) if again is not None else None
         await self._fail_open(upstream, "The wsh server went away while this request was under way.", spared)
         if again is not None:
             await self._hand_over(self._wire, *again)
         if self._initialized is not None or self._open:
+            await asyncio.sleep(pause_s)
             await self._await_next_server()
 
     def _copy_at_once(self, line: bytes) -> bool:
@@ -596,11 +616,19 @@ class StdioProxy:
             key = id.decode() if id[:1] != b'"' else str(json.loads(id))
             if key.startswith(_PRIVATE):
                 return False
-            self._close_request(key)
+            closed = self._close_request(key)
+            if closed is not None and closed.method not in _PLAIN and answered.group(2) == b"result":
+                self._note_success(closed)
         elif self._skip_acknowledgements and _ACKNOWLEDGED.match(line):
             self._skip_acknowledgements -= 1
             return False
         return True
+
+    def _note_success(self, read: rpc.Message) -> None:
+        if read.method == "resources/subscribe":
+            self._subscribed[str(read.params.get("uri"))] = None
+        elif read.method == "resources/unsubscribe":
+            self._subscribed.pop(str(read.params.get("uri")), None)
 
     def _find_unread(self) -> tuple[rpc.Message, bytes] | None:
         """The request that was sent last, if it waits for its answer: a part of it at least was never read."""

@@ -12,9 +12,13 @@ import sys
 import termios
 from pathlib import Path
 
+import pytest
+
 from tests.support.mcp.door import RunningDoor, serve
-from tests.support.mcp.host import StdioHost, envelope, structured
+from tests.support.mcp.host import HttpHost, Json, StdioHost, envelope, failure, structured
 from tests.support.waiting import HANG_S, wait_until, wait_while
+from wsh.client.stdio_proxy import ReconnectPause
+from wsh.mcp.sdk_compat import Context
 from wsh.wire.json import rpc
 from wsh.wire.system.place import Places
 
@@ -47,6 +51,91 @@ def test_garbage_is_answered_and_the_connection_lives_on(either_stdio: StdioHost
         assert (answer["error"]["code"], answer["id"]) == (code, id), line[:80]
     stdio.send_raw(b"\n   \n")
     assert structured(stdio.call("echo", {"text": "alive"}))["text"] == "alive"
+
+
+HALF = "\ud800"
+"""Half of a surrogate pair, which JSON can spell and no text has."""
+HALVES: list[Json] = [
+    {"id": HALF, "method": "ping"},
+    {"id": HALF, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}},
+    {"id": 1, "method": HALF},
+    {"id": 1, "method": "tools/call", "params": {"name": HALF}},
+    {"id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}, "_meta": {HALF: 1}}},
+    {"id": 1, "method": "prompts/get", "params": {"name": "wsh:core", "arguments": {HALF: "x"}}},
+    {"id": 1, "method": "resources/read", "params": {"uri": f"wsh://sessions/{HALF}/screen"}},
+    {"id": 1, "method": "resources/subscribe", "params": {"uri": f"wsh://sessions/{HALF}/screen"}},
+]
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_half_of_a_surrogate_pair_is_refused_and_what_is_under_way_goes_on(door: RunningDoor, modern: bool) -> None:
+    with StdioHost(modern=modern) as host:
+        if not modern:
+            host.initialize()
+        host.start_request("tools/call", {"name": "slow", "arguments": {"ms": 60_000}}, id="under way")
+        wait_until(lambda: door.log.started == [""])
+        for message in HALVES:
+            params = message.get("params", {})
+            host.send({"jsonrpc": "2.0", **message, "params": envelope(params) if modern else params})
+            answer = host.receive()
+            assert (answer["error"]["code"], answer["id"]) == (-32700, None if message["id"] == HALF else 1), message
+            assert "surrogate" in answer["error"]["message"]
+        assert structured(host.call("echo", {"text": "\U0001f600"}))["text"] == "\U0001f600"
+        host.notify("$/cancelRequest", {"id": "under way"})
+        assert failure(host.wait_answer("under way"))["code"] == "CANCELLED"
+
+
+def test_half_of_a_surrogate_pair_over_http_is_refused_by_its_id(http: HttpHost) -> None:
+    response = http.post({"jsonrpc": "2.0", "id": 1, "method": HALF})
+    assert response.status_code == 400
+    assert (response.json()["error"]["code"], response.json()["id"]) == (-32700, 1)
+
+
+def test_what_is_not_utf_8_in_an_answer_is_replaced_and_the_connection_lives_on(
+    stdio: StdioHost, door: RunningDoor
+) -> None:
+    door.shelf.list_names = lambda: ["a\udcff"]  # type: ignore[method-assign]  # names as no room lets them be
+    ref = {"type": "ref/resource", "uri": "wsh://sessions/{name}/screen"}
+    told = stdio.request("completion/complete", {"ref": ref, "argument": {"name": "name", "value": "a"}})
+    assert told["result"]["completion"]["values"] == ["a\ufffd"]
+    assert structured(stdio.call("echo", {"text": "alive"}))["text"] == "alive"
+
+
+def test_only_a_subscription_that_was_granted_is_repeated_to_the_next_server(places: Places) -> None:
+    granted, refused = "wsh://sessions/one/screen", "wsh://sessions/other/screen"
+    taken_back = "wsh://sessions/two/screen"
+    with serve(places):
+        host = StdioHost()
+        host.initialize()
+        assert "result" in host.request("resources/subscribe", {"uri": granted})
+        assert "error" in host.request("resources/subscribe", {"uri": refused})
+        assert "result" in host.request("resources/subscribe", {"uri": taken_back})
+        assert "result" in host.request("resources/unsubscribe", {"uri": taken_back})
+    asked: list[str] = []
+    with serve(places) as second:
+        index = second.shelf.shelf
+        assert index is not None
+        subscribe = index.subscribe
+
+        def note(ctx: Context, uri: str) -> None:
+            asked.append(uri)
+            subscribe(ctx, uri)
+
+        index.subscribe = note  # type: ignore[method-assign]  # to see what comes
+        assert "result" in host.request("ping")
+        second.loop.call_soon_threadsafe(index.note_session, "one")
+        host.wait_for(lambda m: m.get("method") == "notifications/resources/updated")
+        host.close()
+    assert asked == [granted]
+
+
+def test_connections_that_break_off_at_once_are_made_anew_ever_later() -> None:
+    pause = ReconnectPause()
+    assert pause.note_end(lived_s=60.0) == 0.0
+    pauses = [pause.note_end(lived_s=0.01) for _ in range(12)]
+    assert pauses == sorted(pauses) and 0 < pauses[0] < pauses[1] and pauses[-1] == pauses[-2] <= 2.0
+    assert pause.note_end(lived_s=60.0) == 0.0
+    assert pause.note_end(lived_s=0.01) == pauses[0]
 
 
 def test_a_request_before_the_handshake_is_refused(door: RunningDoor) -> None:

@@ -22,6 +22,7 @@ import mcp_types as types
 from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 from starlette.types import Receive, Send
 
 from wsh.mcp.caller import MAX_CONNECTION_BYTES, ConnectionSurroundings
@@ -32,6 +33,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.json import rpc
 from wsh.wire.json.object import JsonObject
 from wsh.wire.line_feed import LineFeed
+from wsh.wire.surrogate import mend_all
 from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -216,7 +218,10 @@ class _Out(_Stream):
         message = item.message
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._link.settle(message.id)
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        try:
+            line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        except PydanticSerializationError:  # text that UTF-8 cannot carry; raised here, it would end the connection
+            line = rpc.dump(mend_all(message.model_dump(by_alias=True, exclude_unset=True)))
         try:
             await self._link.write(line)
         except OSError:

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
+from wsh.wire.surrogate import is_sound
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
@@ -91,7 +93,23 @@ def parse(raw: bytes) -> Message | BadMessage:
         return BadMessage(INVALID_REQUEST, "Invalid Request: batches are not supported; send one message at a time.")
     if not isinstance(body, dict):
         return BadMessage(INVALID_REQUEST, "Invalid Request: a message is a JSON object.")
-    return _check(body)
+    read = _check(body)
+    # UTF-8 has no surrogates, so one that stands alone was written as an escape.
+    if b"\\" in raw and (b"\\ud" in raw or b"\\uD" in raw) and not _is_sound(read, body):
+        problem = "Parse error: a text holds half of a surrogate pair, which is no character."
+        return BadMessage(PARSE_ERROR, problem, read.id if is_sound(str(read.id)) else None)
+    return read
+
+
+def _is_sound(read: Message | BadMessage, body: dict[str, object]) -> bool:
+    """False if UTF-8 cannot carry some text outside the arguments of a call, whose check names the field itself."""
+    if isinstance(read, Message) and read.method == "tools/call" and isinstance(read.params.get("arguments"), dict):
+        body = body | {"params": read.params | {"arguments": None}}
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _check(body: dict[str, object]) -> Message | BadMessage:
