@@ -85,6 +85,19 @@ def test_any_call_takes_a_deadline_in_its_meta(any_host: Host, door: RunningDoor
     assert failure(any_host.call("slow", {"ms": 1}, **{"wsh/timeoutMs": 0}))["code"] == "INVALID_REQUEST"
 
 
+def test_a_deadline_in_the_meta_reaches_a_tool_that_takes_one_and_its_own_argument_wins(any_host: Host) -> None:
+    assert structured(any_host.call("slow", {"ms": 1}))["timeout_ms"] is None
+    assert structured(any_host.call("slow", {"ms": 1}, **{"wsh/timeoutMs": 70_000}))["timeout_ms"] == 70_000
+    own = any_host.call("slow", {"ms": 1, "timeout_ms": 60_000}, **{"wsh/timeoutMs": 70_000})
+    assert structured(own)["timeout_ms"] == 60_000
+
+
+def test_a_deadline_in_the_meta_that_the_tool_does_not_take_is_refused_by_that_name(any_host: Host) -> None:
+    refused = failure(any_host.call("slow", {"ms": 1}, **{"wsh/timeoutMs": 80_000_000}))
+    assert refused["code"] == "INVALID_REQUEST"
+    assert [problem["path"] for problem in refused["errors"]] == ["_meta.wsh/timeoutMs"]
+
+
 @pytest.mark.parametrize("as_sent", [7, "7", 7.0])
 def test_a_cancelled_call_is_answered_once_with_cancelled(stdio: StdioHost, door: RunningDoor, as_sent: Any) -> None:
     stdio.start_request("tools/call", {"name": "slow", "arguments": {"ms": 30_000, "key": "c"}}, id=7)

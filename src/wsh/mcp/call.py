@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 # How long a cancelled call may clean up before the door stops waiting for it.
 CLEANUP_S = 15.0
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
+_TIMEOUT = "wsh/timeoutMs"
 
 
 @dataclass(eq=False)
@@ -117,8 +118,10 @@ class CallRunner:
             del arguments[spec.timeout_spelling]
         try:
             timeout_ms = _settle_timeout(tool, arguments, meta)
+            if meta.get(_TIMEOUT) is not None:
+                arguments = _pass_timeout(tool, arguments, timeout_ms)
         except ValueError as problem:
-            bad = word.FieldProblem("_meta.wsh/timeoutMs", str(problem))
+            bad = word.FieldProblem(f"_meta.{_TIMEOUT}", str(problem))
             return _finish(error.refuse_arguments(spec.name, spec.family, [bad]))
         if not spec.reads and self._busy >= self._queue_size:
             return _overloaded(self._queue_size)
@@ -253,9 +256,21 @@ def _settle_timeout(tool: Tool, arguments: Mapping[str, Any], meta: Mapping[str,
     spec = tool.spec
     if spec.timeout_argument is not None and arguments.get(spec.timeout_argument) is not None:
         return int(arguments[spec.timeout_argument])
-    asked = meta.get("wsh/timeoutMs")
+    asked = meta.get(_TIMEOUT)
     if asked is None:
         return spec.default_timeout_ms
     if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MAX_TIMEOUT_MS:
         raise ValueError(f"must be a whole number from 1 to {MAX_TIMEOUT_MS}")
     return asked
+
+
+def _pass_timeout(tool: Tool, arguments: dict[str, object], timeout_ms: int) -> dict[str, object]:
+    """The arguments with a deadline from `_meta`, where the tool has an argument for it. Raises ValueError if it does not fit."""
+    name = tool.spec.timeout_argument
+    if name is None:
+        return arguments
+    arguments = arguments | {name: timeout_ms}
+    problems = tool.validator.find_problems(arguments)
+    if problems:
+        raise ValueError(problems[0].message)
+    return arguments

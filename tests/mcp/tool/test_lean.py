@@ -65,6 +65,15 @@ def test_a_command_gives_its_output_and_exit_code_with_little_around(lean: Lean)
     assert extra <= 60
 
 
+def test_a_deadline_in_the_meta_is_that_of_a_run_and_of_a_wait(lean: Lean) -> None:
+    meta = {"wsh/timeoutMs": 300}
+    ran = lean.host.call("run", {"command": "sleep 3"}, **meta)["result"]["content"][0]["text"]
+    assert "still running after 300 ms" in ran
+    waited = lean.host.call("wait", {"match": "zzz"}, **meta)["result"]["content"][0]["text"]
+    assert "did not come within" in waited
+    assert "[exit 0" in lean.text("wait")
+
+
 def test_it_keeps_folder_and_variables_between_calls(lean: Lean, tmp_path: Path) -> None:
     lean.run(f"cd {tmp_path}; word=kept")
     assert lean.run("pwd; echo $word") == f"{tmp_path}\nkept\n[exit 0]"

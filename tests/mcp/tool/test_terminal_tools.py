@@ -294,6 +294,17 @@ def test_a_full_scrollback_keeps_ten_thousand_lines_and_counts_them_all(host: Ho
     assert page["lines"][-2] == "12000"
 
 
+def test_a_deadline_in_the_meta_is_that_of_a_run_and_of_a_wait(host: Host, session: str) -> None:
+    meta = {"wsh/timeoutMs": 300}
+    waiting = failure(host.call("wsh_await_quiesce", {"session": session, "text": "zzz"}, **meta))
+    assert (waiting["code"], waiting["timeoutMs"]) == ("TOOL_TIMEOUT", 300)
+    assert waiting["reason"], "the wait ended by itself; it was not stopped"
+    run_it = {"session": session, "input": "sleep 3; echo over", "format": "plain"}
+    payload = failure(host.call("wsh_run_command", run_it, **meta))
+    assert (payload["code"], payload["timeoutMs"]) == ("TOOL_TIMEOUT", 300)
+    assert payload["screen"]["lines"] and payload["command_id"]
+
+
 def test_a_wait_with_the_current_generation_waits_for_something_new(host: Host, session: str) -> None:
     call(host, "wsh_await_quiesce", session=session, until=["prompt"])
     now = call(host, "wsh_await_quiesce", session=session, timeout_ms=100)["generation"]

@@ -81,7 +81,7 @@ def make_tools(log: Log) -> list[ToolSpec]:
             log.stopped.append(key)
             raise
         log.finished.append(key)
-        return ToolOutcome({"slept": arguments["ms"]})
+        return ToolOutcome({"slept": arguments["ms"], "timeout_ms": arguments.get("timeout_ms")})
 
     async def chatter(arguments: dict[str, Any], ctx: CallContext) -> ToolOutcome:
         for number in range(arguments["lines"]):
@@ -115,7 +115,7 @@ def make_tools(log: Log) -> list[ToolSpec]:
         spec(
             "slow",
             slow,
-            {"ms": number, "key": {"type": "string"}, "timeout_ms": number},
+            {"ms": number, "key": {"type": "string"}, "timeout_ms": number | {"maximum": 70_000_000}},
             ["ms"],
             family="workspace",
             timeout_argument="timeout_ms",
