@@ -50,7 +50,7 @@ class EarlyDoor:
         )
         self.gateway = Gateway(self.table, self.facts, authority, make_access(doors, settings, prefix))
         self.mcp: Deferred[McpEndpoint] = Deferred()
-        self.gateway.mounts.append(Mount("/mcp", _serve_deferred(self.mcp)))
+        self.gateway.mounts.append(Mount("/mcp", _serve_deferred(self.mcp), below=("stdio",)))
         limits = ConnectionLimits(
             frame_bytes=settings.get_int("server.max_frame_bytes"),
             header_s=settings.get_float("server.header_timeout_s"),

@@ -51,6 +51,18 @@ def test_mcp_passes_the_same_doors(server: RunningServer) -> None:
     assert result_of(answered)["serverInfo"]["name"] == "wsh"
 
 
+def test_paths_below_it_that_do_not_exist_are_unknown_as_everywhere(server: RunningServer) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    headers = {"Accept": "application/json, text/event-stream"}
+    for path in ("/mcp/x", "/mcp/x/stdio", "/mcp/stdio/x", "/mcpx"):
+        for method in ("POST", "GET", "DELETE"):
+            unknown = server.request(method, path, body if method == "POST" else None, headers=headers)
+            assert (unknown.status, unknown.code) == (404, "not_found"), (method, path)
+    assert server.request("POST", "/mcp/x", body, headers=headers, token=None).code == "auth_required"
+    assert server.request("POST", "/mcp/", body, headers=headers).status == 200
+    assert server.request("POST", "/mcp/stdio", body).status == 404, "it is for the unix socket alone"
+
+
 def test_every_tool_that_is_offered_has_valid_schemas(server: RunningServer) -> None:
     session = call(server, "initialize", INITIALIZE).headers["mcp-session-id"]
     tools = result_of(call(server, "tools/list", **{"Mcp-Session-Id": session}))["tools"]

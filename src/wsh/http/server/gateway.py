@@ -51,11 +51,12 @@ _ONCE = frozenset(
 
 @dataclass(frozen=True)
 class Mount:
-    """An application that answers for all paths below `prefix`, behind the same doors."""
+    """An application that answers for `prefix` and the paths `below` it, behind the same doors."""
 
     prefix: str
     app: ASGIApp
     content_policy: str = CONTENT_POLICY
+    below: tuple[str, ...] = ()
 
 
 @dataclass
@@ -260,7 +261,8 @@ class Gateway:
     def _find_mount(self, segments: list[str]) -> Mount | None:
         for mount in self.mounts:
             parts = mount.prefix.strip("/").split("/")
-            if segments[: len(parts)] == parts:
+            below = "/".join(segments[len(parts) :])
+            if segments[: len(parts)] == parts and (not below or below in mount.below):
                 return mount
         return None
 
