@@ -100,13 +100,13 @@ def _rpc(code: int, payload: JsonObject) -> RpcFailure:
     return RpcFailure(code, payload["message"], {k: v for k, v in payload.items() if k != "message"})
 
 
-def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, object]:
-    """Bad arguments as a payload: the first problem in words, all of them as data."""
+def describe_problems(name: str, problems: Sequence[FieldProblem], what: str = "arguments") -> dict[str, object]:
+    """Bad arguments, or other fields, as a payload: the first problem in words, all of them as data."""
     first = problems[0]
     subject = f"{first.path!r} " if first.path else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     payload: JsonObject = {
-        "message": f"Invalid arguments for {name}: {subject}{first.message}{more}.",
+        "message": f"Invalid {what} for {name}: {subject}{first.message}{more}.",
         "code": tool.INVALID_REQUEST,
         "errors": [problem.to_wire() for problem in problems],
     }
@@ -117,6 +117,11 @@ def describe_problems(name: str, problems: Sequence[FieldProblem]) -> dict[str, 
 def refuse_arguments(name: str, family: Family, problems: Sequence[FieldProblem]) -> RpcFailure | JsonObject:
     payload = describe_problems(name, problems)
     return _rpc(rpc.INVALID_PARAMS, payload) if family == "terminal" else payload
+
+
+def refuse_params(method: str, problems: Sequence[FieldProblem]) -> RpcFailure:
+    """The parameters of a method do not fit."""
+    return _rpc(rpc.INVALID_PARAMS, describe_problems(method, problems, "parameters"))
 
 
 def unknown_tool(name: str, near: str | None) -> RpcFailure:

@@ -5,10 +5,11 @@ If a new SDK breaks us, it breaks here. The tests look at the wire, never at the
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias
 
@@ -21,13 +22,15 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from wsh.mcp.error import RpcFailure, translate
+from wsh.mcp.error import RpcFailure, refuse_params, translate
 from wsh.mcp.registry import Registry
+from wsh.mcp.validate import MAX_PROBLEMS
 from wsh.wire import tool
 from wsh.wire.error import WshError
 from wsh.wire.json import rpc
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.shortage import find_shortage
+from wsh.wire.tool import FieldProblem
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +146,84 @@ async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Middleware, outermost: nothing leaves with an exception's text that we did not write ourselves."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError):
-        raise
+    except MCPError as problem:
+        raise _name_reason(problem, ctx) from None
+    except ValidationError as problem:
+        # The SDK would leave out which field is wrong.
+        refused = refuse_params(ctx.method, _find_problems(problem, ctx.params))
+        raise _translate_problem(refused, ctx.method) from None
     except Exception as problem:
         raise _translate_problem(problem, ctx.method) from None
+
+
+def _name_reason(problem: MCPError, ctx: Context) -> MCPError:
+    """`problem`, or what it means where the SDK says as much as nothing."""
+    if problem.error.data != "" or get_connection(ctx).initialize_accepted:
+        return problem
+    text = f"{ctx.method} came before the handshake: send initialize first."
+    return MCPError(problem.error.code, text, {"code": tool.INVALID_REQUEST, "hint": "Send initialize first."})
+
+
+_MAX_ERRORS = 1000
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+"""What a value must be, by the kinds of pydantic's errors."""
+
+
+def _find_problems(problem: ValidationError, params: Mapping[str, object] | None) -> list[FieldProblem]:
+    """What is wrong with which of the parameters; a field that has several forms is one problem."""
+    if problem.error_count() > _MAX_ERRORS:
+        return [FieldProblem("", f"{problem.error_count()} values do not fit", "Send less in one request.")]
+    wanted: dict[str, list[str]] = {}
+    messages: dict[str, str] = {}
+    for fault in problem.errors(include_url=False):
+        path = _find_path(fault["loc"], fault["type"] == "missing", params)
+        if fault["type"] == "missing":
+            messages.setdefault(path, "is required")
+            continue
+        expected = _WANTED.get(fault["type"]) or str(fault.get("ctx", {}).get("expected", ""))
+        if expected:
+            kinds = wanted.setdefault(path, [])
+            kinds += [expected] if expected not in kinds else []
+            messages[path] = f"must be {' or '.join(kinds)}, not {_show(fault['input'])}"
+        else:
+            messages.setdefault(path, f"does not fit: {fault['msg']}")
+    return [FieldProblem(path, message) for path, message in list(messages.items())[:MAX_PROBLEMS]]
+
+
+def _find_path(loc: tuple[int | str, ...], missing: bool, params: Mapping[str, object] | None) -> str:
+    """Where in the parameters a fault is. Names of the forms that a field may have are left out."""
+    if loc[:1] == ("params",) and len(loc) > 1:
+        loc = loc[1:]
+    path: list[str] = []
+    here: object = params
+    for at, part in enumerate(loc):
+        if isinstance(here, Mapping) and part in here:
+            here = here[str(part)]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        elif not (missing and at == len(loc) - 1):
+            continue
+        path.append(str(part))
+    return ".".join(path)
+
+
+def _show(value: object) -> str:
+    """A value in a message; a large one is only named."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return json.dumps(value[:80] if isinstance(value, str) else value, ensure_ascii=False)
 
 
 def _translate_problem(problem: Exception, method: str) -> MCPError:

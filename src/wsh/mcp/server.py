@@ -42,7 +42,7 @@ from wsh.wire.caller import Caller
 from wsh.wire.json import handshake
 from wsh.wire.json.object import JsonObject
 from wsh.wire.surrogate import find_unsound, mend_all
-from wsh.wire.tool import ToolOutcome
+from wsh.wire.tool import FieldProblem, ToolOutcome
 from wsh.wire.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -167,10 +167,18 @@ def spell_result(tool: Tool, outcome: ToolOutcome) -> JsonObject:
     return result
 
 
+def refuse_cursor(ctx: Context, params: types.PaginatedRequestParams | None) -> None:
+    """Our lists have one page, so we gave no cursor."""
+    if params is not None and params.cursor is not None:
+        hint = "Leave it out: a list comes whole."
+        raise error.refuse_params(ctx.method, [FieldProblem("cursor", "is none that this server gave", hint)])
+
+
 def build_server(door: McpDoor) -> WshServer:
     registry, calls = door.registry, door.calls
 
-    async def list_tools(ctx: Context, params: object) -> types.ListToolsResult:
+    async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        refuse_cursor(ctx, params)
         client = door.find_client(ctx)
         tools = registry.list_tools(client.toolsets, client.caller.environ)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.definition) for tool in tools])
@@ -196,7 +204,8 @@ def build_server(door: McpDoor) -> WshServer:
             # Before the answer: many clients close when they have it, and choke on what comes after.
             await door.resources.tell_caller(ctx)
 
-    async def list_prompts(ctx: Context, params: object) -> types.ListPromptsResult:
+    async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        refuse_cursor(ctx, params)
         # The guides speak of the terminal tools.
         has_tools = "terminal" in door.find_client(ctx).toolsets
         return types.ListPromptsResult(prompts=door.prompts.list_prompts() if has_tools else [])
@@ -204,10 +213,14 @@ def build_server(door: McpDoor) -> WshServer:
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return door.prompts.get_prompt(params.name, params.arguments)
 
-    async def list_resources(ctx: Context, params: object) -> types.ListResourcesResult:
+    async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        refuse_cursor(ctx, params)
         return types.ListResourcesResult(resources=door.resources.list_resources())
 
-    async def list_templates(ctx: Context, params: object) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        refuse_cursor(ctx, params)
         return types.ListResourceTemplatesResult(resource_templates=door.resources.list_templates())
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
