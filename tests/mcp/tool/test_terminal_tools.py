@@ -16,6 +16,7 @@ from tests.support.mcp.host import HttpHost, StdioHost, failure, structured
 from tests.support.mcp.live import KINDS, live_server, open_host
 from tests.support.serving import RunningServer
 from tests.support.waiting import HANG_S, wait_until
+from wsh.mcp.tool.terminal import spell_run
 
 Host = HttpHost | StdioHost
 Json = dict[str, Any]
@@ -230,6 +231,13 @@ def test_long_output_is_cut_in_the_middle_and_says_so(host: Host, session: str) 
     uri = f"wsh://sessions/{session}/commands/{ran['command_id']}"
     whole = json.loads(host.request("resources/read", {"uri": uri})["result"]["contents"][0]["text"])
     assert whole["output"].split() == [str(n) for n in range(1, 2001)]
+
+
+def test_output_that_is_cut_names_the_resource_of_a_command_only_where_there_is_one() -> None:
+    cut = {"truncated": {"omitted_bytes": 9, "omitted_lines": 1}}
+    assert spell_run(cut)["output_omitted"] == {"bytes": 9, "lines": 1, "read": "wsh_get_scrollback"}
+    of_command = spell_run(cut | {"command_id": 7})["output_omitted"]
+    assert isinstance(of_command, dict) and "resource of this command_id" in of_command["read"]
 
 
 def test_starting_a_full_screen_program_is_a_success(host: Host, session: str) -> None:
@@ -672,7 +680,10 @@ def test_a_modern_host_hears_what_it_listens_for(server: RunningServer) -> None:
 
 def test_a_subscription_to_nothing_is_refused(server: RunningServer) -> None:
     with open_host(server, "http") as host:
-        assert host.request("resources/subscribe", {"uri": "wsh://sessions/nobody/screen"})["error"]["code"] == -32602
+        nobody = {"uri": "wsh://sessions/nobody/screen"}
+        refused = host.request("resources/subscribe", nobody)["error"]
+        assert refused == host.request("resources/read", nobody)["error"]
+        assert refused["code"] == -32602 and "no session named 'nobody'" in refused["message"]
         assert host.request("resources/subscribe", {"uri": "test://x"})["error"]["code"] == -32602
 
 

@@ -20,6 +20,7 @@ from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, Serv
 from wsh.mcp.error import RpcFailure
 from wsh.mcp.sdk_compat import Context, call_at_end, get_connection, send_list_changed
 from wsh.wire import tool
+from wsh.wire.error import SessionNotFound
 from wsh.wire.json import rpc
 
 log = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ class ResourceIndex:
         if uri != SESSIONS_URI:
             name, _ = _split(uri)
             if name not in self._source.list_names():
-                raise _not_found(uri)
+                raise SessionNotFound(name)
         self._get_reader(ctx).uris.add(uri)
 
     def unsubscribe(self, ctx: Context, uri: str) -> None:

@@ -72,7 +72,7 @@ async def _run_command(call: ToolCall) -> ToolOutcome:
     given |= call.pick("sandbox", "reason")
     try:
         with reported_output(call.context, session, "run"):
-            told = _spell_run(await call.make(run_command, RunRequest(**given)))
+            told = spell_run(await call.make(run_command, RunRequest(**given)))
     except SessionNotFound:  # killed meanwhile: it was there when the call came
         raise report_exit(session, {"finished_by": "exit"}) from None
     state = show_state(session)
@@ -84,7 +84,7 @@ async def _run_command(call: ToolCall) -> ToolOutcome:
     return ToolOutcome(state | told)
 
 
-def _spell_run(told: JsonObject) -> dict[str, object]:
+def spell_run(told: JsonObject) -> dict[str, object]:
     """What a run found out, in the words of this door."""
     shown = {
         name: value for name, value in told.items() if name not in ("commands", "background", "truncated", "unfinished")
@@ -99,7 +99,7 @@ def _spell_run(told: JsonObject) -> dict[str, object]:
         shown["output_omitted"] = {
             "bytes": told["truncated"]["omitted_bytes"],
             "lines": told["truncated"]["omitted_lines"],
-            "read": "wsh_get_scrollback, or the resource of this command_id",
+            "read": "wsh_get_scrollback" + (", or the resource of this command_id" if "command_id" in shown else ""),
         }
     return shown
 
