@@ -221,11 +221,9 @@ def _python_fields(schema: Schema, schemas: dict[str, Schema]) -> list[str]:
     rest: list[str] = []
     for name, entry in schema["properties"].items():
         kind = _python(entry, schemas)
-        if name not in required:
-            rest.append(f"    {name}: {kind} = None")
-        elif kind.startswith("list["):
+        if kind.startswith("list[") and not kind.endswith(" | None"):
             rest.append(f"    {name}: {kind} = field(default_factory=list)")
-        elif kind.endswith(" | None"):
+        elif name not in required or kind.endswith(" | None"):
             rest.append(f"    {name}: {kind} = None")
         elif kind in DEFAULTS and name != "name":
             rest.append(f"    {name}: {kind} = {DEFAULTS[kind]}")

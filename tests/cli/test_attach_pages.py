@@ -207,6 +207,31 @@ def test_selected_text_goes_to_the_clipboard_of_the_terminal(server: RunningServ
         os.waitpid(pid, 0)
 
 
+def test_a_line_that_the_screen_broke_is_copied_and_found_as_one(server: RunningServer) -> None:
+    made = 'printf "%070d\\n" 1; echo $(printf "abcdefghi %.0s" 1 2 3 4 5 6 7 8 9); echo end; exec cat'
+    make(server, "broken", made, rows=11, cols=70)
+    pid, fd = open_pty("attach", "broken")
+    try:
+        read_until(fd, lambda seen: b"end" in seen and b"? help" in seen, b"")
+
+        def copy(keys: bytes) -> str:
+            os.write(fd, b"\x1c[")
+            read_until(fd, lambda seen: b"q back" in seen, b"")
+            os.write(fd, keys)
+            shown = read_until(fd, lambda seen: b"\x1b]52;c;" in seen and b"copied" in seen, b"")
+            return base64.b64decode(shown.partition(b"\x1b]52;c;")[2].partition(b"\x1b\\")[0]).decode()
+
+        whole = " ".join(["abcdefghi"] * 9) + "\n"
+        assert copy(b"gVy") == f"{1:070}\n", "it fills the row and does not go on"
+        assert copy(b"gjVy") == copy(b"gjjVy") == whole, "it was broken at a blank"
+        assert copy(b"g/hi abc\r6nvj0llly") == "hi abcd", "across the end of the row"
+        os.write(fd, b"\x1c\x1c")
+        read_until(fd, lambda seen: b"[detached" in seen, b"")
+    finally:
+        os.close(fd)
+        os.waitpid(pid, 0)
+
+
 def test_a_page_takes_the_mouse_and_the_program_gets_its_modes_back(server: RunningServer) -> None:
     make(server, "modes", "printf '\\033[?1003h\\033[?1006h\\033[=5;1u'; exec cat -v", rows=11, cols=80)
     pid, fd = open_pty("attach", "modes")

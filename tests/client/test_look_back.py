@@ -12,17 +12,23 @@ from wsh.client.attach.look_back import LookBackPage
 from wsh.client.attach.page import Done
 
 
-def history(lines: list[str], first: int = 0) -> History:
+def history(lines: list[str], first: int = 0, cols: int = 80, wrapped: list[int] | None = None) -> History:
+    """`wrapped`: the lines that go on in the next, as a server tells them; one of an earlier version does not."""
+    told = {} if wrapped is None else {"wrapped": wrapped}
+
     def read(since: int, count: int) -> dict[str, Any]:
         start = min(max(since, first), first + len(lines))
         found = lines[start - first : start - first + count]
-        return {"epoch": 1, "lines": found, "total": len(lines), "total_lines": first + len(lines), "first_line": start}
+        page = {"epoch": 1, "lines": found, "total": len(lines), "total_lines": first + len(lines), "first_line": start}
+        return page | told
 
-    return History(read)
+    return History(read, cols)
 
 
-def page_of(lines: list[str], first: int = 0, **more: Any) -> LookBackPage:
-    kept = history(lines, first)
+def page_of(
+    lines: list[str], first: int = 0, cols: int = 80, wrapped: list[int] | None = None, **more: Any
+) -> LookBackPage:
+    kept = history(lines, first, cols, wrapped)
     page = LookBackPage(kept, (kept.end - 1, 0), **more)
     page.show(11, 80)
     return page
@@ -155,3 +161,42 @@ def test_whole_lines_are_copied_also_where_the_screen_broke_them() -> None:
     assert done is not None and done.copied == "a" * 10 + "b" * 10 + "cc\n"
     done = press(page_of(["first", "a" * 10, "cc", "last"], cols=10), b"gVjy")
     assert done is not None and done.copied == "first\n" + "a" * 10 + "cc\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrapped", "expected"),
+    [
+        (["first", "abcdefghi", "abcdefghi", "abc", "last"], [1, 2], "abcdefghi abcdefghi abc\n"),
+        (["first", "0123456789", "next", "last"], [], "0123456789\n"),
+        (["first", "abcdefgh", "", "  abc", "last"], [1, 2], "abcdefgh" + 14 * " " + "abc\n"),
+        (["first", "漢字漢字a", "字", "last"], [1], "漢字漢字a字\n"),
+    ],
+)
+def test_where_a_line_was_broken_is_what_the_server_tells(lines: list[str], wrapped: list[int], expected: str) -> None:
+    for keys in (b"gjVy", b"gj" + b"j" * len(wrapped) + b"Vy"):
+        done = press(page_of(lines, cols=10, wrapped=wrapped), keys)
+        assert done is not None and done.copied == expected
+
+
+def test_a_wide_character_that_did_not_fit_leaves_no_blank_behind() -> None:
+    done = press(page_of(["漢字漢字", "漢字", "a"], cols=9, wrapped=[0]), b"gVy")
+    assert done is not None and done.copied == "漢字漢字漢字\n"
+
+
+def test_a_search_finds_what_the_end_of_a_row_breaks() -> None:
+    page = page_of(["first", "some words", "here, a ne", "edle", "no needle"], cols=10, wrapped=[1, 2])
+    press(page, b"g/needle\r")
+    assert place(page) == (2, 8)
+    marks = page.show(11, 80)[0]["marks"]
+    assert marks == [(2, 8, 10, "found"), (3, 0, 4, "found"), (4, 3, 9, "found")]
+    press(page, b"n")
+    assert place(page) == (4, 3)
+    press(page, b"n")
+    assert place(page) == (2, 8), "from the first line on"
+    press(page, b"g/^here\r")
+    assert place(page) == (0, 0), "a line begins where it was begun"
+    # Of what was found above the first row, the rest is marked.
+    page = page_of(["some nee", "dle", *[f"line {n}" for n in range(9)]], cols=8, wrapped=[0])
+    press(page, b"g/needle\rG")
+    shown = page.show(11, 80)[0]
+    assert shown["line"] == 1 and shown["marks"] == [(1, 0, 3, "found")]

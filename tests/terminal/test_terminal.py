@@ -108,6 +108,30 @@ def test_a_terminal_without_scrollback_keeps_its_screen_only() -> None:
         assert terminal.scrollback().first_line == 4998
 
 
+@pytest.mark.parametrize("styled", [False, True])
+def test_a_page_tells_which_lines_go_on_in_the_next(styled: bool) -> None:
+    with Terminal(4, 10) as terminal:
+        terminal.feed("abcdefghi abc\r\n0123456789\r\nnext\r\n漢字漢字a字\r\n".encode())
+        assert terminal.scrollback(styled=styled).wrapped == [0, 4]
+        assert terminal.scrollback(0, 2, styled=styled).wrapped == []
+        assert terminal.scrollback(styled=styled, since_line=4, limit=1).wrapped == [4], "the next is on another page"
+        terminal.feed(b" " * 25 + b"x\r\n\r\n\r\n")
+        assert terminal.scrollback(styled=styled).wrapped == [0, 4, 6, 7]
+        assert terminal.scrollback(styled=styled, since_line=6, limit=2).wrapped == [6, 7], "blank rows"
+        below = terminal.total_lines
+        terminal.feed(b"\x1b[?1049h\x1b[H" + b"y" * 15)
+        first = terminal.screen().first_line_index
+        assert below > first and terminal.scrollback(styled=styled).wrapped == [0, 4, 6, first]
+
+
+def test_a_page_on_which_no_line_goes_on_says_so_also_behind_blank_ones() -> None:
+    with Terminal(4, 10) as terminal:
+        terminal.feed(b"\r\n\r\nabc\r\n\r\n\r\n")
+        assert terminal.scrollback().wrapped == []
+        terminal.feed(b"\x1b[H\x1b[4;1H" + b"z" * 10)
+        assert terminal.scrollback().wrapped == []
+
+
 def test_cells_that_nobody_wrote_have_no_style_of_their_neighbours() -> None:
     with Terminal(3, 20) as terminal:
         terminal.feed(

@@ -460,6 +460,7 @@ export interface Scrollback {
   total_lines: number;
   offset: number;
   first_line: number;
+  wrapped?: number[];
 }
 
 export interface ServerInfo {

@@ -68,6 +68,7 @@ class ScrollbackReply:
     total_lines: int = 0
     offset: int = 0
     first_line: int = 0
+    wrapped: list[int] = field(default_factory=list)
 
     @property
     def text(self) -> str:

@@ -68,6 +68,8 @@ class ScrollbackPage:
     first_line: int
     """Absolute number of the first line returned."""
     epoch: int
+    wrapped: list[int]
+    """Absolute numbers of the lines returned that go on in the next, because the screen was too narrow for them."""
 
     def to_wire(self) -> JsonObject:
         return {
@@ -77,6 +79,7 @@ class ScrollbackPage:
             "total_lines": self.total_lines,
             "offset": self.offset,
             "first_line": self.first_line,
+            "wrapped": self.wrapped,
         }
 
 

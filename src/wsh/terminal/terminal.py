@@ -461,7 +461,8 @@ class Terminal:
             start = min(max(first, since_line), total_lines)
             end = min(total_lines, start + limit)
         lines = self.lines_between(start, end, styled)
-        return ScrollbackPage(lines, total_lines - first, total_lines, total_lines - end, start, self.epoch)
+        wrapped = self._find_wrapped(start, lines)
+        return ScrollbackPage(lines, total_lines - first, total_lines, total_lines - end, start, self.epoch, wrapped)
 
     def _exact_numbers(self) -> LineNumbers:
         numbers = self._numbers
@@ -504,6 +505,30 @@ class Terminal:
         if not styled:
             return list(read_plain_rows(self.handle, native.SCREEN, first - shift, last - 1 - shift, self.cols))
         return [parse_row(row) for row in read_screen_rows(self.handle, first - shift, last - 1 - shift, self.cols)]
+
+    def _find_wrapped(self, first: int, lines: list[Line]) -> list[int]:
+        """Which of these lines, read from `first` on, go on in the next; in order."""
+        numbers = self._numbers
+        if numbers.alt and first < numbers.base:
+            beneath, above = self.beneath(), numbers.base - first
+            found = beneath._find_wrapped(first, lines[:above]) if beneath is not None else []
+            # The last one goes on in a row that the alternate screen hides.
+            return [
+                *(line for line in found if line < numbers.base - 1),
+                *self._find_wrapped(numbers.base, lines[above:]),
+            ]
+        end = min(first + len(lines), numbers.base + self.rows - 1)  # below the last row of the screen there is none
+        if first >= end:
+            return []
+        used = len(lines)
+        while used and not lines[used - 1]:
+            used -= 1
+        # Asking for each row takes several times as long as reading the text: as many lines as rows wrap nowhere.
+        shift, last = numbers.shift, first + len(lines) - 1
+        text = native.format_logical(self.handle, native.SCREEN, first - shift, last - shift, self.cols).rstrip(b" \n")
+        if text.count(b"\n") == used - 1 and not self.wraps(end - 1):
+            return []
+        return [line for line in range(first, end) if self.wraps(line)]
 
     def wraps(self, line: int) -> bool:
         """Whether the line with this absolute number goes on in the next."""

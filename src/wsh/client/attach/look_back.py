@@ -7,12 +7,12 @@ last one at the time of opening, so that nothing moves away while somebody reads
 from __future__ import annotations
 
 import re
-import unicodedata
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from wsh.client.attach.history import History, Place, SearchTooLong, find_in, search_pattern
+from wsh.client.attach.column import character_at, column_of
+from wsh.client.attach.history import Found, History, Place, SearchTooLong, search_pattern
 from wsh.client.attach.keystroke import Keystroke, read_keystroke
 from wsh.client.attach.page import Done, Message
 from wsh.wire.bracketed_paste import strip_marks
@@ -52,16 +52,10 @@ _MOST_LINES = 100_000
 
 
 class LookBackPage:
-    def __init__(
-        self, history: History, cursor: Place, *, cols: int = 80, keys: CopyKeys = "vi", by_wheel: bool = False
-    ) -> None:
-        """`cols` is the session's width: a line that fills it goes on in the next when it is copied.
-
-        `by_wheel`: the wheel opened the page, and leaves it at the last line.
-        """
+    def __init__(self, history: History, cursor: Place, *, keys: CopyKeys = "vi", by_wheel: bool = False) -> None:
+        """`by_wheel`: the wheel opened the page, and leaves it at the last line."""
         self._by_wheel = by_wheel
         self._lines = history
-        self._cols = cols
         self._hints = _HINTS[keys]
         self._bound = _BOTH | (_VI | _EMACS if keys == "emacs" else _EMACS | _VI)
         self._line = max(history.first, min(cursor[0], history.end - 1))
@@ -74,7 +68,7 @@ class LookBackPage:
         self._by_lines = False
         self._count = ""
         self._pattern: re.Pattern[str] | None = None
-        self._found: list[Place] = []
+        self._found: list[Found] = []
         self._forwards = False
         self._typed: str | None = None
         """What is typed of a search, while it is."""
@@ -90,8 +84,7 @@ class LookBackPage:
         shown = range(self._top, min(self._top + self._height, self._lines.end))
         marks: list[tuple[int, int, int, str]] = []
         if self._pattern is not None:
-            for line in shown:
-                marks += [(line, *span, "found") for span in find_in(self._pattern, self._lines.text(line))]
+            marks += self._marks_of_found(shown)
         marks += [(line, first, end, "selected") for line in shown for first, end in self._selected_in(line)]
         page: Message = {
             "type": "look_back",
@@ -101,6 +94,19 @@ class LookBackPage:
             "marks": marks[:10_000],
         }
         return [page, {"type": "hint", "text": self._hint()}]
+
+    def _marks_of_found(self, shown: range) -> Iterator[tuple[int, int, int, str]]:
+        # What was found before may end in the first row.
+        index = max(0, bisect_left(self._found, (shown.start, 0)) - 1)
+        while index < len(self._found) and self._found[index][0] < shown.stop:
+            line, at, left = self._found[index]
+            while left > 0 and line < shown.stop:
+                row = self._lines.whole_row(line)
+                end = min(at + left, len(row))
+                if line in shown:
+                    yield line, at, min(end, len(self._lines.text(line))), "found"
+                line, at, left = line + 1, 0, left - (end - at)
+            index += 1
 
     def _hint(self) -> str:
         if self._typed is not None:
@@ -300,12 +306,16 @@ class LookBackPage:
             self._told = f"not found{' · ' * bool(note)}{note}"
             return
         here = (self._line, self._at)
-        index = bisect_right(self._found, here) if forwards else bisect_left(self._found, here) - 1
+        index = bisect_left(self._found, here)
+        if not forwards:
+            index -= 1
+        elif index < len(self._found) and self._found[index][:2] == here:
+            index += 1
         if not 0 <= index < len(self._found):
             note = "searched on from the first line" if forwards else "searched on from the last line"
             index %= len(self._found)
         self._told = f"match {index + 1} of {len(self._found)}{' · ' * bool(note)}{note}"
-        self._line, self._at = self._found[index]
+        self._line, self._at, _ = self._found[index]
         if not self._top <= self._line < self._top + self._height:
             self._top = self._line - self._height // 2
         self._note_column()
@@ -332,23 +342,8 @@ class LookBackPage:
         first, last = min(self._anchor, here), max(self._anchor, here)
         if self._by_lines:
             # Whole lines, also where the screen broke them.
-            return (self._first_row(first[0]), 0), (self._last_row(last[0]), last[1])
+            return (self._lines.first_row(first[0]), 0), (self._lines.last_row(last[0]), last[1])
         return first, last
-
-    def _first_row(self, line: int) -> int:
-        while line > self._lines.first and self._goes_on(line - 1):
-            line -= 1
-        return line
-
-    def _last_row(self, line: int) -> int:
-        while line < self._lines.end - 1 and self._goes_on(line):
-            line += 1
-        return line
-
-    def _goes_on(self, line: int) -> bool:
-        """Whether the screen broke a line here: what fills the width goes on in the next row."""
-        text = self._lines.text(line)
-        return column_of(text, len(text)) >= self._cols
 
     def _selected_in(self, line: int) -> Sequence[tuple[int, int]]:
         """Which characters of a line are selected, the one under the cursor included."""
@@ -369,34 +364,12 @@ class LookBackPage:
             return Done(told=f"more than {_MOST_LINES} lines are not copied at once")
         parts: list[str] = []
         for line in range(ends[0][0], ends[1][0] + 1):
-            text = self._lines.text(line)
-            for first, end in self._selected_in(line):
-                parts.append(text[first:end])
             is_last = line == ends[1][0]
-            if self._by_lines if is_last else not self._goes_on(line):
+            goes_on = not is_last and self._lines.goes_on(line)
+            for first, end in self._selected_in(line):
+                parts.append(self._lines.whole_row(line)[first:] if goes_on else self._lines.text(line)[first:end])
+            if self._by_lines if is_last else not goes_on:
                 parts.append("\n")
         copied = "".join(parts)
         count = copied.count("\n") + (not copied.endswith("\n"))
         return Done(copied=copied, told=f"copied {count} line{'s' if count > 1 else ''}") if copied else Done()
-
-
-def column_of(text: str, at: int) -> int:
-    """The column of a character."""
-    return len(text[:at]) if text.isascii() else sum(_width(character) for character in text[:at])
-
-
-def character_at(text: str, column: int) -> int:
-    """The character at a column, or the last one before it ends."""
-    if text.isascii():
-        return max(0, min(column, len(text)))
-    for at, character in enumerate(text):
-        column -= _width(character)
-        if column < 0:
-            return at
-    return len(text)
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -319,14 +319,15 @@ class Person:
             from wsh.client.attach.switcher import SwitcherPage
 
             return SwitcherPage(questions, session)
+        from wsh.client.attach.column import character_at
         from wsh.client.attach.history import History
-        from wsh.client.attach.look_back import LookBackPage, character_at
+        from wsh.client.attach.look_back import LookBackPage
 
         screen = questions.read_screen(session)
-        history = History(lambda first, count: questions.read_lines(session, first, count))
+        history = History(lambda first, count: questions.read_lines(session, first, count), self._picture[1])
         line = int(screen["first_line_index"]) + int(screen["cursor"]["row"])
         cursor = (line, character_at(history.text(line), int(screen["cursor"]["col"])))
-        return LookBackPage(history, cursor, cols=self._picture[1], keys=self._copy_keys, by_wheel=command == "wheel")
+        return LookBackPage(history, cursor, keys=self._copy_keys, by_wheel=command == "wheel")
 
     def _turn(self, data: bytes) -> None:
         """Give keys to the open page. Keys after the one that closes it go to the program."""

@@ -78,6 +78,8 @@ class Scrollback(Shown):
     offset: int
     first_line: int
     """Absolute number of the first line given."""
+    wrapped: list[int] = Field(default_factory=list)
+    """Absolute numbers of the lines given that go on in the next, because the screen was too narrow for them."""
 
 
 class IdleAnswer(Shown):
