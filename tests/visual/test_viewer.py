@@ -142,6 +142,22 @@ def test_a_person_takes_over_and_hands_back_with_a_key(places: Places) -> None:
     run_with_registry(places, work)
 
 
+def test_the_status_line_says_how_many_look_also_when_one_has_left(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="counted")
+        viewers = viewers_of(session)
+        _, seen = look(viewers, 24, 90, status=True)
+        other, _ = look(viewers, 24, 90, status=True)
+        third, _ = look(viewers, 24, 90)
+        await until(lambda: "3 viewers" in seen.lines[23], "the others")
+        viewers.detach(third)
+        await until(lambda: "2 viewers" in seen.lines[23], "one less, though nothing was printed")
+        viewers.detach(other)
+        await until(lambda: "viewers" not in seen.lines[23], "that nobody else looks")
+
+    run_with_registry(places, work)
+
+
 def test_the_status_line_says_for_a_while_who_typed(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry, name="shared")

@@ -132,6 +132,7 @@ class Viewers:
         self.frames.drop_unused()
         if self._viewers:
             self.sizes.fit_all()
+            self.frames.schedule()  # the status line says how many look
         else:
             self._close()
 
