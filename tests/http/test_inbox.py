@@ -125,6 +125,47 @@ def test_a_program_that_ended_is_in_the_inbox_but_a_shell_that_was_left_is_not(s
     assert sorted(kinds(server)) == [("failed", "bad"), ("finished", "good")]
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (b"exit 3\r", []),
+        (b"true; exit 3\r", []),
+        (b"false\r\x04", [("failed", "false", 1)]),
+        (b"exec sh -c 'exit 4'\r", [("failed", "exec sh -c 'exit 4'", 4)]),
+        (b"kill -9 $$\r", [("failed", SHELL, 137)]),
+    ],
+)
+def test_a_shell_that_was_left_is_not_told_whatever_its_status(
+    places: Places, typed: bytes, told: list[tuple[str, str, int]]
+) -> None:
+    def seen(server: RunningServer) -> list[tuple[str, str, int]]:
+        return [(one["kind"], one["what"], one["exit_code"]) for one in entries(server)]
+
+    server = start_server(places, environ=QUICK)
+    try:
+        make(server, "left", SHELL, "idle")
+        line, end = typed.partition(b"\r")[::2]
+        server.request("POST", "/sessions/left/input", line + b"\r")
+        if end:
+            wait_until(lambda: [c["state"] for c in server.get("/sessions/left/commands")] == ["finished"], "its end")
+            wait_until(lambda: server.get("/sessions/left")["state"] == "idle", "the prompt")
+            server.request("POST", "/sessions/left/input", end)
+        wait_until(lambda: not server.get("/sessions/left")["running"], "the shell's end")
+        assert seen(server) == told
+    finally:
+        server.process.kill()
+        server.process.wait()
+    with running_server(places, environ=QUICK, check_left=False) as after:
+        assert seen(after) == told, "the next server says the same"
+
+
+def test_a_shell_that_fails_before_its_first_prompt_is_told(server: RunningServer) -> None:
+    command = "bash --norc --no-such-option"
+    assert server.request("POST", "/sessions", {"name": "bad", "command": command}).status == 201
+    wait_until(lambda: not server.get("/sessions/bad")["running"], "its end")
+    assert [(one["kind"], one["what"], one["exit_code"]) for one in entries(server)] == [("failed", command, 2)]
+
+
 def test_what_was_interrupted_is_no_failure(server: RunningServer) -> None:
     make(server, "work", SHELL, "idle")
     server.request("POST", "/sessions/work/input", b"sleep 1000\r")

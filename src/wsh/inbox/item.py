@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ WANTING: frozenset[ItemKind] = frozenset({"request", "hidden", "asks"})
 """Kinds that wait for a person."""
 _INTERRUPTED = frozenset({130, 141, 148})
 """Ended by Ctrl+C, by a reader that closed its pipe, or stopped by Ctrl+Z: a person's doing, no failure."""
+_LEAVING = re.compile(r"(?:\A|[;&|({\n])\s*(?:exit|logout|bye)\b")
+"""A line that leaves its shell."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
         )
     ended = session.ended
     failed = session.exit_code != 0
-    if ended is not None and now - ended <= limits.keep_s and (failed or session.commands is None):
+    if ended is not None and now - ended <= limits.keep_s and not _was_left(session):
         yield InboxItem(
             f"exit.{session.sid}",
             "failed" if failed else "finished",
@@ -85,7 +88,10 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
             exit_code=session.exit_code,
         )
     count = 0
-    for command in reversed(session.history.list_commands()):
+    commands = session.history.list_commands()
+    if ended is not None and commands and _is_its_end(commands[-1], session):
+        commands.pop()
+    for command in reversed(commands):
         if count == limits.per_session:
             return
         kind = _judge(command, limits)
@@ -104,6 +110,21 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
                 exit_code=command.exit_code,
                 duration_ms=command.duration_ms,
             )
+
+
+def _was_left(session: Session) -> bool:
+    """Whether a shell ended by itself, with whatever status: not by a signal, and not before its first prompt."""
+    log = session.commands
+    if log is None or session.exit_code is None or session.exit_signal is not None:
+        return False
+    return log.prompts > 0 or session.exit_code == 0
+
+
+def _is_its_end(last: Command, session: Session) -> bool:
+    """Whether the last command of a shell was leaving it, or ended by the signal that ended the shell."""
+    if session.exit_signal is not None and last.exit_code == session.exit_code:
+        return True
+    return _LEAVING.search(last.command) is not None
 
 
 def _judge(command: Command, limits: InboxLimits) -> Literal["failed", "finished"] | None:
