@@ -169,6 +169,11 @@ def test_the_status_line_says_for_a_while_who_typed(places: Places, monkeypatch:
         viewers.keys.press(viewer, b" me\r")
         await until(lambda: "from me" in seen.lines and "typed by" not in seen.lines[23], "the person typed since")
         viewers.detach(viewer)
+        again, seen = look(viewers, 24, 90, status=True)
+        assert "shared" in seen.lines[23] and "typed by" not in seen.lines[23], "the same person came again"
+        await session.input.send(b"x", Actor("person", "owner"))
+        await until(lambda: "typed by a command of yours" in seen.lines[23], "a command")
+        viewers.detach(again)
         monkeypatch.setattr("wsh.visual.viewer.status._TYPED_S", 0.3)
         _, seen = look(viewers, 24, 90, status=True)
         await session.input.send(b"x", Actor("agent", "ada"))

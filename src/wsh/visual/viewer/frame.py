@@ -18,7 +18,7 @@ from wsh.visual.picture.page import LookBack, Page
 from wsh.visual.picture.painter import Painter, ViewShape
 from wsh.visual.viewer.size import ViewerSizes
 from wsh.visual.viewer.status import banner, one_line, status_line
-from wsh.visual.viewer.viewer import Present, Viewer
+from wsh.visual.viewer.viewer import PresentViewers, Viewer
 from wsh.visual.viewer.window import bound, find_cursor
 
 if TYPE_CHECKING:
@@ -41,7 +41,13 @@ _ECHO_LOAD = 3.0
 
 class ViewerFrames:
     def __init__(
-        self, session: Session, stage: Stage, present: Present, sizes: ViewerSizes, max_fps: int, scrolled_lines: int
+        self,
+        session: Session,
+        stage: Stage,
+        present: PresentViewers,
+        sizes: ViewerSizes,
+        max_fps: int,
+        scrolled_lines: int,
     ) -> None:
         self._session = session
         self._stage = stage

@@ -13,7 +13,7 @@ from wsh.visual.input.keyboard import Area, Direction, is_typed, move_mouse, tak
 from wsh.visual.input.typing import Typing
 from wsh.visual.viewer.frame import ViewerFrames
 from wsh.visual.viewer.size import ViewerSizes
-from wsh.visual.viewer.viewer import Present, Viewer
+from wsh.visual.viewer.viewer import PresentViewers, Viewer
 from wsh.visual.viewer.window import is_window
 from wsh.wire.error import WshError
 
@@ -33,7 +33,7 @@ class ViewerKeys:
         self,
         session: Session,
         stage: Stage,
-        present: Present,
+        present: PresentViewers,
         sizes: ViewerSizes,
         frames: ViewerFrames,
         leave: Callable[[Viewer], None],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-from wsh.visual.viewer.viewer import Present, Viewer
+from wsh.visual.viewer.viewer import PresentViewers, Viewer
 
 if TYPE_CHECKING:
     from wsh.session.session import Session
@@ -14,7 +14,7 @@ SizePolicy: TypeAlias = Literal["typed", "smallest", "latest", "fixed"]
 
 
 class ViewerSizes:
-    def __init__(self, session: Session, stage: Stage, present: Present, policy: SizePolicy) -> None:
+    def __init__(self, session: Session, stage: Stage, present: PresentViewers, policy: SizePolicy) -> None:
         self._session = session
         self._stage = stage
         self._present = present

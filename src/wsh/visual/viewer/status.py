@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wsh.visual.picture.painter import ViewShape
 from wsh.visual.viewer.size import SizePolicy
-from wsh.visual.viewer.viewer import Present
+from wsh.visual.viewer.viewer import PresentViewers
 from wsh.visual.viewer.window import is_window
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TYPED_S = 8.0
 """How long it is told who typed."""
 
 
-def status_line(session: Session, stage: Stage, shape: ViewShape, present: Present, policy: SizePolicy) -> str:
+def status_line(session: Session, stage: Stage, shape: ViewShape, present: PresentViewers, policy: SizePolicy) -> str:
     """Name, whether one may only look, sandbox, how many look, who has the keyboard, who typed, sizes that differ, and hints where there is room."""
     parts = [session.name]
     if shape.read_only:
@@ -54,13 +54,13 @@ def status_line(session: Session, stage: Stage, shape: ViewShape, present: Prese
     return text
 
 
-def typed_ago(session: Session, present: Present) -> float:
-    """Seconds since somebody who is none of the viewers typed; infinite if a viewer was the last."""
+def typed_ago(session: Session, present: PresentViewers) -> float:
+    """Seconds since somebody who is no viewer typed; infinite if a viewer was the last, also one that has left."""
     last = session.input.last
-    return float("inf") if last is None or last[0].id in present else time.monotonic() - last[1]
+    return float("inf") if last is None or present.has_seen(last[0].id) else time.monotonic() - last[1]
 
 
-def typed_fades_in(session: Session, present: Present) -> float:
+def typed_fades_in(session: Session, present: PresentViewers) -> float:
     """In how many seconds the status line stops telling who typed; 0 if it does not."""
     return max(0.0, _TYPED_S - typed_ago(session, present))
 

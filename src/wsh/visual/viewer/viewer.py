@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from wsh.session.event import Actor
 from wsh.session.input.receipt import Receipt
 from wsh.visual.input.keyboard import Keyboard
 from wsh.visual.picture.page import Page
 from wsh.visual.picture.painter import ViewShape
+
+_REMEMBERED = 64
+"""Viewers that have left."""
 
 
 class ViewerConnection(Protocol):
@@ -92,5 +95,20 @@ class Viewer:
         )
 
 
-Present: TypeAlias = Mapping[str, Viewer]
-"""All viewers of one session, by their ids."""
+class PresentViewers(dict[str, Viewer]):
+    """All viewers of one session, by their ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: deque[str] = deque(maxlen=_REMEMBERED)
+
+    def leave(self, id: str) -> bool:
+        """False for one that is not there."""
+        if self.pop(id, None) is None:
+            return False
+        self._left.append(id)
+        return True
+
+    def has_seen(self, id: str) -> bool:
+        """Whether this is a viewer, or was one lately."""
+        return id in self or id in self._left

@@ -20,7 +20,7 @@ from wsh.visual.viewer.frame import ViewerFrames
 from wsh.visual.viewer.keys import ViewerKeys
 from wsh.visual.viewer.size import SizePolicy, ViewerSizes
 from wsh.visual.viewer.status import typed_fades_in
-from wsh.visual.viewer.viewer import Viewer, ViewerConnection
+from wsh.visual.viewer.viewer import PresentViewers, Viewer, ViewerConnection
 from wsh.wire.name import check_size
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Viewers:
     ) -> None:
         self.session = session
         self.stage = stage
-        self._viewers: dict[str, Viewer] = {}
+        self._viewers = PresentViewers()
         self._numbers = itertools.count(1)
         self._stop_hearing: list[Callable[[], None]] = []
         self._fading: asyncio.TimerHandle | None = None
@@ -124,7 +124,7 @@ class Viewers:
 
     def detach(self, viewer: Viewer) -> None:
         """The viewer is gone. Idempotent."""
-        if self._viewers.pop(viewer.id, None) is None:
+        if not self._viewers.leave(viewer.id):
             return
         self.stage.input.end_lease(viewer.id)
         if self.session.input.taken_by == viewer.id:
