@@ -100,6 +100,19 @@ def test_what_waits_comes_first_and_an_idle_shell_not_at_all(server: RunningServ
     assert server.request("POST", "/inbox/" + by_kind["request"]["id"], {"action": "done"}).code == "invalid_request"
 
 
+def test_what_has_ended_comes_newest_first_whatever_its_kind(server: RunningServer) -> None:
+    make(server, "calm", SHELL, "idle")
+    for line in ("false", "sleep 0.1", "sh -c 'exit 7'", "sleep 0.2"):
+        run(server, "calm", line)
+    assert [one["what"] for one in entries(server)] == ["sleep 0.2", "sh -c 'exit 7'", "sleep 0.1", "false"]
+
+
+def test_taking_back_a_line_that_does_not_wait_names_the_command_that_lists_them(server: RunningServer) -> None:
+    assert server.get("/wakes")["wakes"] == []
+    done = wsh("wake", "--cancel", "nope")
+    assert done.returncode == 3 and "`wsh wake` lists" in done.stderr
+
+
 def test_an_agent_has_no_inbox(server: RunningServer) -> None:
     agent = {"wsh-role": "agent"}
     assert server.request("GET", "/inbox", headers=agent).status == 403

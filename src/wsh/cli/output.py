@@ -159,7 +159,10 @@ def style(text: str, code: str, *, err: bool = False) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str = "") -> None:
-    """A table on a terminal, folded to its width; tab-separated lines without a heading in a pipe."""
+    """A table on a terminal, folded to its width; tab-separated lines without a heading in a pipe.
+
+    The column `id` stays in one piece, to be copied, if it takes at most half of the width.
+    """
     if not sys.stdout.isatty():
         for row in rows:
             echo("\t".join(clean(cell) for cell in row))
@@ -173,11 +176,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    console = Console()
+    for index, column in enumerate(columns):
+        whole = column == "id" and max(len(str(row[index])) for row in rows) <= console.width // 2
+        table.add_column(column, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
-    Console().print(table)
+    console.print(table)
 
 
 def plain_lines(found: Mapping[str, list[object]]) -> str:

@@ -127,7 +127,10 @@ class Wakes:
         """Raises NotFound for one that does not wait (any more)."""
         wake = self._wakes.get(id)
         if wake is None or wake.state not in ("waiting", "due"):
-            raise NotFound(f"No line {id!r} waits to be typed.", hint="List them; it may have been typed already.")
+            raise NotFound(
+                f"No line {id!r} waits to be typed.",
+                hint="`wsh wake` lists those that wait; it may have been typed already.",
+            )
         await self._stop(id)
         if self._wakes[id].state not in ("waiting", "due"):
             raise NotFound(f"Line {id!r} has just been typed.", hint="Look at the session.")

@@ -102,7 +102,7 @@ def _is_aside(entry: InboxEntry) -> bool:
 
 
 async def _list_entries(rooms: Rooms) -> list[InboxEntry]:
-    """Everything, put aside or not: what waits first and longest ahead, then what ended, newest ahead."""
+    """Everything, put aside or not: what waits first, by kind and the oldest ahead, then what ended, newest ahead."""
     contract = await rooms.contract.get()
     limits = InboxLimits.of(rooms.settings)
     sessions = rooms.registry.list_sessions()
@@ -121,7 +121,7 @@ async def _list_entries(rooms: Rooms) -> list[InboxEntry]:
             # The request stands for the prompt that it is about.
             items = [item for item in items if session is None or (item.kind, item.session) != ("hidden", session)]
             items.append(_make_request(str(wire["id"]), entry.since, str(wire["command"]), session))
-    items.sort(key=lambda item: (ORDER.index(item.kind), item.since if item.wants else -item.since))
+    items.sort(key=lambda item: (ORDER.index(item.kind), item.since) if item.wants else (len(ORDER), -item.since))
     return [_show(rooms, item, now) for item in items]
 
 
