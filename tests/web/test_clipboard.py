@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_for_text, wait_until
 from tests.support.web.browser import open_page
-from tests.web.test_page import link, make, until
+from tests.web.test_page import focus_terminal, link, make, until
+from tests.web.test_phone import PHONE
 
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 OSC = 'sh -c \'read x; printf "\\033]52;c;aGVsbG8gY2xpcA==\\007"; echo asked; read x; printf "\\033]52;c;c2Vjb25k\\007"; echo again; exec cat\''
@@ -162,3 +163,57 @@ def test_a_large_paste_arrives_whole(server: RunningServer, browser: Browser) ->
         wanted = hashlib.md5(b"0123456789abcde\r" * (3 << 16)).hexdigest()
         until(watched, lambda t: wanted in t, "every byte in order")
         wait_until(lambda: page.get_by_role("progressbar").count() == 0, "the end of the progress")
+
+
+KEYS = "a\x03b\x04c\x1b[201~d\x15e\x7ff\x9b201~g\x9bAh\x1b[20\x1b[201~1~i\r\nj\nk"
+HARMLESS = "a b cd e fg Ahi\rj\rk"
+PASTE_TEXT = """text => {
+  const data = new DataTransfer();
+  data.setData('text/plain', text);
+  document.querySelector('.single .xterm-helper-textarea')
+    .dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def test_no_paste_presses_a_key_or_ends_itself(server: RunningServer, browser: Browser) -> None:
+    large = "x" * (1 << 18)
+    sent = f"\x1b[200~{HARMLESS}\x1b[201~" * 2 + f"\x1b[200~{HARMLESS}{large}\x1b[201~"
+    script = f'stty raw -echo; printf "\\033[?2004hready"; head -c {len(sent)} | md5sum; exec cat -v'
+    make(server, "raw", f"sh -c '{script}'")
+    with open_page(browser, permissions=CLIPBOARD) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "ready" in t, "the program")
+        page.evaluate("text => navigator.clipboard.writeText(text)", KEYS)
+        focus_terminal(page)
+        page.keyboard.press("Control+Shift+V")
+        page.evaluate(PASTE_TEXT, KEYS)
+        page.evaluate(PASTE_TEXT, KEYS + large)
+        page.get_by_role("button", name="Paste", exact=True).click()
+        until(watched, lambda t: hashlib.md5(sent.encode()).hexdigest() in t, "three pastes")
+
+
+def test_a_shell_runs_nothing_of_a_paste(server: RunningServer, browser: Browser) -> None:
+    make(server, "shell")
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "$" in t, "the prompt")
+        page.evaluate(PASTE_TEXT, "echo safe \x03echo e''vil\necho re''st")
+        until(watched, lambda t: "re''st" in t, "the paste")
+        page.keyboard.type(" \n")
+        text = until(watched, lambda t: "\nrest" in t, "what was pasted, when Enter was pressed")
+        assert "safe echo evil" in text and "\nevil" not in text
+
+
+def test_what_is_pasted_into_the_line_that_is_composed_presses_no_key(server: RunningServer, browser: Browser) -> None:
+    make(server, "raw", "sh -c 'stty raw -echo; echo ready; exec cat -v'")
+    with open_page(browser, permissions=CLIPBOARD, **PHONE) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda t: "ready" in t, "the program")
+        field = page.get_by_label("A line to send")
+        field.fill("one\x03two\x1b[201~")
+        expect(field).to_have_value("one two")
+        page.get_by_role("button", name="Send").tap()
+        until(watched, lambda t: "one two^M" in t, "the line")

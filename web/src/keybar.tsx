@@ -1,5 +1,6 @@
 // Keys that a phone's keyboard lacks, and a field where a line is composed before it is sent. Ctrl and Alt stay down for the next key.
 import { useRef, useState } from "preact/hooks";
+import { harmless } from "./paste";
 import { awayHeeded } from "./store";
 import { held, modified, typeKey, typeText } from "./terminal";
 
@@ -103,7 +104,11 @@ export function KeyBar(props: { name: string; hidden: boolean }) {
               // It is the key that Ctrl or Alt was pressed for, not a part of the line.
               event.currentTarget.value = line;
               typeText(props.name, modified(typed));
-            } else setLine(event.currentTarget.value);
+            } else {
+              const text = harmless(event.currentTarget.value);
+              if (text !== event.currentTarget.value) event.currentTarget.value = text;
+              setLine(text);
+            }
           }}
           onKeyDown={(event) => {
             if (event.key !== "Backspace" || line !== "") return;

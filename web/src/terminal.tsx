@@ -7,6 +7,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyOnSelect, copyText, hearWish } from "./clipboard";
 import { Frame, shrink } from "./frame";
+import { harmless } from "./paste";
 import { held as picked, letGo } from "./pick";
 import { Finger } from "./touch";
 import { block, connection, fresh, leader, narrow, opening, question, renamed, selected, tell, toasts, view } from "./store";
@@ -266,7 +267,7 @@ async function pasteMuch(name: string, terminal: Terminal, viewer: Viewer, text:
   let going = true;
   pasting.value = { name, share: 0, stop: () => (going = false) };
   if (bracketed) viewer.type("\x1b[200~");
-  const whole = await viewer.paste(bracketed ? lines.replaceAll("\x1b", "\u241b") : lines, (share) => {
+  const whole = await viewer.paste(lines, (share) => {
     if (going) pasting.value = { name, share, stop: () => (going = false) };
     return going;
   });
@@ -395,14 +396,15 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       if (looksOnly) terminal.options.fontSize = fontSize.value;
       else frame?.place(fontSize.value);
     });
-    const ask = (event: ClipboardEvent): void => {
-      const text = event.clipboardData?.getData("text") ?? "";
-      if (text.length <= ASK_FIRST_BYTES) return;
+    // Not by the emulator alone, which sends control characters as they are.
+    const takePaste = (event: ClipboardEvent): void => {
       event.preventDefault();
       event.stopPropagation();
-      askToPaste(text);
+      paste(event.clipboardData?.getData("text") ?? "");
     };
-    const askToPaste = (text: string): void => {
+    const paste = (raw: string): void => {
+      const text = harmless(raw);
+      if (text.length <= ASK_FIRST_BYTES) return terminal.paste(text);
       const title = `Paste ${(text.length / 1048576).toFixed(1)} MB into ${props.name}?`;
       question.value = { title, does: "Paste", then: () => void pasteMuch(props.name, terminal, viewer, text) };
     };
@@ -476,7 +478,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       if (!looksOnly && !(event instanceof KeyboardEvent && !event.shiftKey)) syncScrollbar(terminal);
     };
     for (const kind of ["wheel", "keydown", "pointerdown", "touchmove"]) element.addEventListener(kind, beginStep, { capture: true, passive: true });
-    element.addEventListener("paste", ask, true);
+    element.addEventListener("paste", takePaste, true);
     element.addEventListener("mousedown", () => window.addEventListener("mouseup", () => copyOnSelect.peek() && copySelection(), { once: true }));
     emulators.set(props.name, terminal);
     if (!looksOnly) {
@@ -488,7 +490,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
       };
       typers.set(props.name, (data) => (toArrival(), viewer.type(data)));
       runners.set(props.name, (command) => (toArrival(), viewer.run(command)));
-      pasters.set(props.name, (text) => (text.length > ASK_FIRST_BYTES ? askToPaste(text) : terminal.paste(text)));
+      pasters.set(props.name, paste);
       releasers.set(props.name, () => viewer.release());
       fitters.set(props.name, () => viewer.fit());
     }
@@ -499,7 +501,7 @@ export function TerminalView(props: { name: string; readOnly?: boolean; focus?: 
     return () => {
       unfollow();
       observer.disconnect();
-      element.removeEventListener("paste", ask, true);
+      element.removeEventListener("paste", takePaste, true);
       for (const stop of stops) stop.dispose();
       if (emulators.get(props.name) === terminal) emulators.delete(props.name);
       if (!looksOnly) {
