@@ -176,7 +176,7 @@ def test_a_session_that_cannot_be_made_brings_the_dialog_back(server: RunningSer
         page.get_by_label("Working directory").fill("/there/is/no/such")
         page.get_by_label("Tags").fill("one two")
         page.keyboard.press("Enter")
-        expect(page.locator(".toast.bad")).to_be_visible()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()
         expect(page.get_by_label("Working directory")).to_have_value("/there/is/no/such")
         expect(page.get_by_label("Tags")).to_have_value("one two")
         page.keyboard.press("Escape")

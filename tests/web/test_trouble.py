@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.web.browser import open_page, own_page
 from tests.web.test_page import focus_terminal, link, make, until
+from tests.web.test_phone import PHONE
 from wsh.wire.system.place import Places
 from wsh.wire.token_file import TokenFile
 
@@ -135,6 +138,46 @@ def test_a_name_that_cannot_be_is_refused_in_words_and_nothing_is_lost(server: R
         expect(page.locator(".toast.bad")).to_contain_text("is not a session name")
         expect(page.locator(".toast.bad small")).to_contain_text("letters, digits")
         expect(page.locator(".bar h1")).to_have_text("kept")
+
+
+@pytest.mark.parametrize("device", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_session_that_cannot_be_opened_says_why_in_its_form(
+    server: RunningServer, browser: Browser, device: dict[str, Any]
+) -> None:
+    make(server, "taken", "cat")
+    with open_page(browser, **device) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda _: page.evaluate("window.wshSize()") is not None, "the terminal")
+        if device:
+            page.get_by_role("button", name="Sessions").first.click()
+        page.get_by_role("button", name="New", exact=True).click()
+        form = page.get_by_role("dialog", name="New session")
+        why = form.get_by_role("alert")
+        expect(why).to_have_count(0)
+        form.get_by_label("Name").fill("taken")
+        form.get_by_label("Command").fill("cat")
+        form.get_by_role("button", name="Start").click()
+        expect(why).to_contain_text("A session named 'taken' exists already. Choose another name")
+        expect(why).to_be_in_viewport()
+        expect(form.get_by_label("Name")).to_be_focused()
+        expect(form.get_by_label("Name")).to_have_accessible_description(re.compile("exists already"))
+        expect(form.get_by_label("Name")).to_have_attribute("title", re.compile("letters, digits"))
+        expect(page.locator(".toast")).to_have_count(0)
+        form.get_by_label("Name").fill("other")
+        form.get_by_label("Command").fill("/no/such/program")
+        form.get_by_role("button", name="Start").click()
+        expect(why).to_contain_text("/no/such/program")
+        expect(form.get_by_label("Command")).to_be_focused()
+        form.get_by_label("Command").fill("cat")
+        form.get_by_label("Working directory").fill("/no/such/folder")
+        form.get_by_role("button", name="Start").click()
+        expect(why).to_contain_text("/no/such/folder")
+        expect(form.get_by_label("Working directory")).to_be_focused()
+        form.get_by_label("Working directory").fill("/")
+        page.keyboard.press("Enter")
+        expect(page.locator(".bar h1")).to_have_text("other")
+        expect(form).to_have_count(0)
 
 
 def test_a_large_paste_is_asked_about_first_and_then_arrives_whole(server: RunningServer, browser: Browser) -> None:

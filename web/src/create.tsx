@@ -1,12 +1,22 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { create, creating, draft, question, room, selected, view, whenClosed, type Question } from "./store";
+import { create, creating, draft, question, room, selected, view, whenClosed, type Question, type Reason } from "./store";
 import { focusTerminal } from "./terminal";
+
+/** The fields that a refusal is about, by its code; any other is about the command. */
+const FIELDS: Record<string, string> = { invalid_session_name: "name", session_name_conflict: "name", invalid_tag: "tags", cwd_not_found: "cwd" };
 
 export function CreateDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
+  const why = draft.value?.why;
+  const faulty = why && (FIELDS[why.code ?? ""] ?? "command");
+  /** The field that is at fault has the keyboard, and says why. */
+  const state = (name: string) => ({
+    autofocus: name === (faulty ?? "command"),
+    ...(name === faulty ? { "aria-invalid": true, "aria-describedby": "create-why" } : {}),
+  });
   const before = (name: string): string => {
-    const value = draft.value?.[name];
+    const value = draft.value?.wanted[name];
     return Array.isArray(value) ? value.join(" ") : String(value ?? "");
   };
   return (
@@ -25,33 +35,48 @@ export function CreateDialog() {
             cols: number("cols"),
             tags: text("tags")?.split(/[\s,]+/),
           };
-          // It goes at once, and the keys wait for the session; if there will be none, it comes back as it was.
+          // It goes at once, and the keys wait for the session; if there will be none, it comes back as it was, with the reason.
+          let reason: Reason | undefined;
           dialog.current?.close();
           creating.value = false;
-          void create(Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))).then((made) => {
+          void create(Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), (problem) => (reason = problem)).then((made) => {
             if (made) return;
-            draft.value = wanted;
+            draft.value = { wanted, why: reason };
             creating.value = true;
           });
         }}
       >
         <h2 id="create-title">New session</h2>
+        {why && (
+          <p id="create-why" class="why" role="alert">
+            {why.text} {why.hint}
+          </p>
+        )}
         <label>
           Command
-          <input name="command" defaultValue={before("command")} class="mono" placeholder="your shell" autofocus autocomplete="off" spellcheck={false} />
+          <input name="command" defaultValue={before("command")} class="mono" placeholder="your shell" {...state("command")} autocomplete="off" spellcheck={false} />
         </label>
         <label>
           Working directory
-          <input name="cwd" defaultValue={before("cwd")} class="mono" placeholder="where the server was started" autocomplete="off" spellcheck={false} />
+          <input name="cwd" defaultValue={before("cwd")} class="mono" placeholder="where the server was started" {...state("cwd")} autocomplete="off" spellcheck={false} />
         </label>
         <div class="two">
           <label>
             Name
-            <input name="name" defaultValue={before("name")} class="mono" placeholder="made up" pattern="[A-Za-z0-9._][A-Za-z0-9._\-]{0,63}" autocomplete="off" />
+            <input
+              name="name"
+              defaultValue={before("name")}
+              class="mono"
+              placeholder="made up"
+              pattern="[A-Za-z0-9._][A-Za-z0-9._\-]{0,63}"
+              title="1 to 64 letters, digits, '-', '_' or '.', and no '-' in front"
+              {...state("name")}
+              autocomplete="off"
+            />
           </label>
           <label>
             Tags
-            <input name="tags" defaultValue={before("tags")} class="mono" placeholder="none" autocomplete="off" />
+            <input name="tags" defaultValue={before("tags")} class="mono" placeholder="none" {...state("tags")} autocomplete="off" />
           </label>
         </div>
         <div class="two">

@@ -36,7 +36,7 @@ export const paletteOpen = signal(false);
 export const sidebarOpen = signal(false);
 export const creating = signal(false);
 /** What was asked for when a session could not be made: the dialog comes back with it. */
-export const draft = signal<Record<string, unknown> | null>(null);
+export const draft = signal<{ wanted: Record<string, unknown>; why?: Reason } | null>(null);
 /** A session is being opened here: "" until its name is known, then its name until its terminal takes the keys. */
 export const opening = signal<string | null>(null);
 export const finding = signal(false);
@@ -115,17 +115,25 @@ export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 }
 
+/** Why something failed, in words. */
+export interface Reason {
+  text: string;
+  hint?: string;
+  code?: string;
+}
+const tellReason = ({ text, hint }: Reason): void => tell(text, hint, true);
+
 /** Run an action; what goes wrong is told, never swallowed. */
-export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+export async function attempt<T>(work: () => Promise<T>, onFailure: (reason: Reason) => void = tellReason): Promise<T | undefined> {
   try {
     return await work();
   } catch (problem) {
     if (problem instanceof ApiError && (problem.status === 401 || (problem.status === 403 && problem.code.startsWith("auth")))) {
       connection.value = "signed-out";
     } else if (problem instanceof ApiError) {
-      tell(problem.message, problem.hint, true);
+      onFailure({ text: problem.message, hint: problem.hint, code: problem.code });
     } else {
-      tell(String(problem), undefined, true);
+      onFailure({ text: String(problem) });
     }
     return undefined;
   }
@@ -331,9 +339,9 @@ export function choose(name: string, how: View = "single"): void {
 export const fresh = new Set<string>();
 
 /** Make a session and show it. Keys wait for it from now on; whether it was made. */
-export async function create(wanted: Record<string, unknown>): Promise<boolean> {
+export async function create(wanted: Record<string, unknown>, onFailure?: (reason: Reason) => void): Promise<boolean> {
   opening.value = "";
-  const made = await attempt(() => api.createSession({ ...room.value, ...wanted }));
+  const made = await attempt(() => api.createSession({ ...room.value, ...wanted }), onFailure);
   if (made) {
     if (wanted.rows === undefined && wanted.cols === undefined) fresh.add(made.name);
     put(made);
