@@ -6,11 +6,12 @@ import re
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.serving import RunningServer
+from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_until
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, own_page
 from tests.web.test_find import first_row
 from tests.web.test_page import link, make, until
+from wsh.wire.system.place import Places
 
 
 def test_new_output_leaves_what_one_reads_and_is_counted(server: RunningServer, browser: Browser) -> None:
@@ -72,6 +73,30 @@ def test_a_rename_and_a_look_elsewhere_keep_the_place(server: RunningServer, bro
             assert server.request("PATCH", f"/sessions/{'long' * far}", {"name": "long" * (far + 1)}).status == 200
             expect(page.locator(".bar h1")).to_have_text("long" * (far + 1))
             wait_until(lambda before=before: first_row(page) == before, "the same place", seen=lambda: first_row(page))  # type: ignore[misc]
+
+
+def test_a_restart_of_the_server_keeps_the_place(places: Places, browser: Browser) -> None:
+    server = start_server(places)
+    with own_page(browser) as watched:
+        make(server, "long", "sh -c 'seq 1 6000; exec cat'", rows=24, cols=80)
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "\n6000\n" in text, "the numbers")
+        page.keyboard.press("Shift+Home")
+        wait_until(lambda: first_row(page) == "1", "the first line")
+        page.keyboard.press("Shift+PageDown")
+        wait_until(lambda: first_row(page) != "1", "a later place")
+        before = first_row(page)
+        server.process.kill()
+        server.process.wait()
+        lost = page.locator(".banner, .lost")
+        expect(lost.first).to_be_visible()
+        with running_server(places, bind=f"127.0.0.1:{server.port}") as again:
+            expect(lost).to_have_count(0)
+            wait_until(lambda: first_row(page) == before, "the same place", seen=lambda: first_row(page))
+            assert again.request("POST", "/sessions/long/input", b"more\r").status == 204
+            expect(page.get_by_role("button", name="To the end")).to_contain_text("2 new lines")
+            assert first_row(page) == before
 
 
 def test_find_says_that_earlier_lines_are_no_longer_kept(server: RunningServer, browser: Browser) -> None:

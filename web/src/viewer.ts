@@ -197,8 +197,9 @@ export class Viewer {
     this.ready = false;
     socket.onopen = () => {
       if (this.leaving) return;
-      // The whole picture comes again, with what scrolled off before it.
+      // The whole picture comes again, with what scrolled off before it. Who reads earlier lines goes on there.
       this.undrawn = [];
+      this.returnTo ??= this.reads;
       this.terminal.reset();
       this.coming = null;
       this.gap = false;
