@@ -86,3 +86,32 @@ def test_a_command_that_is_told_before_it_is_drawn_gets_its_mark_at_its_own_line
         marked(page, [["good", "echo twin"], ["good", "echo twin"]])
         rows = page.evaluate("() => [...document.querySelectorAll('.single .gutter-mark')].map(one => one.style.top)")
         assert len(set(rows)) == 2, rows
+
+
+def test_a_command_whose_line_is_gone_is_said_to_be(server: RunningServer, browser: Browser) -> None:
+    make(server, "work", "bash --norc", rows=24, cols=80)
+    long = "echo " + "word " * 30 + "end"
+    for line in ("cd /", "ls", "clear", "echo false; echo cells; echo cd /", long, "seq 3000", "echo ls"):
+        assert server.request("POST", "/sessions/work/run", {"input": line, "max_wait_ms": 60_000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "\n3000\n" in text, "the numbers")
+        gone = page.locator(".toast", has_text="no longer keeps the lines of that command")
+        bar = page.get_by_role("toolbar", name="This command")
+        first = page.locator(".single .xterm-rows > div")
+        for command, is_gone in (("clear", True), ("ls", True), (long, False), ("cd /", True), ("echo ls", False)):
+            item = page.locator(".timeline li").filter(has=page.get_by_text(command, exact=True))
+            item.locator("summary").click()
+            item.get_by_role("button", name="Show in terminal").click()
+            if is_gone:
+                expect(gone).to_be_visible()
+                page.evaluate(
+                    "() => document.querySelectorAll('.toast [aria-label=Dismiss]').forEach(one => one.click())"
+                )
+                expect(gone).to_have_count(0)
+                expect(bar).to_have_count(0)
+            else:
+                expect(bar).to_be_visible()
+                expect(first.filter(has_text=f"$ {command}"[:80])).to_have_count(1)
+            item.locator("summary").click()

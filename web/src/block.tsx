@@ -196,38 +196,38 @@ let mark: IDecoration | undefined;
 async function jump(name: string, command: CommandInfo): Promise<void> {
   mark?.dispose();
   block.value = { session: name, id: command.id };
-  const found = await locate(name, command.first_line);
-  if (!found) return;
-  const { terminal, row } = found;
-  if (terminal.buffer.active.type === "alternate") {
-    tell("A full-screen program is in front.", "The command is marked in the list, and in the terminal when the program ends.");
-    return;
+  for (const whole of [false, true]) {
+    const found = await locate(name, command.first_line, whole);
+    if (!found) return;
+    const { terminal, row } = found;
+    if (terminal.buffer.active.type === "alternate") {
+      tell("A full-screen program is in front.", "The command is marked in the list, and in the terminal when the program ends.");
+      return;
+    }
+    if (row <= 0 && !whole) continue;
+    const all = known.get(name)?.list.peek() ?? [];
+    const line = commandRow(terminal, command, all, row) ?? nearestRow(terminal, command, all, row);
+    if (line !== null) return scrollTo(terminal, line - 1);
   }
-  const line = commandRow(terminal, command, row) ?? nearestRow(terminal, command, row);
-  if (line !== null) scrollTo(terminal, line - 1);
-  else if (row >= 0 && row < terminal.buffer.active.length) point(terminal, Math.max(0, row - 1));
-  else tell("The session no longer keeps the lines of that command.", "Its output is kept in the list of commands.");
+  tell("The session no longer keeps the lines of that command.", "Its output is kept in the list of commands.");
 }
 
 /** Show a line of the session by its number, marked. */
 export async function showLine(name: string, number: number): Promise<void> {
-  const found = await locate(name, number);
+  let found = await locate(name, number, false);
+  if (found && found.row <= 0) found = await locate(name, number, true);
   if (!found) return;
   if (found.row < 0) tell("The session no longer keeps that line.");
   else point(found.terminal, found.row);
 }
 
-/** The row of the emulator for a line of the session, with the earlier lines fetched where they are needed; below 0 where it is gone. */
-async function locate(name: string, number: number): Promise<{ terminal: Terminal; row: number } | null> {
-  for (const all of [false, true]) {
-    const terminal = await loadTerminal(name, all);
-    const screen = await attempt(() => getScreen(name, { format: "plain" }));
-    if (!terminal || !screen) return null;
-    // Rows of the session and of the emulator are counted alike from the screen's top.
-    const row = terminal.buffer.active.baseY + number - screen.first_line_index;
-    if (row > 0 || all) return { terminal, row };
-  }
-  return null;
+/** The row of the emulator for a line of the session, with all earlier lines fetched if asked for; below 0 where it is not among them. */
+async function locate(name: string, number: number, all: boolean): Promise<{ terminal: Terminal; row: number } | null> {
+  const terminal = await loadTerminal(name, all);
+  const screen = await attempt(() => getScreen(name, { format: "plain" }));
+  if (!terminal || !screen) return null;
+  // Rows of the session and of the emulator are counted alike from the screen's top.
+  return { terminal, row: terminal.buffer.active.baseY + number - screen.first_line_index };
 }
 
 /** Bring a row into sight and mark it until the next one is. */
@@ -240,48 +240,93 @@ function point(terminal: Terminal, line: number): void {
   mark?.onRender((element) => element.classList.add("block-mark"));
 }
 
-/** Whether a command stands in a row, on its own or going on in the next ones. */
-function holds(terminal: Terminal, row: number, words: string): boolean {
+/** The line that begins in a row, over all rows that it takes; null where it is too long to be a prompt and `words`. */
+function lineFrom(terminal: Terminal, row: number, words: string): string | null {
   const buffer = terminal.buffer.active;
-  let text = buffer.getLine(row)?.translateToString(true) ?? "";
-  for (let next = row + 1; text.length < 4 * words.length && buffer.getLine(next)?.isWrapped; next++) text += buffer.getLine(next)?.translateToString(true) ?? "";
-  return text.includes(words);
+  let text = "";
+  for (let at = row; ; at++) {
+    const goesOn = buffer.getLine(at + 1)?.isWrapped === true;
+    text += buffer.getLine(at)?.translateToString(!goesOn) ?? "";
+    if (text.length > words.length + LONGEST_PROMPT) return null;
+    if (!goesOn) return text.trimEnd();
+  }
 }
 
-const firstWords = (command: CommandInfo): string => command.command.trim().split("\n")[0]?.slice(0, WORDS) ?? "";
-/** A shell tells some commands of several lines as one. */
+/** Whether words stand at the end of a line and do not begin within another word. */
+function endsWith(line: string, words: string): boolean {
+  return line.endsWith(words) && !WITHIN_WORD.test(line.slice(0, line.length - words.length));
+}
+
+/** Whether a command was typed in a row: a prompt, its words, and nothing else but what a shell keeps at the right edge. */
+function holds(terminal: Terminal, row: number, words: string): boolean {
+  const line = lineFrom(terminal, row, words);
+  if (line === null || !line.includes(words)) return false;
+  if (endsWith(line, words)) return true;
+  const left = line.length >= terminal.cols - RIGHT_GAP ? line.replace(RIGHT_PROMPT, "") : line;
+  return left !== line && endsWith(left, words);
+}
+
+/** Whether the first of several lines that a shell tells as one command was typed in a row: the row ends with a beginning of the command. */
+function begins(terminal: Terminal, row: number, command: CommandInfo): boolean {
+  const [words, short] = [firstWords(command), shortWords(command)];
+  const line = lineFrom(terminal, row, words);
+  const at = line === null || !short ? -1 : line.lastIndexOf(short);
+  if (line === null || at < 0) return false;
+  const typed = line.slice(at);
+  return typed !== words && words.startsWith(typed) && endsWith(line, typed);
+}
+
+const firstWords = (command: CommandInfo): string => command.command.trim().split("\n")[0]?.trimEnd() ?? "";
 const shortWords = (command: CommandInfo): string => firstWords(command).split(";")[0] ?? "";
 
 /** Whether a command stands in a row still. */
-export const standsIn = (terminal: Terminal, row: number, command: CommandInfo): boolean => holds(terminal, row, shortWords(command));
+export const standsIn = (terminal: Terminal, row: number, command: CommandInfo): boolean =>
+  holds(terminal, row, firstWords(command)) || begins(terminal, row, command);
 
-const WORDS = 80;
+const LONGEST_PROMPT = 500;
+/** A text whose next character would go on with its last word. */
+const WITHIN_WORD = /[\p{L}\p{N}_./-]$/u;
+/** What a shell shows at the right of the line that is typed, so many columns from the edge at most. */
+const RIGHT_PROMPT = / {2,}\S+(?: \S+)*$/;
+const RIGHT_GAP = 2;
 /** A line that is typed takes at most so many rows. */
 const TYPED_ROWS = 12;
 /** So far above the next command one is looked for whose lines were numbered anew; more where it printed more. */
 const FAR_ROWS = 60;
 
 /** The row of the emulator that a command was typed in, above `below`. Its output began at `output`, unless lines were numbered anew since. */
-export function commandRow(terminal: Terminal, command: CommandInfo, output: number | null, below?: number): number | null {
+export function commandRow(terminal: Terminal, command: CommandInfo, all: CommandInfo[], output: number | null, below?: number): number | null {
   const words = firstWords(command);
   if (!words) return null;
   const end = below ?? terminal.buffer.active.length;
-  if (output !== null)
-    for (const wanted of new Set([words, shortWords(command)]))
-      for (const back of [1, 0, ...Array.from({ length: TYPED_ROWS }, (_, index) => index + 2)])
-        if (wanted && output - back >= 0 && output - back < end && holds(terminal, output - back, wanted)) return output - back;
+  const rows = output === null ? [] : [1, 0, ...Array.from({ length: TYPED_ROWS }, (_, index) => index + 2)].map((back) => output - back);
+  const near = rows.filter((row) => row >= 0 && row < end);
+  const typed = near.find((row) => isOf(terminal, row, words, all)) ?? near.find((row) => begins(terminal, row, command));
+  if (typed !== undefined) return typed;
   if (below === undefined) return null;
   const far = FAR_ROWS + 2 * Math.max(0, (command.last_line ?? command.first_line) - command.first_line);
-  for (let row = below - 1; row >= Math.max(0, below - far); row--) if (holds(terminal, row, words)) return row;
+  for (let row = below - 1; row >= Math.max(0, below - far); row--) if (isOf(terminal, row, words, all)) return row;
   return null;
 }
 
-/** The nearest row that has the words of a command. */
-function nearestRow(terminal: Terminal, command: CommandInfo, to: number): number | null {
+/** Whether the command with these words was typed in a row, and not another one of `all` that ends with the same words. */
+function isOf(terminal: Terminal, row: number, words: string, all: CommandInfo[]): boolean {
+  if (!holds(terminal, row, words)) return false;
+  return !all.some((one) => {
+    const other = firstWords(one);
+    return other.length > words.length && other.endsWith(words) && holds(terminal, row, other);
+  });
+}
+
+/** The nearest row that a command was typed in, behind a prompt: without one it may be what a program printed. */
+function nearestRow(terminal: Terminal, command: CommandInfo, all: CommandInfo[], to: number): number | null {
   const words = firstWords(command);
-  const last = terminal.buffer.active.length;
-  for (let off = 0; words && off < last; off++)
-    for (const row of [to - off, to + off]) if (row >= 0 && row < last && holds(terminal, row, words)) return row;
+  const buffer = terminal.buffer.active;
+  const fits = (row: number): boolean => {
+    const line = buffer.getLine(row);
+    return line !== undefined && !line.isWrapped && isOf(terminal, row, words, all) && !line.translateToString(true).startsWith(words.slice(0, terminal.cols));
+  };
+  for (let off = 0; words && off < buffer.length + Math.abs(to); off++) for (const row of [to - off, to + off]) if (fits(row)) return row;
   return null;
 }
 

@@ -66,7 +66,7 @@ class Places {
         missing = true; // told before it is drawn: a line with its words is that of another command
         continue;
       }
-      const row = commandRow(terminal, command, output, below);
+      const row = commandRow(terminal, command, this.list, output, below);
       const line = row === null ? null : lineOf(row);
       missing ||= line === null;
       if (row === null || line === null) continue;
