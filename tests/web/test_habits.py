@@ -164,3 +164,21 @@ def test_on_a_phone_find_has_its_buttons_in_one_row(server: RunningServer, brows
             assert len(set(tops)) == 1
             box = page.locator(".find").bounding_box()
             assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
+def test_the_sheet_of_keys_opens_at_its_top(server: RunningServer, browser: Browser) -> None:
+    make(server, "shell")
+    with open_page(browser, viewport={"width": 720, "height": 450}) as watched:
+        page = watched.page
+        page.goto(link(server))
+        until(watched, lambda text: "$" in text, "the prompt")
+        page.keyboard.press("Control+Backslash")
+        page.keyboard.press("?")
+        sheet = page.get_by_role("dialog", name="Keys")
+        expect(sheet.get_by_role("heading", name="Keys")).to_be_in_viewport()
+        expect(sheet.get_by_role("button", name="Close")).not_to_be_in_viewport()
+        expect(sheet.get_by_role("heading", name="Keys")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)
+        page.keyboard.type("echo mi''ne\n")
+        until(watched, lambda text: "\nmine" in text, "the keyboard is in the terminal")

@@ -18,7 +18,10 @@ export function Sheet() {
   useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="dialog sheet" aria-labelledby="sheet-title" {...whenClosed(() => (sheetOpen.value = false))}>
-      <h2 id="sheet-title">Keys</h2>
+      {/* The keyboard begins at the top: a button at the end would be scrolled to. */}
+      <h2 id="sheet-title" tabIndex={-1} autofocus>
+        Keys
+      </h2>
       <p class="soft">
         Press <kbd>{leader.value}</kbd>, let go, then a key. Everything else goes where the cursor blinks.
       </p>
@@ -66,7 +69,7 @@ export function Sheet() {
       </label>
       <footer>
         <button onClick={() => setLeader(USUAL_LEADER)}>Usual leader</button>
-        <button class="primary" autofocus onClick={() => dialog.current?.close()}>
+        <button class="primary" onClick={() => dialog.current?.close()}>
           Close
         </button>
       </footer>
