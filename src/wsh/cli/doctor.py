@@ -101,11 +101,11 @@ def _extras(places: Places) -> Iterator[Finding]:
 
 
 def _server(places: Places) -> Iterator[Finding]:
-    from wsh.cli.request import call
+    from wsh.cli.request import ANSWER_S, call
     from wsh.wire.error import ServerGone, WshError
 
     try:
-        count = len(call("GET", "/sessions", start=False))
+        count = len(call("GET", "/sessions", start=False, answer_s=ANSWER_S))
     except ServerGone:
         yield Finding("note", "no server runs", "start one with: wsh server")
     except WshError as error:

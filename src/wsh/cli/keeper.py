@@ -1,4 +1,4 @@
-"""Ending sessions where no server runs, or none stays alive: straight through the keeper that holds their programs."""
+"""Ending sessions where no server runs, or it does not answer: straight through the keeper that holds their programs."""
 
 from __future__ import annotations
 

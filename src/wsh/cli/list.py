@@ -4,7 +4,7 @@ import sys
 
 from wsh.cli.declare import Option, command, json_option
 from wsh.cli.output import print_json, print_table
-from wsh.cli.request import call, is_any_kept, is_server_there
+from wsh.cli.request import ANSWER_S, call, is_any_kept, is_server_there
 
 
 @command(
@@ -18,7 +18,8 @@ def list_(tags: tuple[str, ...], as_json: bool) -> None:
         if not is_server_there() and not is_any_kept():
             found = []
         else:
-            found = call("GET", "/sessions", query={"tag": ",".join(tags) or None}, start=False)
+            query = {"tag": ",".join(tags) or None}
+            found = call("GET", "/sessions", query=query, start=False, answer_s=ANSWER_S)
     except Exception as problem:
         if getattr(problem, "code", "") != "server_gone":
             raise

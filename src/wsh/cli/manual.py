@@ -85,10 +85,10 @@ def _to_argument(argument: Argument) -> click.Argument:
 
 def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of this user's sessions. Completing a word never starts a server."""
-    from wsh.cli.request import call
+    from wsh.cli.request import ANSWER_S, call
 
     try:
-        found = call("GET", "/sessions", start=False)
+        found = call("GET", "/sessions", start=False, answer_s=ANSWER_S)
     except Exception:  # a completion that cannot be had is no completion, whatever the reason
         return []
     return [CompletionItem(item["name"], help=item["command"]) for item in found if item["name"].startswith(begun)]

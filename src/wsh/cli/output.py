@@ -21,9 +21,9 @@ FAILED, WRONG_USE, NOT_THERE, TOO_LATE, REFUSED, NO_SERVER, NOT_KNOWN = 1, 2, 3,
 
 
 def exit_status(error: WshError) -> int:
-    from wsh.wire.error import Refused, ServerGone, SessionTaken, WaitTimeout
+    from wsh.wire.error import Refused, ServerGone, ServerSilent, SessionTaken, WaitTimeout
 
-    if isinstance(error, ServerGone):
+    if isinstance(error, ServerGone | ServerSilent):
         return NO_SERVER
     if isinstance(error, WaitTimeout):
         return TOO_LATE

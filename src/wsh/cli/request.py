@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket
 
@@ -18,6 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
+
+ANSWER_S = 5.0
+"""A server that gives no sign of life for so long is stopped or stuck; a busy one answers `/health`."""
+_LOOK_S = 0.05
 
 _REPEATABLE = ("GET", "PUT", "PATCH")
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -68,10 +73,12 @@ def call(
     start: bool = True,
     doing: str = "waiting",
     timeout_s: float | None = None,
+    answer_s: float | None = None,
 ) -> Any:
     """The server's decoded answer (its bytes, with `raw`), or its error raised.
 
-    `timeout_s` is how long the server may be silent before it counts as gone. With `start`, an ephemeral server is started when none runs; without, ServerGone is raised.
+    `timeout_s` is how long the server may be silent before it counts as gone. `answer_s` is how long it may give no sign of life: half of
+    that for the answer, then half for its health; after a sign of health the answer is awaited on. Raises ServerSilent. With `start`, an ephemeral server is started when none runs; without, ServerGone is raised.
     """
     headers = ""
     if json_body is not None:
@@ -89,11 +96,11 @@ def call(
     try:
         request = f"{head}\r\n".encode("latin-1") + (body or b"")
         try:
-            status, kind, data = _exchange(_connect(start, timeout_s), request)
+            status, kind, data = _exchange(_connect(start, timeout_s, answer_s), request, answer_s)
         except _Lost as problem:
             if not start or method not in _REPEATABLE:
                 raise _gone(str(problem)) from None
-            status, kind, data = _repeat(request, timeout_s)
+            status, kind, data = _repeat(request, timeout_s, answer_s)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
@@ -106,21 +113,29 @@ def call(
     return read_json(data) if "json" in kind else data or None
 
 
-def _repeat(request: bytes, timeout_s: float | None) -> tuple[int, str, bytes]:
+def _repeat(request: bytes, timeout_s: float | None, answer_s: float | None) -> tuple[int, str, bytes]:
     """To the next server: what was asked does no harm twice."""
     try:
-        return _exchange(_connect(True, timeout_s), request)
+        return _exchange(_connect(True, timeout_s, answer_s), request, answer_s)
     except _Lost as problem:
         raise _gone(str(problem)) from None
 
 
-def _connect(start: bool, timeout_s: float | None) -> Socket:
+def _connect(start: bool, timeout_s: float | None, answer_s: float | None) -> Socket:
     path = server_socket(os.environ)
+    if answer_s is not None:
+        timeout_s = answer_s / 2
     connection = Socket(AF_UNIX, SOCK_STREAM)
     try:
-        connection.connect(path)
+        if answer_s is None:
+            connection.connect(path)
+        else:
+            _connect_within(connection, path, answer_s)
         connection.settimeout(timeout_s)
         return connection
+    except TimeoutError:
+        connection.close()
+        raise _silent() from None
     except OSError as problem:
         if not start:
             connection.close()
@@ -141,12 +156,54 @@ def _connect(start: bool, timeout_s: float | None) -> Socket:
     return connection
 
 
-def _exchange(connection: Socket, request: bytes) -> tuple[int, str, bytes]:
+def _connect_within(connection: Socket, path: str, limit_s: float) -> None:
+    """Raises TimeoutError where the server accepts nobody, so that its queue of connections stays full."""
+    deadline = time.monotonic() + limit_s
+    connection.setblocking(False)
+    while True:
+        try:
+            connection.connect(path)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError from None
+            time.sleep(_LOOK_S)
+
+
+def _is_healthy(limit_s: float) -> bool:
+    """Whether the server gives a sign of life. True also for one that is gone: the connection to it tells that."""
+    probe = Socket(AF_UNIX, SOCK_STREAM)
+    try:
+        _connect_within(probe, server_socket(os.environ), limit_s)
+        probe.settimeout(limit_s)
+        probe.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        probe.recv(1)
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    finally:
+        probe.close()
+    return True
+
+
+def _receive(connection: Socket, answer_s: float | None) -> bytes:
+    while True:
+        try:
+            return connection.recv(1 << 18)
+        except TimeoutError:
+            if answer_s is None:
+                raise
+            if not _is_healthy(answer_s / 2):
+                raise _silent() from None
+
+
+def _exchange(connection: Socket, request: bytes, answer_s: float | None) -> tuple[int, str, bytes]:
     """Status, content type and body of the answer."""
     received = bytearray()
     try:
         connection.sendall(request)
-        while part := connection.recv(1 << 18):
+        while part := _receive(connection, answer_s):
             received += part
     except ConnectionError as problem:
         if not received:
@@ -190,6 +247,17 @@ def _gone(why: str) -> Exception:
     from wsh.wire.error import ServerGone
 
     return ServerGone(why)
+
+
+def _silent() -> Exception:
+    from wsh.wire.error import ServerSilent
+
+    try:
+        with open(server_socket(os.environ).removesuffix(".sock") + ".json", "rb") as file:
+            pid = int(read_json(file.read())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ServerSilent(None)
+    return ServerSilent(pid)
 
 
 def _none_runs() -> Exception:

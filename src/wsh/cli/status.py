@@ -5,7 +5,7 @@ import sys
 
 from wsh.cli.declare import command, echo, json_option
 from wsh.cli.output import NO_SERVER, print_json
-from wsh.cli.request import call, is_keeper_there
+from wsh.cli.request import ANSWER_S, call, is_keeper_there
 from wsh.wire.json.text import read_json
 from wsh.wire.system.runtime_path import server_name, server_socket
 
@@ -22,8 +22,8 @@ def status(as_json: bool) -> None:
     except (OSError, ValueError):
         known = {}
     try:
-        info = call("GET", "/server/info", start=False)
-        sessions = call("GET", "/sessions", start=False)
+        info = call("GET", "/server/info", start=False, answer_s=ANSWER_S)
+        sessions = call("GET", "/sessions", start=False, answer_s=ANSWER_S)
     except Exception as problem:
         if getattr(problem, "code", "") != "server_gone":
             raise

@@ -7,6 +7,7 @@ from wsh.cli.declare import Failure, Option, command, echo, json_option
 from wsh.cli.output import print_json
 from wsh.cli.request import call
 
+_ANSWER_S = 10.0
 _END_S = 30.0
 
 
@@ -14,13 +15,18 @@ _END_S = 30.0
 def stop(keep: bool, as_json: bool) -> None:
     """Stop the server and end its sessions; returns when it is gone.
 
-    Where no server runs, or none stays alive, the sessions are ended through their keeper.
+    Where no server runs, or it does not answer, the sessions are ended through their keeper.
     """
 
     try:
-        pid = int(call("POST", "/server/stop", query={"keep": keep or None}, start=False, doing="stopping")["pid"])
+        query = {"keep": keep or None}
+        answer = call("POST", "/server/stop", query=query, start=False, doing="stopping", answer_s=_ANSWER_S)
+        pid = int(answer["pid"])
     except Exception as problem:
-        if getattr(problem, "code", "") != "server_gone":
+        code = getattr(problem, "code", "")
+        if code == "server_silent" and not keep:
+            raise _stop_without(problem) from None
+        if code != "server_gone":
             raise
         from wsh.cli.keeper import count_children, stop_keeper
 
@@ -38,6 +44,14 @@ def stop(keep: bool, as_json: bool) -> None:
         raise Failure(f"Process {pid} was told to end and does not; look into its log.")
     if as_json:
         print_json({"stopped": True, "pid": pid, "kept": keep})
+
+
+def _stop_without(problem: Exception) -> Exception:
+    """Ends the sessions of a server that does not answer. What is left is its process, and the error says so."""
+    from wsh.cli.keeper import stop_keeper
+    from wsh.wire.error import ServerSilent
+
+    return ServerSilent(problem.facts["pid"], stop_keeper()) if isinstance(problem, ServerSilent) else problem
 
 
 def _is_gone(pid: int) -> bool:

@@ -75,6 +75,7 @@ STATUS: dict[str, int] = {
     "max_sessions_reached": 503,
     "shutting_down": 503,
     "server_gone": 503,
+    "server_silent": 503,
     "no_descriptors": 503,
     "host_unreachable": 503,
     "disk_full": 507,

@@ -572,6 +572,21 @@ class ServerGone(WshError):
         super().__init__(f"The wsh server cannot be reached: {problem}.", hint=hint)
 
 
+class ServerSilent(WshError):
+    """The server of this user runs and does not answer: it is stopped or stuck."""
+
+    code = "server_silent"
+    blame: ClassVar[Blame] = "system"
+
+    def __init__(self, pid: int | None, ended: int | None = None) -> None:
+        """`ended` is the number of sessions that were ended without the server's help."""
+        named = "The server" if pid is None else f"The server (pid {pid})"
+        done = "" if ended is None else f" {ended} sessions were ended through their keeper."
+        kill = "End its process." if pid is None else f"`kill -9 {pid}` ends it."
+        go_on = " The sessions go on, and `wsh attach` or `wsh server` brings them back." if ended is None else ""
+        super().__init__(f"{named} does not answer.{done}", hint=f"It is stopped or stuck. {kill}{go_on}", pid=pid)
+
+
 class HostUnreachable(WshError):
     """Another machine cannot be reached now. `made` says whether the call was made there: "no", or "unknown"."""
 
