@@ -10,13 +10,14 @@ from pathlib import Path
 
 from wsh.process import KeeperClient, KeeperOptions
 from wsh.wire.error import KeeperGone, SessionNotFound
+from wsh.wire.setting import SettingError, load
 from wsh.wire.system.place import Places, find_places
 
 _GRACE_MS = 2000
 
 
 def stop_keeper() -> int | None:
-    """End every session and the keeper. Returns how many programs there were; None if no keeper runs."""
+    """End every session, the keeper, and the connections to hosts. Returns how many programs there were; None if no keeper runs."""
     places = find_places()
 
     async def work() -> int | None:
@@ -28,10 +29,23 @@ def stop_keeper() -> int | None:
         return count
 
     count = asyncio.run(work())
+    end_connections(places)
     if count is not None:
         for folder, _ in _folders(places):
             shutil.rmtree(folder, ignore_errors=True)
     return count
+
+
+def end_connections(places: Places) -> None:
+    """End the ssh connections to hosts that a server left when it was killed."""
+    if not (places.config / "hosts.json").exists():
+        return
+    from wsh.host.ssh.book import end_left_masters
+
+    try:
+        asyncio.run(end_left_masters(places, load(places.config_file)))
+    except (OSError, SettingError):
+        pass  # what is asked for is the end of sessions, and that does not depend on them
 
 
 def count_children() -> int | None:

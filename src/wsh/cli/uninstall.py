@@ -34,6 +34,7 @@ def uninstall(purge: bool, yes: bool, as_json: bool) -> None:
         _check_that_nothing_runs(runtime)
         if not yes:
             _ask(found)
+        _end_connections()
         _remove(found)
     if as_json:
         print_json({"found": found, "removed": purge})
@@ -67,6 +68,13 @@ def _check_that_nothing_runs(runtime: str) -> None:
         finally:
             probe.close()
         raise Failure(f"{name} is in use: end its sessions first, with `wsh stop` (WSH_SERVER names other servers).")
+
+
+def _end_connections() -> None:
+    from wsh.cli.keeper import end_connections
+    from wsh.wire.system.place import find_places
+
+    end_connections(find_places())
 
 
 def _ask(found: list[str]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from wsh.host.address import check_host_name
 from wsh.host.registry import HostRegistry
 from wsh.host.ssh.carrier import SshCarrier, SshTiming
-from wsh.host.ssh.master import SshTarget
-from wsh.host.ssh.socket_name import find_folder
+from wsh.host.ssh.master import SshMaster, SshTarget
+from wsh.host.ssh.socket_name import find_folder, make_name
 from wsh.wire.error import LimitReached, WshError
 from wsh.wire.system.private_file import write_private
 from wsh.wire.version import VERSION
@@ -30,6 +30,7 @@ class SshBook:
     def __init__(self, places: Places, settings: Settings, registry: HostRegistry, here: str) -> None:
         self._path = places.config / "hosts.json"
         self._runtime = places.runtime
+        self._server = places.server
         self._settings = settings
         self._registry = registry
         self._here = here
@@ -63,13 +64,26 @@ class SshBook:
 
     def _open(self, name: str, entry: dict[str, str]) -> None:
         settings = self._settings
-        target = SshTarget(name, entry["target"], tuple(settings.get_list("hosts.ssh")), entry.get("command"), VERSION)
+        target = _make_target(name, entry, settings, self._server)
         timing = SshTiming(
             connect_s=settings.get_float("hosts.connect_timeout_s"),
             longest_pause_s=settings.get_float("hosts.longest_pause_s"),
             silent_s=settings.get_float("hosts.silent_s"),
         )
         self._registry.add(SshCarrier(target, find_folder(self._runtime), self._here, timing))
+
+
+def _make_target(name: str, entry: dict[str, str], settings: Settings, server: str) -> SshTarget:
+    words = tuple(settings.get_list("hosts.ssh"))
+    return SshTarget(name, entry["target"], words, entry.get("command"), VERSION, server)
+
+
+async def end_left_masters(places: Places, settings: Settings) -> None:
+    """End the ssh connections that a server which was killed left behind. Called while no server uses them."""
+    for name, entry in read_entries(places.config / "hosts.json").items():
+        target = _make_target(name, entry, settings, places.server)
+        socket_name = make_name(places.server, name, target.target)
+        await SshMaster(target, find_folder(places.runtime), socket_name).end_predecessor()
 
 
 def read_entries(path: Path) -> dict[str, dict[str, str]]:

@@ -177,7 +177,8 @@ class SshCarrier:
                     await self._wanted.wait()
 
     async def _connect(self) -> HostLink:
-        master = self._master = SshMaster(self._target, self._folder, make_name(self._target.host, self._target.target))
+        name = make_name(self._target.server, self._target.host, self._target.target)
+        master = self._master = SshMaster(self._target, self._folder, name)
         await master.open(self._timing.connect_s, self._timing.silent_s)
         try:
             return await self._open_link(master)

@@ -48,6 +48,8 @@ class SshTarget:
     command: str | None = None
     version: str = ""
     """Of the wsh whose own folder is looked into there."""
+    server: str = ""
+    """Name of the server here: each has connections of its own."""
 
     @property
     def words(self) -> list[str]:
@@ -79,12 +81,30 @@ class SshMaster:
 
     async def open(self, timeout_s: float, silent_s: float) -> None:
         """Connect, find wsh there, start its server if need be. Raises SshProblem."""
-        for path in (self._control, self._local):
-            path.unlink(missing_ok=True)
+        await self.end_predecessor()
         async with _within(timeout_s, "the connection took too long"):
             await self._start(timeout_s, silent_s)
             self.facts = await self._learn()
             await self._forward()
+
+    async def end_predecessor(self) -> None:
+        """End the master that a server which was killed left behind, and remove its sockets.
+
+        Its end is awaited for a short time: it unlinks the control socket, which must not be that of the next master.
+        """
+        if self._control.exists():
+            with contextlib.suppress(SshProblem, TimeoutError):
+                async with asyncio.timeout(_END_S):
+                    status, _, _ = await run_words(self._through("-O", "exit", self._target.target))
+                    while status == 0:
+                        if not self._control.exists():
+                            break
+                        await asyncio.sleep(_LOOK_S)
+        self._unlink()
+
+    def _unlink(self) -> None:
+        for path in (self._control, self._local):
+            path.unlink(missing_ok=True)
 
     async def _start(self, timeout_s: float, silent_s: float) -> None:
         options = [
@@ -191,8 +211,7 @@ class SshMaster:
             await asyncio.shield(asyncio.to_thread(_end, process))
             if process.stderr is not None:
                 process.stderr.close()
-        for path in (self._control, self._local):
-            path.unlink(missing_ok=True)
+        self._unlink()
 
 
 _relays: set[subprocess.Popen[bytes]] = set()

@@ -29,6 +29,6 @@ def _fits(folder: Path) -> bool:
     return len(os.fsencode(folder)) + _NAME_BYTES <= _MOST_BYTES
 
 
-def make_name(host: str, target: str) -> str:
-    """Ten characters that are the same for the same host and no other."""
-    return hashlib.sha256(f"{host}\0{target}".encode()).hexdigest()[:10]
+def make_name(server: str, host: str, target: str) -> str:
+    """Ten characters that are the same for the same host of the same server and no other."""
+    return hashlib.sha256(f"{server}\0{host}\0{target}".encode()).hexdigest()[:10]

@@ -1,0 +1,50 @@
+"""The ssh connection that a killed server leaves behind is ended: by the next server, or by `wsh stop`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.host.conftest import open_net
+from tests.support.host.sshd import ssh_net
+from tests.support.waiting import HANG_S, until, wait_until
+from tests.support.warm import run_warm
+from wsh.host.ssh.master import SshMaster, SshTarget
+from wsh.host.ssh.socket_name import find_folder, make_name
+
+
+def test_the_next_master_ends_the_one_before_it(tmp_path: Path) -> None:
+    async def work(target: SshTarget) -> None:
+        left, next_one = (SshMaster(target, find_folder(tmp_path), "name") for _ in range(2))
+        try:
+            await left.open(HANG_S, HANG_S)
+            await next_one.open(HANG_S, HANG_S)
+            await until(lambda: not left.is_alive, "the end of the connection that was left")
+            assert next_one.is_alive
+            (await next_one.dial()).close()
+        finally:
+            await next_one.aclose()
+            await left.aclose()
+
+    with ssh_net(tmp_path, ["near"]) as net:
+        asyncio.run(work(SshTarget("near", "near", tuple(net.ssh))))
+
+
+def test_servers_of_other_names_have_connections_of_their_own() -> None:
+    assert make_name("default", "near", "near") != make_name("other", "near", "near")
+
+
+def test_stopping_without_a_server_ends_the_connections_that_it_left(tmp_path: Path) -> None:
+    with open_net(tmp_path, ["near"]) as net:
+        machine = net.ssh.machines["near"]
+        assert machine.list_connections()
+        os.kill(net.server.process.pid, signal.SIGKILL)
+        net.server.process.wait(HANG_S)
+        done = run_warm([sys.executable, "-m", "wsh.cli.main", "stop"], text=True, timeout=HANG_S)
+        assert done.returncode == 0, done
+        wait_until(lambda: not machine.list_connections(), "the end of the connection")
+        net.server.places.socket.unlink()
+        net.server.places.runtime_info.unlink()
