@@ -12,6 +12,7 @@ from wsh.process import KeeperClient, KeeperOptions
 from wsh.wire.error import KeeperGone, SessionNotFound
 from wsh.wire.setting import SettingError, load
 from wsh.wire.system.place import Places, find_places
+from wsh.wire.system.private_file import read_regular
 
 _GRACE_MS = 2000
 
@@ -110,7 +111,7 @@ def _folders(places: Places) -> Iterator[tuple[Path, str]]:
         return
     for folder in found:
         try:
-            name = json.loads((folder / "meta.json").read_bytes())["name"]
+            name = json.loads(read_regular(folder / "meta.json"))["name"]
         except (OSError, ValueError, KeyError, TypeError):
             name = ""
         yield folder, str(name)

@@ -19,6 +19,7 @@ def list_kept(tags: Iterable[str] = ()) -> list[JsonObject]:
     import json
 
     from wsh.wire.system.place import find_places
+    from wsh.wire.system.private_file import read_regular
 
     found: list[tuple[float, JsonObject]] = []
     held = find_held()
@@ -28,7 +29,7 @@ def list_kept(tags: Iterable[str] = ()) -> list[JsonObject]:
         return []
     for folder in folders:
         try:
-            meta = json.loads((folder / "meta.json").read_bytes())
+            meta = json.loads(read_regular(folder / "meta.json"))
             told: JsonObject = {key: meta[key] for key in _TOLD}
             made = float(meta["created"])
         except (OSError, ValueError, KeyError, TypeError):

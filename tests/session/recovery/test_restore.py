@@ -129,7 +129,7 @@ def test_a_session_that_ended_with_the_machine_has_its_last_size(
     run(work())
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "meta"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "huge", "fifo", "meta", "meta fifo"])
 def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) -> None:
     async def work() -> None:
         first = await SessionRegistry.open(places, settings_of(journal__snapshot_interval_s=0.1))
@@ -140,19 +140,24 @@ def test_damage_on_disk_loses_only_what_is_damaged(places: Places, damage: str) 
         expected = whole_text(session)
         folder = session.folder.path
         await first.aclose()
-        for path in folder.glob("snapshot.*" if damage != "meta" else "meta.json"):
+        for path in folder.glob("meta.json" if damage.startswith("meta") else "snapshot.*"):
             data = path.read_bytes()
             if damage == "truncate":
                 path.write_bytes(data[: len(data) // 2])
             elif damage == "flip":
                 path.write_bytes(data[:100] + bytes([data[100] ^ 255]) + data[101:])
+            elif damage == "huge":
+                os.truncate(path, 1 << 42)  # takes no room on the disk, and more than there is in memory
+            elif damage.endswith("fifo"):
+                path.unlink()
+                os.mkfifo(path)
             else:
                 path.write_bytes(b"")
         second = await SessionRegistry.open(places, settings_of())
         try:
             again = second.get_session("hurt")
             assert whole_text(again) == expected
-            assert bool(second.restored) == (damage != "meta")
+            assert bool(second.restored) == (not damage.startswith("meta"))
         finally:
             await second.stop()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wsh.wire.json.object import JsonObject
-from wsh.wire.system.place import write_private
+from wsh.wire.system.private_file import open_regular, read_regular, write_private
 
 if TYPE_CHECKING:
     from wsh.terminal.snapshot import TerminalState
@@ -81,8 +81,8 @@ class SessionFolder:
     def read_meta(self) -> JsonObject | None:
         """The description, or None if there is none that can be read."""
         try:
-            meta = json.loads((self.path / "meta.json").read_bytes())
-        except (OSError, ValueError):
+            meta = json.loads(read_regular(self.path / "meta.json"))
+        except (OSError, ValueError, RecursionError):
             return None
         return meta if isinstance(meta, dict) else None
 
@@ -138,15 +138,16 @@ class SessionFolder:
 
 def _decode(path: Path) -> Snapshot | None:
     try:
-        data = path.read_bytes()
-        magic, offset, crc, facts_size, engine_size = _HEADER.unpack_from(data)
-    except (OSError, struct.error):
-        return None
-    body = data[_HEADER.size :]
-    if magic != _MAGIC or len(body) != facts_size + engine_size or zlib.crc32(body) != crc:
-        return None
-    try:
+        with open(open_regular(path), "rb") as file:
+            magic, offset, crc, facts_size, engine_size = _HEADER.unpack(file.read(_HEADER.size))
+            # Nothing more is read of a file that is not as long as it says: it may be longer than the memory.
+            size = facts_size + engine_size
+            if magic != _MAGIC or os.fstat(file.fileno()).st_size != _HEADER.size + size:
+                return None
+            body = file.read(size)
+        if len(body) != size or zlib.crc32(body) != crc:
+            return None
         facts = json.loads(body[:facts_size])
-    except ValueError:
+    except (OSError, struct.error, ValueError, OverflowError, MemoryError, RecursionError):
         return None
     return Snapshot(offset, facts, body[facts_size:]) if isinstance(facts, dict) else None

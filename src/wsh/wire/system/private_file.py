@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     Folder = TypeVar("Folder", str, os.PathLike[str], Path)
+
+
+_MOST_BYTES = 64 << 20
+"""More than any description of ours has."""
 
 
 class FolderUnusable(PermissionError):
@@ -38,6 +43,23 @@ def ensure_private(folder: Folder) -> Folder:
         refused.errno = problem.errno
         raise refused from None
     return folder
+
+
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """A descriptor of `path` for reading. Raises OSError for what is no regular file, such as a FIFO, and never waits for a writer."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The content of a regular file of moderate size. Raises OSError for anything else."""
+    with open(open_regular(path), "rb") as file:
+        if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, "too large to be read", os.fspath(path))
+        return file.read(_MOST_BYTES)
 
 
 def write_private(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
