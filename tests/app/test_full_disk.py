@@ -68,10 +68,10 @@ def journal_of(server: RunningServer, name: str) -> str:
 
 
 def fill(disk: SmallDisk, what: str) -> None:
-    disk.fill() if what == "space" else disk.fill_inodes()
+    {"space": disk.fill, "inodes": disk.fill_inodes, "writing": disk.protect}[what]()
 
 
-@pytest.mark.parametrize("what", ["space", "inodes"])
+@pytest.mark.parametrize("what", ["space", "inodes", "writing"])
 async def test_a_disk_that_is_full_at_the_start_is_told_in_every_door_and_used_when_there_is_room(
     places: Places, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +143,28 @@ def test_a_disk_that_fills_later_loses_no_transcript_and_no_index(places: Places
         disk.free()
         wait_until(lambda: bool(hits(server, "meanwhile")), "what was printed on the full disk")
         assert hits(server, "before")
+
+
+def test_what_was_written_before_the_disk_became_read_only_stands_in_the_way_of_nothing(
+    places: Places, tmp_path: Path
+) -> None:
+    with small_disk(places) as disk:
+        environ = disk.enter(tmp_path)
+        with running_server(places, environ=environ) as server:
+            server.request("POST", "/sessions", {"name": "a", "command": "bash --norc"})
+            server.request("POST", "/sessions/a/run", {"input": "echo before"})
+            wait_until(lambda: bool(hits(server, "before")), "the first transcript")
+            assert server.request("POST", "/terminal", HEADLESS).status == 200
+        disk.protect()
+        with running_server(places, environ=environ, expect_alive=True) as server:
+            refused = server.request("POST", "/terminal", HEADLESS)
+            assert refused.status == 507, json.dumps(refused.json)
+            assert refused.json["error"]["details"]["lacking"] == "writing", refused
+            assert "is read-only" in json.dumps(refused.json), refused
+            assert server.request("POST", "/sessions", {"name": "b", "command": "cat"}).status == 201
+            assert "Traceback" not in server.output.read_text()
+            disk.free()
+            assert server.request("POST", "/terminal", HEADLESS).status == 200
 
 
 def hits(server: RunningServer, query: str) -> list[Any]:

@@ -49,7 +49,11 @@ def fill_inodes():
     except OSError:
         pass
 
+def protect():
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+
 def free():
+    subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
     subprocess.run(["rm", "-rf", os.path.join(folder, "ballast"), os.path.join(folder, "many")], check=True)
 
 def ls():
@@ -97,6 +101,10 @@ class SmallDisk:
 
     def fill_inodes(self) -> None:
         self._do("fill_inodes")
+
+    def protect(self) -> None:
+        """Make it read-only, while nothing on it is open for writing."""
+        self._do("protect")
 
     def free(self) -> None:
         self._do("free")

@@ -490,21 +490,24 @@ class TooLarge(WshError):
         )
 
 
+_DISK_WORDS = {
+    "space": ("is full", "Delete files there"),
+    "inodes": ("has no inodes left, so that no file can be made on it", "Delete many small files there"),
+    "writing": ("is read-only", "Mount it for writing"),
+}
+
+
 class DiskFull(WshError):
-    """A file could not be made or written, because its disk has no room or no inodes left."""
+    """A file could not be made or written, because its disk has no room or no inodes left, or is read-only."""
 
     code = "disk_full"
     blame: ClassVar[Blame] = "system"
 
-    def __init__(self, path: str | None = None, lacking: Literal["space", "inodes"] = "space") -> None:
+    def __init__(self, path: str | None = None, lacking: Literal["space", "inodes", "writing"] = "space") -> None:
         where = f"The disk of {path!r}" if path else "A disk of the server"
-        what = "is full" if lacking == "space" else "has no inodes left, so that no file can be made on it"
+        what, remedy = _DISK_WORDS[lacking]
         super().__init__(
-            f"{where} {what}.",
-            hint="Delete files there and try again; nothing has to be restarted."
-            if lacking == "space"
-            else "Delete many small files there and try again; nothing has to be restarted.",
-            lacking=lacking,
+            f"{where} {what}.", hint=f"{remedy} and try again; nothing has to be restarted.", lacking=lacking
         )
 
 
