@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from wsh.cli.declare import command, echo, json_option
-from wsh.cli.output import print_json
+from wsh.cli.output import clean, print_json
 from wsh.wire.setting import SettingError, load
 from wsh.wire.system.crash import LOOP_DEATHS, LOOP_S, SET_ASIDE, left_trace, read_deaths
 from wsh.wire.system.place import Places, find_places
@@ -226,5 +226,6 @@ def doctor(as_json: bool) -> int:
     else:
         signs = {"ok": "ok   ", "note": "note ", "wrong": "WRONG"}
         for finding in findings:
-            echo(f"{signs[finding.state]} {finding.what}{': ' + finding.advice if finding.advice else ''}")
+            text = clean(f"{finding.what}{': ' + finding.advice if finding.advice else ''}")
+            echo(f"{signs[finding.state]} {text}")
     return 1 if any(f.state == "wrong" for f in findings) else 0

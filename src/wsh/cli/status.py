@@ -4,7 +4,7 @@ import os
 import sys
 
 from wsh.cli.declare import command, echo, json_option
-from wsh.cli.output import NO_SERVER, print_json
+from wsh.cli.output import NO_SERVER, clean, print_json
 from wsh.cli.request import ANSWER_S, call, is_keeper_there
 from wsh.wire.json.text import read_json
 from wsh.wire.system.runtime_path import server_name, server_socket
@@ -46,7 +46,7 @@ def status(as_json: bool) -> None:
     echo(f"{found['url']}  (wsh {found['version']}, pid {found['pid']}{', ephemeral' if found['ephemeral'] else ''})")
     echo(f"{found['live_sessions']} of {found['sessions']} sessions run; unix socket {found['socket']}")
     for warning in found["warnings"]:
-        echo(f"warning: {warning}", err=True)
+        echo(f"warning: {clean(warning)}", err=True)
 
 
 def _tell_of_none(socket: str, as_json: bool) -> None:
