@@ -370,16 +370,21 @@ class Session:
 
     def finish(self, exit_code: int | None, signal: int | None) -> None:
         """The child ended and everything it printed has been parsed."""
-        if not self.running:
+        if not self.running:  # a server before this one had heard of the end, and not parsed all of it
+            self.end_command()
             return
         self.running = False
         self.exit_code, self.exit_signal = exit_code, signal
         self.end = read_moment()
         self.input.taken_by = None
-        if self.commands is not None and exit_code is not None:
-            for event in self.commands.shell_exited(exit_code, self.generation):
-                self.listeners.tell(event)
+        self.end_command()
         self.listeners.tell(ev.Exited(exit_code, signal))
+
+    def end_command(self) -> None:
+        """The command that ran when the shell ended has ended with it. Idempotent; does nothing while the shell runs."""
+        if self.commands is not None and not self.running and self.exit_code is not None:
+            for event in self.commands.shell_exited(self.exit_code, self.generation):
+                self.listeners.tell(event)
 
     def release_child(self) -> None:
         """Let go of ring and pty after the end; the screen stays."""

@@ -17,6 +17,7 @@ import pytest
 from tests.support.session import printer
 from tests.support.session.printer import KINDS
 from tests.support.session.running import open_quiet, plain, run, settings_of, whole_text
+from tests.support.session.shells import make_home, open_shell
 from tests.support.waiting import until, wait_until
 from wsh.session.event import Actor
 from wsh.session.record.journal import Journal
@@ -51,6 +52,31 @@ def test_a_new_server_takes_live_sessions_over_as_they_were(places: Places) -> N
             assert (again.tags, again.rows, again.cols, again.running) == (("x",), 20, 70, True)
             await again.input.send(b"echo still here\r", AGENT)
             await again.wait(WaitSpec(text="still here"))
+        finally:
+            await second.stop()
+
+    run(work())
+
+
+def test_a_command_that_ended_with_its_shell_has_ended_where_no_snapshot_was_written_after_it(places: Places) -> None:
+    async def work() -> None:
+        first = await SessionRegistry.open(places, settings_of())
+        session = await open_shell(first, "bash", make_home(places.state.parent))
+        await session.wait(WaitSpec(prompt=True, max_wait_ms=60_000))
+        await session.input.send(b"exec sh -c 'exit 4'\r", AGENT)
+        await session.wait(WaitSpec(exit=True))
+        await asyncio.to_thread(_until_written, Journal(session.folder.path), session.generation)
+        await first.aclose()
+        for path in session.folder.path.glob("snapshot.*"):
+            path.unlink()
+        second = await SessionRegistry.open(places, settings_of())
+        try:
+            again = second.get_session(session.name)
+            await until(
+                lambda: [c for c in again.history.list_commands() if c.state == "finished"], "the end of the command"
+            )
+            (command,) = again.history.list_commands()
+            assert (command.command, command.state, command.exit_code) == ("exec sh -c 'exit 4'", "finished", 4)
         finally:
             await second.stop()
 

@@ -126,6 +126,8 @@ async def _rebuild(
     session.heard = registry.heard.get(session.sid, 0)
     session.memory.recall(facts, meta)
     await _catch_up(session, Journal(folder.path), child)
+    if child is None:
+        session.end_command()  # the server may have died before it noted this
     if meta.get("cut_off"):
         # The last size was told to a keeper that is gone; the snapshot and the journal have it.
         session.rows, session.cols = session.terminal.rows, session.terminal.cols
