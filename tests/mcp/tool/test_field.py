@@ -64,14 +64,16 @@ class World:
             return {key: self.fill(entry) for key, entry in value.items()}
         if isinstance(value, list):
             return [self.fill(entry) for entry in value]
-        if value == "$fresh":
-            return self.open("printf fresh; exec cat")
+        if value in FRESH:
+            return self.open(FRESH[value], shows="fresh")
         if value == "$bare":
             return self.clear()
         return self.values.get(value, value) if isinstance(value, str) and value.startswith("$") else value
 
-    def open(self, command: str, **more: Any) -> str:
+    def open(self, command: str, shows: str = "", **more: Any) -> str:
         made = self.ok("wsh_create_session", command=command, **more)
+        if shows:
+            self.ok("wsh_await_quiesce", session=made["session"], text=shows, generation=0, max_wait_ms=60_000)
         self.ok("wsh_await_quiesce", session=made["session"], timeout_ms=60)
         return str(made["session"])
 
@@ -140,6 +142,14 @@ def _answer(world: World, tool: str, arguments: Json, read: Callable[[World, Jso
     return NAMED.sub("session -", PASSING.sub(lambda m: f'"{m.group(1)}": -', told))
 
 
+FRESH = {
+    "$fresh": "printf fresh; exec cat",
+    "$sink": "printf fresh; exec cat >/dev/null",
+    "$mute": "stty -echo -icanon; printf fresh; exec sleep 1000",
+}
+"""Sessions that a case has for itself. What is typed into the second is shown once, into the third never, however late."""
+
+
 @dataclass
 class Case:
     """Two calls that differ in the field alone; `read` looks at what they did where the answer does not say it."""
@@ -150,7 +160,7 @@ class Case:
 
 
 def _screen_of(world: World, arguments: Json) -> Any:
-    world.ok("wsh_await_quiesce", session=arguments["session"], timeout_ms=80)
+    world.ok("wsh_await_quiesce", session=arguments["session"], timeout_ms=300 if "input" in arguments else 80)
     return world.screen(arguments["session"])
 
 
@@ -254,7 +264,7 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "wsh_send_input": {
         "session": Case({"session": "$fresh", "input": "x"}, {"session": "nobody", "input": "x"}),
-        "input": Case({"session": "$fresh", "input": "one"}, {"session": "$fresh", "input": "two"}, _screen_of),
+        "input": Case({"session": "$sink", "input": "one"}, {"session": "$sink", "input": "two"}, _screen_of),
         "encoding": Case(
             {"session": "$fresh", "input": base64.b64encode(b"hello").decode()},
             {"session": "$fresh", "input": base64.b64encode(b"hello").decode(), "encoding": "base64"},
@@ -275,12 +285,12 @@ CASES: dict[str, dict[str, Case]] = {
     "wsh_await_quiesce": {
         "session": Case({"session": "$a", "timeout_ms": 1}, {"session": "nobody", "timeout_ms": 1}),
         "timeout_ms": Case(
-            {"session": "$fresh", "timeout_ms": 60_000, "max_wait_ms": 80},
-            {"session": "$fresh", "timeout_ms": 1, "max_wait_ms": 60_000},
+            {"session": "$mute", "timeout_ms": 60_000, "max_wait_ms": 80},
+            {"session": "$mute", "timeout_ms": 1, "max_wait_ms": 60_000},
         ),
         "max_wait_ms": Case(
-            {"session": "$fresh", "timeout_ms": 60_000, "max_wait_ms": 50},
-            {"session": "$fresh", "timeout_ms": 60_000, "max_wait_ms": 90},
+            {"session": "$mute", "timeout_ms": 60_000, "max_wait_ms": 50},
+            {"session": "$mute", "timeout_ms": 60_000, "max_wait_ms": 90},
         ),
         "generation": Case(
             {"session": "$a", "timeout_ms": 1, "max_wait_ms": 60},
@@ -301,23 +311,23 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "wsh_run_command": {
         "session": Case(
-            {"session": "$fresh", "input": "x", "timeout_ms": 50}, {"session": "nobody", "input": "x", "timeout_ms": 50}
+            {"session": "$mute", "input": "x", "timeout_ms": 50}, {"session": "nobody", "input": "x", "timeout_ms": 50}
         ),
         "input": Case({"session": "$shell", "input": "clear; true"}, {"session": "$shell", "input": "clear; false"}),
         "timeout_ms": Case(
-            {"session": "$fresh", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 80},
-            {"session": "$fresh", "input": "x", "timeout_ms": 10, "max_wait_ms": 60_000},
+            {"session": "$mute", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 80},
+            {"session": "$mute", "input": "x", "timeout_ms": 10, "max_wait_ms": 60_000},
         ),
         "max_wait_ms": Case(
-            {"session": "$fresh", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 50},
-            {"session": "$fresh", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 90},
+            {"session": "$mute", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 50},
+            {"session": "$mute", "input": "x", "timeout_ms": 60_000, "max_wait_ms": 90},
         ),
         "format": Case(
             {"session": "$shell", "input": "clear"}, {"session": "$shell", "input": "clear", "format": "plain"}
         ),
         "enter": Case(
-            {"session": "$fresh", "input": "x", "timeout_ms": 50},
-            {"session": "$fresh", "input": "x", "timeout_ms": 50, "enter": False},
+            {"session": "$sink", "input": "x", "timeout_ms": 300},
+            {"session": "$sink", "input": "x", "timeout_ms": 300, "enter": False},
         ),
         "clear_line": Case(
             {"session": "$typed", "input": "echo whole"},

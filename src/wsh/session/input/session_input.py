@@ -2,7 +2,7 @@
 
 Input is written by one caller at a time. It notes the generation of everything printed *before* the write, so that a wait for
 something newer can never be satisfied by an older screen. Every write is noted in `line`, which knows what stands on the line and
-who typed it. Knows nothing of output, waiting or viewers.
+who typed it. Knows nothing of waiting or viewers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from wsh.process import ChildHandle, InputClosed
 from wsh.session import event as ev
-from wsh.session.command.line import REPORTS, LineInfo, TypedLine
+from wsh.session.command.line import REPORTS, LineInfo, LineModes, TypedLine
 from wsh.session.command.turn import count_unread, look_at_line, read_modes, refuse_over_another
 from wsh.session.event import SERVER, Actor
 from wsh.session.input.receipt import Receipt, Receipts
@@ -111,7 +111,7 @@ class SessionInput:
                     data = await before() + data
                     child = self._check(actor, data)
                 generation = child.ring.head
-                self._note(data, actor)
+                self._note(data, actor, read_modes(child))
                 await self._write(child, memoryview(data), receipt)
                 self.last = (actor, time.monotonic())  # the write may have waited for the child
         finally:
@@ -137,7 +137,9 @@ class SessionInput:
         except InputClosed:
             raise SessionExited(self._session.name, self._session.exit_code) from None
         if count:
-            self._note(data[:count], actor)
+            modes = read_modes(child)
+            self._session.output.show_ahead()  # the echo may be there already, and is what the person waits for
+            self._note(data[:count], actor, modes)
             self._session.listeners.tell(ev.Input(actor, count, generation))
         return count
 
@@ -157,10 +159,10 @@ class SessionInput:
             self.gate(session, actor, data)
         return session.child
 
-    def _note(self, data: bytes, actor: Actor) -> None:
+    def _note(self, data: bytes, actor: Actor, modes: LineModes | None) -> None:
         now = time.monotonic()
         self.last = (actor, now)
-        log, modes = self._session.commands, read_modes(self._session.child)
+        log = self._session.commands
         if modes is not None and self._session.terminal.alt and not modes.canonical:
             self.full_screen_line.note(REPORTS.sub(b"", data), actor, modes, now, time.time())
         elif modes is not None:

@@ -63,6 +63,8 @@ class OutputFeed:
         """Hears a few plain characters before they are parsed, the echo of a key; True if they are shown already."""
         self._shown_to = 0
         """Output up to this offset was shown before it was parsed. Nothing more is shown ahead until it is parsed, or it would be shown twice."""
+        self._shown_now = False
+        """Whether that has just been shown: parsing it can wait a moment."""
         self._risky = False
         child = session.child
         self._handle = buffer_of(child.ring.mmap) if child is not None else None
@@ -105,10 +107,10 @@ class OutputFeed:
             size = ring.replied - start  # answers up to here were sent by an earlier server
         if start < self._session.heard < start + size:
             size = self._session.heard - start
-        if self.ahead is not None and self._shown_to <= start and size <= _AHEAD_BYTES:
-            text = ring.copy(start, start + size)
-            if _PRINTED.fullmatch(text) and self.ahead(start, text):
-                self._shown_to = start + size
+        self.show_ahead()
+        if self._shown_now:
+            self._shown_now = False
+            if self._shown_to == start + size:
                 return LATER
         data = b""
         if self._taps.in_order or self._session.commands is not None or self._is_careful(start):
@@ -135,6 +137,17 @@ class OutputFeed:
         for event in told:
             self._session.listeners.tell(event)
         return size
+
+    def show_ahead(self) -> None:
+        """Let the viewers see the echo of a key, if that is all that waits to be parsed. Quick; never blocks."""
+        child, start = self._session.child, self.offset
+        if self.ahead is None or child is None or self._shown_to > start:
+            return
+        head = child.ring.head
+        if 0 < head - start <= _AHEAD_BYTES and not start < max(child.ring.replied, self._session.heard) < head:
+            text = child.ring.copy(start, head)
+            if _PRINTED.fullmatch(text) and self.ahead(start, text):
+                self._shown_to, self._shown_now = head, True
 
     def _is_risky(self, ring: Ring, data: bytes, size: int) -> bool:
         """Whether the engine is known to die of such output, or of what may follow it."""
