@@ -95,7 +95,7 @@ PROGRAMS = (
     Program("ninvaders", "/usr/games/ninvaders", (" ", "l")),
     Program("worm", "/usr/games/worm", ("l", "j")),
     Program("tetris-bsd", "/usr/games/tetris-bsd", ("l", "k")),
-    Program("sl", "/usr/games/sl"),
+    Program("sl", "/usr/games/sl; echo gone; cat"),  # it clears its screen when it ends
     Program("moon-buggy", "/usr/games/moon-buggy", (" ",)),
     Program("aptitude", "aptitude", (DOWN, "\r")),
     Program("cbonsai", "/usr/games/cbonsai -p -s 7"),
