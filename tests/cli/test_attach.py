@@ -41,8 +41,10 @@ def test_a_person_attaches_types_resizes_detaches_and_comes_back(
     seen.type("echo typed $((40+2))", "Enter")
     seen.wait(lambda t: "typed 42" in t, "the echo of what was typed")
     seen.resize(12, 60)
+    # A terminal tells its size by a signal and keys by its line: keys that are typed at once may come first.
+    wait_until(lambda: server.get("/sessions/shared")["rows"] == 11, "the new size, less the status line")
     seen.type("stty size", "Enter")
-    seen.wait(lambda t: "11 60" in t, "the new size, less the status line")
+    seen.wait(lambda t: "11 60" in t, "the new size in the program")
     seen.type("C-\\", "C-\\")
     seen.wait(lambda t: "[detached · shared]" in t and "status 0" in t, "the way out")
     assert server.get("/sessions/shared")["clients"] == 0
