@@ -12,7 +12,7 @@ from wsh.desktop.message import PolicyView, RuleRow, WindowNotice
 from wsh.policy import Kind, Mode, Policy, Rule, RuleEffect, parse_pattern
 from wsh.policy.audit import Audit
 from wsh.policy.file.edit import NewRule, add_rule, change_rule, locked, set_value, write_policy
-from wsh.policy.file.store import PolicyStore
+from wsh.policy.file.store import PolicyStore, say_why_broken
 from wsh.policy.rule.rule import BOTH, RuleError, fits
 
 
@@ -35,7 +35,8 @@ class Rulebook:
         """The file changed, by us or by somebody else."""
         view = self.view(policy)
         self._tell(view)
-        self._tell_difference({row.key: row.command for row in view.rules})
+        if policy.broken is None:
+            self._tell_difference({row.key: row.command for row in view.rules})
         self._announce()
 
     def view(self, policy: Policy | None = None) -> PolicyView:
@@ -46,7 +47,7 @@ class Rulebook:
             rows.setdefault(row.key, row)
         return PolicyView(
             rules=tuple(rows.values()),
-            warning=self.store.warning or "",
+            warning=say_why_broken(policy) or "",
             path=str(self.store.path),
             roots=", ".join(policy.cwd_roots),
             kinds=tuple(kind.value for kind in Kind),
@@ -60,7 +61,7 @@ class Rulebook:
     def _tell_difference(self, rules: dict[str, str]) -> None:
         """Tell the person what was changed in the file outside of this window."""
         before, self._rules = self._rules, rules
-        if before is None or self._ours or self.store.warning:
+        if before is None or self._ours:
             return
         added = [name for key, name in rules.items() if key not in before]
         gone = [name for key, name in before.items() if key not in rules]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.waiting import HANG_S
-from wsh.policy import Effect, Mode, PolicyRequest, Reason, RuleEffect, decide
+from wsh.policy import Effect, Mode, Policy, PolicyRequest, Reason, RuleEffect, decide
 from wsh.policy.file.document import PolicyError, parse_policy
 from wsh.policy.file.edit import NewRule, add_rule, is_shipped, locked, remove_rules, set_value, write_policy
 from wsh.policy.file.store import PolicyStore
@@ -218,6 +218,26 @@ def test_the_store_follows_the_file_as_it_comes_changes_breaks_and_goes(tmp_path
     path.unlink()
     assert store.warning is None and decide(PolicyRequest(command="ls"), store.current()).allowed
     assert [bool(problem) for problem in heard] == [False, False, False, True, False]
+
+
+def test_a_change_that_is_found_while_another_is_told_is_told_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    store = PolicyStore(path)
+    begun: list[str] = []
+    told: list[str] = []
+
+    def hear(policy: Policy) -> None:
+        rules = " ".join(rule.pattern for rule in policy.rules if rule.pattern in ("make", "cmake"))
+        begun.append(rules)
+        if rules == "make":
+            path.write_text('[headless]\nallow = ["cmake"]\n')
+            assert decide(PolicyRequest(command="cmake"), store.current()).allowed
+        told.append(rules)
+
+    path.write_text('[headless]\nallow = ["make"]\n')
+    store.subscribe(hear)
+    store.check()
+    assert begun == told == ["make", "cmake"]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[headless]\nallow = ['\x00']\n", b"#" * 1024 * 1024 + b"x" * 10])

@@ -132,7 +132,9 @@ class Desk:
 
     def box(self, name: str) -> tuple[int, int, int, int]:
         """Left, top, width and height of an item that can be seen, in whole pixels."""
-        left, top, width, height = wait_until(lambda: self.layout()["items"].get(name), f"{name} in the window")
+        left, top, width, height = wait_until(
+            lambda: self.layout()["items"].get(name), f"{name} in the window", seen=lambda: list(self.layout()["items"])
+        )
         return int(left), int(top), int(width), int(height)
 
     def middle(self, name: str) -> tuple[int, int]:

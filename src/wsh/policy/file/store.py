@@ -18,6 +18,14 @@ from wsh.policy.policy import Policy, default_policy, strictest_policy
 
 log = logging.getLogger(__name__)
 
+
+def say_why_broken(policy: Policy) -> str | None:
+    """What people are shown of a policy whose file cannot be used; None when all is well."""
+    if policy.broken is None:
+        return None
+    return f"The policy file cannot be used, so nothing runs headless: {policy.broken}"
+
+
 _Stamp = tuple[int, int, int, int, int, int]
 
 
@@ -29,6 +37,8 @@ class PolicyStore:
         self._stamp: _Stamp | None = None
         self._policy = default_policy()
         self._loaded = False
+        self._is_told = True
+        self._is_telling = False
         self._listeners: list[Callable[[Policy], None]] = []
 
     def current(self) -> Policy:
@@ -39,10 +49,7 @@ class PolicyStore:
     @property
     def warning(self) -> str | None:
         """Why the file cannot be used, for people to see; None when all is well."""
-        self.check()
-        if self._policy.broken is None:
-            return None
-        return f"The policy file cannot be used, so nothing runs headless: {self._policy.broken}"
+        return say_why_broken(self.current())
 
     def check(self) -> bool:
         """Look at the file; True if the policy changed."""
@@ -56,9 +63,23 @@ class PolicyStore:
         if self._policy.broken is not None:
             log.warning("%s", self._policy.broken)
         if changed:
-            for listener in list(self._listeners):
-                listener(self._policy)
+            self._is_told = False
+            self._tell()
         return changed
+
+    def _tell(self) -> None:
+        """Tell the listeners, one change after the other. What a listener asks us may find the next change, which must not be told before this one."""
+        if self._is_telling:
+            return
+        self._is_telling = True
+        try:
+            while not self._is_told:
+                self._is_told = True
+                policy = self._policy
+                for listener in list(self._listeners):
+                    listener(policy)
+        finally:
+            self._is_telling = False
 
     def subscribe(self, listener: Callable[[Policy], None]) -> Callable[[], None]:
         """Call `listener` after each change that `check` sees; returns how to stop that."""
