@@ -142,7 +142,7 @@ class KeeperOptions:
     """How a keeper is started and spoken to."""
 
     linger_s: float = 5.0  # how long a keeper with nothing to keep waits for a server
-    connect_timeout_s: float = 10.0
+    connect_timeout_s: float = 30.0
     start: bool = True  # start one if none listens
 
 

@@ -13,7 +13,8 @@ from wsh.process.keeper.output.journal import StreamJournal
 from wsh.process.keeper.output.stream import StreamPump
 from wsh.process.keeper.start import spawn
 from wsh.process.keeper.start.confine import Confinement
-from wsh.process.keeper.tree.cgroup import find_home
+from wsh.process.keeper.tree import cgroup
+from wsh.process.keeper.tree.haste import Haste
 from wsh.process.keeper.tree.inspect import inspect, waits_for_terminal
 from wsh.process.keeper.tree.kill import KillJob
 from wsh.process.keeper.tree.mark import Census, Count, choose_base
@@ -58,7 +59,9 @@ class Keeper:
         self._told_to_end = False
         self._census = Census(self.loop, choose_base(), self._leaders)
         self._mark_base = self._census.base
-        self._cgroup_home = find_home()
+        self._cgroup_home = cgroup.find_home()
+        self._sweep()
+        self._haste = Haste()
         self.door = door
         door.welcome = self._welcome
         door.is_outside = self._census.is_outside
@@ -83,6 +86,11 @@ class Keeper:
         finally:
             self.door.close()
             self.pump.scribe.stop()
+            self._sweep()
+
+    def _sweep(self) -> None:
+        if self._cgroup_home is not None:
+            cgroup.sweep(self._cgroup_home)
 
     # servers
 
@@ -381,7 +389,9 @@ class Keeper:
         child = self.children.get(id)
         leader = child.pid if child is not None and child.pid in self._leaders else None
         front = child.find_program() if child is not None and leader is not None else None
-        job = KillJob(self.loop, self._census, id, leader, front, waits, grace_ms, self._cgroup_home, finished)
+        job = KillJob(
+            self.loop, self._census, id, leader, front, waits, grace_ms, self._cgroup_home, self._haste, finished
+        )
         if not job.finished:
             self._jobs[key] = job
         return job

@@ -34,7 +34,13 @@ def find_home() -> str | None:
     return None
 
 
+_PREFIX = "wsh-"
 _ROUNDS = 50
+
+
+def choose_name(child: int) -> str:
+    """What the cgroup of a child of this keeper is called."""
+    return f"{_PREFIX}{os.getpid()}-{child}"
 
 
 def kill_in_thread(home: str, name: str, belongs: Callable[[int], bool], done: Callable[[], None]) -> None:
@@ -65,8 +71,11 @@ def _kill(home: str, group: str, belongs: Callable[[int], bool], done: Callable[
 
 
 def _read_members(group: str) -> set[int]:
-    with open(group + "/cgroup.procs") as members:
-        return set(map(int, members))
+    try:
+        with open(group + "/cgroup.procs") as members:
+            return set(map(int, members))
+    except FileNotFoundError:  # they are dead by now, and the group was taken away
+        return set()
 
 
 def _list_all() -> list[int]:
@@ -82,6 +91,18 @@ def remove(home: str, name: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def sweep(home: str) -> None:
+    """Take away what this keeper and keepers that are dead have left there, as far as nobody is in it."""
+    try:
+        names = os.listdir(home)
+    except OSError:
+        return
+    for name in names:
+        keeper = name.split("-")[1] if name.startswith(_PREFIX) else ""
+        if keeper.isdigit() and (int(keeper) == os.getpid() or not os.path.exists(f"/proc/{keeper}")):
+            remove(home, name)
 
 
 def _write(path: str, text: str) -> None:

@@ -14,6 +14,7 @@ import time
 
 from wsh.process.keeper.loop import Loop, Timer
 from wsh.process.keeper.tree import cgroup
+from wsh.process.keeper.tree.haste import Haste, is_crowded
 from wsh.process.keeper.tree.mark import Census, Count
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
@@ -36,6 +37,7 @@ _ROUNDS_BEFORE_STOP = 2
 _MOST_STOP_ROUNDS = 50
 _ROUNDS_BEFORE_CGROUP = 4
 _SMALL_TREE = 8
+_LARGE_TREE = 64
 _FORGET_CGROUP_S = 60.0
 
 
@@ -52,11 +54,13 @@ class KillJob:
         waits: Callable[[], bool],
         grace_ms: int,
         cgroup_home: str | None,
+        haste: Haste,
         done: Callable[[KillJob], None],
     ) -> None:
         """`leader` is the child's first process while it is not reaped, `front` the program that was asked for; `waits` says
         whether that waits for a key."""
         self.child = child
+        self._haste = haste
         self._leader = leader
         self._front = front
         self._waits = waits
@@ -79,9 +83,11 @@ class KillJob:
         self._refused: dict[int, int] = {}
         self._force_rounds = 0
         self._cgroup_works = False
-        self._cgroup_name = f"wsh-{os.getpid()}-{child}"
+        self._cgroup_name = cgroup.choose_name(child)
         self.finished = False
         self.report: JsonObject = {}
+        if is_crowded():
+            haste.begin(self)
         if grace_ms > 0 and leader is not None:
             census.remember(leader, child)
             self._signal_leader(leader)
@@ -128,6 +134,8 @@ class KillJob:
         # the last look is likely the next, and that has to trace.
         self._trace = len(alive) <= _SMALL_TREE
         chased = now >= self._force_at and any(pid not in self._forced for pid in alive)
+        if len(alive) > _LARGE_TREE:
+            self._haste.begin(self)
         if alive:
             alive.sort(key=lambda pid: (pid != self._leader, pid))  # parents first, before they see their children die
             if now >= self._force_at and self._stop_first(alive):
@@ -209,6 +217,7 @@ class KillJob:
 
     def _finish(self, survivors: list[int]) -> None:
         self.finished = True
+        self._haste.end(self)
         if self._cgroup_home is not None and self._force_rounds >= _ROUNDS_BEFORE_CGROUP:
             self._remove_cgroup(self._cgroup_home)
         self.report = {
