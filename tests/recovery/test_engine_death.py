@@ -190,7 +190,8 @@ def _start_to_die(places: Places, environ: dict[str, str]) -> None:
     """A server that dies while it starts, before or after it first answers."""
     try:
         server = start_server(places, environ=environ)
-    except AssertionError:
+    except AssertionError as problem:
+        assert "the server ended with" in str(problem), problem
         return
     try:
         server.process.wait(60)

@@ -320,6 +320,7 @@ def start_server(
             try:
                 return server.request("GET", "/health", token=None, timeout=HANG_S).status == 200
             except OSError:
+                info()  # raises if it has ended
                 return False
 
         wait_until(healthy, "an answer of /health")
