@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -15,13 +16,14 @@ import pytest
 
 from tests.support.process.keeper import OPTIONS, journal_in, opened, read_journal, said, shell
 from tests.support.waiting import stays, until
-from wsh.process import ChildHandle, KeeperClient, KeeperOptions
+from wsh.process import ChildHandle, KeeperClient, KeeperOptions, launch
 from wsh.process.keeper import frame, layout
 from wsh.process.keeper.door import Door
 from wsh.process.keeper.loop import Loop
 from wsh.process.keeper.tree.mark import is_alive
 from wsh.process.launch import _MAIN
 from wsh.wire.error import InvalidRequest, KeeperGone, KeeperIncompatible
+from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import Places
 
 # programs that print for as long as servers are being killed
@@ -237,6 +239,41 @@ async def test_stopping_ends_every_tree_even_of_forgotten_children(places: Place
     assert await keeper.stop() == []
     assert not is_alive(pid) and not is_alive(other.pid)
     await until(lambda: not is_alive(keeper.pid))
+
+
+async def open_busy(places: Places) -> socket.socket:
+    """A server that has asked more than a socket holds the answers of, and reads none."""
+    sock = await asyncio.to_thread(launch.connect, places, OPTIONS)
+    for number in range(2000):
+        sock.sendall(frame.encode({"do": "ping", "id": number}))
+    return sock
+
+
+def read_to_the_end(sock: socket.socket) -> list[JsonObject]:
+    decoder, found = frame.Decoder(), []
+    while data := sock.recv(65_536):
+        decoder.push(data, [])
+        while (message := decoder.pop()) is not None:
+            found.append(message)
+    return found
+
+
+async def test_a_keeper_that_ends_is_heard_out_by_a_server_that_was_busy(places: Places) -> None:
+    with await open_busy(places) as sock:
+        sock.sendall(frame.encode({"do": "stop", "grace_ms": 0, "id": 2000}))
+        await until(lambda: not places.keeper_socket.exists(), "the keeper to have ended all")
+        await asyncio.sleep(0.1)
+        heard = await asyncio.to_thread(read_to_the_end, sock)
+    assert [message["re"] for message in heard if "re" in message] == list(range(2001))
+
+
+async def test_a_busy_server_hears_that_another_has_taken_its_place(places: Places) -> None:
+    with await open_busy(places) as sock:
+        async with opened(places):
+            sock.sendall(frame.encode({"do": "stop", "grace_ms": 0, "id": 2000}))
+            heard = await asyncio.to_thread(read_to_the_end, sock)
+    assert heard[-1] == {"event": "displaced"}
+    assert [message["re"] for message in heard if "re" in message] == list(range(2000))
 
 
 async def test_a_keeper_of_another_version_is_refused_in_clear_words(places: Places, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FDS_PER_FRAME = 240
 _LOOK_AROUND_S = 10.0
 _LAST_WORDS_S = 0.02  # for the server to read the last answer before the socket closes
+_LAST_WORDS_LIMIT_S = 30.0
 _GRACE_MS = 2000
 
 
@@ -99,7 +100,7 @@ class Keeper:
         if self._server is not None:
             old, self._server = self._server, None
             old.send({"event": "displaced"})
-            old.close()
+            old.finish()
         self._server = connection
         connection.receive = self._receive
         connection.lost = self._lost
@@ -418,7 +419,7 @@ class Keeper:
         def end() -> None:
             self.door.close()
             tell(survivors)
-            self.loop.after(_LAST_WORDS_S, self.loop.stop)
+            self._leave(time.monotonic() + _LAST_WORDS_LIMIT_S)
 
         def counted(count: Count) -> None:
             ids = set(count.alive) | set(self.children)
@@ -431,6 +432,13 @@ class Keeper:
         self._census.ask(counted)
 
     # the end
+
+    def _leave(self, latest: float) -> None:
+        """End as soon as the server has, or can read, all that it was told; its loop may be busy with the ends of a thousand sessions."""
+        if self._server is not None and self._server.has_unsent and time.monotonic() < latest:
+            self.loop.after(_LAST_WORDS_S, lambda: self._leave(latest))
+        else:
+            self.loop.after(_LAST_WORDS_S, self.loop.stop)
 
     def _end_if_useless(self) -> None:
         alone = self._server is None and time.monotonic() - self._alone_since >= self._linger_s

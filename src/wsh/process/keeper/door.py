@@ -57,6 +57,7 @@ class Connection:
         self._queue: list[tuple[bytes, list[int], int]] = []
         self._queued = 0
         self.open = True
+        self._finishing = False
         self.nonce = os.urandom(16)
         loop.watch(sock.fileno(), self._ready)
 
@@ -70,6 +71,17 @@ class Connection:
         self._flush()
         if self._queued > _MAX_QUEUED_BYTES:
             self.close()  # it does not read: better no server than a keeper that grows
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the other end has not read enough yet for all that was sent to be on its way."""
+        return self.open and bool(self._queue)
+
+    def finish(self) -> None:
+        """Heed nothing more that comes, and close when all that was sent is on its way."""
+        self._finishing = True
+        self.receive = _heed_not
+        self._flush()
 
     def close(self) -> None:
         if not self.open:
@@ -127,9 +139,16 @@ class Connection:
                 self._queue[0] = (data, [], sent + count)
             else:
                 self._queue.pop(0)
+        if self._finishing and not self._queue:
+            self.close()
         if self.open:
             events = select.EPOLLIN | (select.EPOLLOUT if self._queue else 0)
             self._loop.watch(self._sock.fileno(), self._ready, events)
+
+
+def _heed_not(connection: Connection, message: JsonObject, fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 class Door:
