@@ -276,7 +276,7 @@ def execute(command: str, *args: str, timeout_ms: int = 120_000, **more: Any) ->
     return {
         "action": "execute",
         "invocation": {"mode": "interactive", "intent": "execute_command"},
-        "runtime": {"cwd": "/tmp", "timeout_ms": timeout_ms},
+        "runtime": {"cwd": "/tmp", "timeout_ms": timeout_ms, "spawn_timeout_ms": 30_000},
         "execution": {"command": command, "args": list(args)},
         **more,
     }

@@ -17,7 +17,6 @@ from wsh.contract.reply.fault import ContractFault
 from wsh.contract.reply.taxonomy import Code
 from wsh.wire.system.place import ensure_private
 
-HANDSHAKE_S = 3.0
 TRACE_ID_VARIABLE = "PM_INTERACTIVE_TERMINAL_TRACE_ID"
 RUNTIME_SESSION_VARIABLE = "PM_INTERACTIVE_TERMINAL_RUNTIME_SESSION_ID"
 
@@ -75,7 +74,7 @@ class LocalAdapter(RuntimeAdapter):
         if endpoint is None:
             return None
         try:
-            client = await self._open(endpoint, asked.trace_id, HANDSHAKE_S)
+            client = await self._open(endpoint, asked.trace_id, asked.spawn_timeout_s)
         except Unreachable:
             return None
         except BridgeFault as fault:
