@@ -7,6 +7,7 @@ which root does for the time; else they are fewer). WSH_GROWTH_CURVES names curv
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import os
 import resource
@@ -125,6 +126,9 @@ def _write_page(told: dict[str, str]) -> None:
 
 
 def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Result:
+    gc.collect()
+    gc.freeze()  # as a server does when all its rooms are open: else each full collection looks at all modules
+
     async def main() -> Result:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
             registry = await SessionRegistry.open(

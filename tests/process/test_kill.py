@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.support.waiting import until
 from tests.support.weak import weakly
 from wsh.process import ChildHandle, KeeperClient, KeeperOptions, SpawnSpec
 from wsh.process.keeper.tree import cgroup, taskkill
+from wsh.process.keeper.tree.haste import Haste
 from wsh.process.keeper.tree.mark import ID_BITS, is_alive, read_mark
 from wsh.wire.system.place import Places
 
@@ -182,6 +184,23 @@ async def test_a_tree_that_fills_each_place_that_a_dead_process_leaves_is_caught
     report = await keeper.kill_tree(child, grace_ms=20)
     assert report.survivors == () and _processes_of(54322) == []
     await until(lambda: os.sched_getscheduler(keeper.pid) == os.SCHED_OTHER, "the keeper to want no more than others")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may ask for real time")
+def test_the_processor_comes_first_to_a_keeper_until_its_last_tree_is_ended_and_not_where_that_could_kill_it() -> None:
+    haste = Haste(resource.RLIM_INFINITY)
+    haste.begin(1)
+    haste.begin(2)
+    haste.end(1)
+    try:
+        assert os.sched_getscheduler(0) == os.SCHED_RR | os.SCHED_RESET_ON_FORK
+    finally:
+        haste.end(2)
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+    limited = Haste(200_000)
+    limited.begin(1)
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+    limited.end(1)
 
 
 def _processes_of(user: int) -> list[int]:

@@ -62,7 +62,7 @@ class Keeper:
         self._mark_base = self._census.base
         self._cgroup_home = cgroup.find_home()
         self._sweep()
-        self._haste = Haste()
+        self._haste = Haste(limits.rttime[0])
         self.door = door
         door.welcome = self._welcome
         door.is_outside = self._census.is_outside

@@ -8,7 +8,9 @@ the pace that the tree leaves.
 from __future__ import annotations
 
 import os
+import resource
 
+_LEAST_US = 60_000_000  # a process that is allowed less of real time without a pause is killed when that is used up
 _CROWD = 32  # so many processes that want the processor, and we ask for it before the first look
 _ORDINARY = os.sched_param(0)
 _FIRST = os.sched_param(1)
@@ -17,11 +19,15 @@ _FIRST = os.sched_param(1)
 class Haste:
     """Of one keeper. Several may need it at once; it ends with the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit_us: int) -> None:
+        """`limit_us` is the keeper's own RLIMIT_RTTIME."""
+        self._may = limit_us == resource.RLIM_INFINITY or limit_us >= _LEAST_US
         self._needed_by: set[object] = set()
 
     def begin(self, job: object) -> None:
         """Until `end` of the same. Children and threads that are started meanwhile do not inherit it."""
+        if not self._may:
+            return
         if not self._needed_by:
             try:
                 os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, _FIRST)
