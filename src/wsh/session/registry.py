@@ -108,7 +108,7 @@ class SessionRegistry:
         self._reserved: set[str] = set()
         self._tasks = TaskSet()
         self._housekeeping = Housekeeping(self, settings)
-        self._login_path = LoginPath()
+        self._login_path = LoginPath(settings.get_int("session.login_path_wait_ms") / 1000)
         self._closing = False
         self._gate: Callable[[Session, Actor, bytes], None] | None = None
 

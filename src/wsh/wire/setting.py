@@ -112,6 +112,13 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         3_600_000,
     ),
+    Setting(
+        "session.login_path_wait_ms",
+        1000,
+        "How long the first session waits for the PATH of the login shell; then it starts with the PATH there is.",
+        0,
+        60_000,
+    ),
     Setting("session.retention_s", 86_400, "How long an exited session stays readable.", 0, 31_536_000),
     Setting(
         "session.retention_bytes",

@@ -6,10 +6,8 @@ import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, make_home, run, text_of
-from tests.support.waiting import HANG_S
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.shell import login_path
 from wsh.session.shell.login_path import merge
 from wsh.session.spec import SessionSpec
 from wsh.wire.system.place import Places
@@ -36,8 +34,7 @@ async def open_for_agent(registry: SessionRegistry, env: dict[str, str], base: d
     )
 
 
-def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_path, "_PATIENCE_S", HANG_S)
+def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places) -> None:
     home = make_home(places.state.parent, bash_profile="echo noise; PATH=$HOME/bin:/usr/bin:/bin\n")
     base = {"HOME": home, "PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", "PAGER": "less"}
 
@@ -53,7 +50,7 @@ def test_an_agents_shell_has_quiet_defaults_and_the_login_path(places: Places, m
         assert text_of(await run(person, "echo $PAGER $PATH")) == "less /usr/bin:/bin"
         assert person.agent_defaults == {}
 
-    run_with_registry(places, body)
+    run_with_registry(places, body, session__login_path_wait_ms=60_000)
 
 
 def test_a_login_shell_that_hangs_delays_no_session_for_long(places: Places) -> None:
@@ -64,4 +61,4 @@ def test_a_login_shell_that_hangs_delays_no_session_for_long(places: Places) -> 
         session = await open_for_agent(registry, {}, base)
         assert text_of(await run(session, "echo $PATH")) == "/usr/bin:/bin"
 
-    run_with_registry(places, body)
+    run_with_registry(places, body, session__login_path_wait_ms=10)

@@ -15,14 +15,15 @@ from collections.abc import Mapping
 log = logging.getLogger(__name__)
 
 _ANSWER = re.compile(r"<wsh-path:([^<>\n]*)>")
-_PATIENCE_S = 1.0
 _DEADLINE_S = 10.0
 
 
 class LoginPath:
     """Asks at the first need and remembers."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float) -> None:
+        """`patience_s` is how long `extend` waits for the answer."""
+        self._patience_s = patience_s
         self._asked: dict[tuple[str, str], asyncio.Task[str]] = {}
 
     async def extend(self, shell: str, env: Mapping[str, str]) -> str | None:
@@ -30,7 +31,7 @@ class LoginPath:
         key = (shell, env.get("HOME", ""))
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(_ask(shell, dict(env)), name="login path")
-        done, _ = await asyncio.wait({self._asked[key]}, timeout=_PATIENCE_S)
+        done, _ = await asyncio.wait({self._asked[key]}, timeout=self._patience_s)
         if not done:
             return None
         return merge(env.get("PATH", ""), self._asked[key].result())
