@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.support.serving import RunningServer, running_server, start_server
 from tests.support.waiting import wait_for_text
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, wait_for_news
 from tests.web.test_page import focus_terminal, link, make
 from wsh.wire.system.place import Places
 
@@ -79,3 +79,34 @@ def test_run_again_says_that_nothing_was_sent_while_the_server_is_away(places: P
             page.keyboard.type("echo t''wo\n")
             wait_for_text(watched.text, lambda text: "\ntwo" in text, "what was typed")
         assert watched.text().count("\none") == 1
+
+
+def test_commands_stay_in_their_list_while_the_server_cannot_be_asked_for_them(
+    places: Places, browser: Browser
+) -> None:
+    server = start_server(places)
+    make(server, "away")
+    assert server.request("POST", "/sessions/away/run", {"input": "echo one", "max_wait_ms": 60_000}).status == 200
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        one = page.locator(".timeline summary", has_text="echo one")
+        one.click()
+        asked: list[str] = []
+
+        def refuse(route: Route) -> None:
+            asked.append(route.request.url)
+            route.abort()
+
+        page.route("**/sessions/away/commands", refuse)
+        server.process.kill()
+        server.process.wait()
+        expect(page.locator(".notice.banner")).to_be_visible()
+        with running_server(places, bind=f"127.0.0.1:{server.port}"):
+            expect(page.locator(".notice.banner")).to_have_count(0)
+            wait_for_news(page, lambda: asked, "the page to ask for the commands")
+            expect(page.get_by_role("button", name="Run again")).to_be_visible()
+            page.unroute("**/sessions/away/commands")
+            page.keyboard.type("echo t''wo\n")
+            expect(page.locator(".timeline summary", has_text="echo t''wo")).to_be_visible()
+            expect(one).to_be_visible()

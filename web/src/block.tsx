@@ -28,8 +28,8 @@ async function refresh(name: string, about: Known): Promise<void> {
   about.busy = true;
   while (about.users > 0 && about.tick !== tickOf(name).peek()) {
     about.tick = tickOf(name).peek();
-    const list = await listCommands(name).catch(() => []);
-    about.list.value = list;
+    const list = await listCommands(name).catch(() => null);
+    if (list !== null) about.list.value = list; // else what is known stays; the server's next news ask again
   }
   about.busy = false;
 }
