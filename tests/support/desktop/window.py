@@ -273,10 +273,14 @@ def audit(places: Places) -> list[dict[str, Any]]:
 
 
 def execute(command: str, *args: str, timeout_ms: int = 120_000, **more: Any) -> dict[str, Any]:
+    invocation = more.pop("invocation", {"mode": "interactive", "intent": "execute_command"})
+    runtime: dict[str, Any] = {"cwd": "/tmp", "timeout_ms": timeout_ms}
+    if invocation["mode"] == "interactive":
+        runtime["spawn_timeout_ms"] = 30_000
     return {
         "action": "execute",
-        "invocation": {"mode": "interactive", "intent": "execute_command"},
-        "runtime": {"cwd": "/tmp", "timeout_ms": timeout_ms, "spawn_timeout_ms": 30_000},
+        "invocation": invocation,
+        "runtime": runtime,
         "execution": {"command": command, "args": list(args)},
         **more,
     }
