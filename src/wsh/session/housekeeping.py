@@ -7,6 +7,7 @@ tried again later; no terminal waits for it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ class Housekeeping:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._complained = False
+        self._next_retention = 0.0
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="housekeeping")
@@ -63,9 +65,14 @@ class Housekeeping:
         if self._journaled:
             self._writes.start(self._describe_soon(session))
 
+    def forget(self, session: Session) -> None:
+        """`session` is being killed: nothing more is to be stored of it."""
+        self._changed.pop(session, None)
+        self._busy.discard(session)
+
     async def settle(self, session: Session) -> None:
-        """An ended session: its last snapshot and description go to disk now."""
-        if self._journaled:
+        """An ended session: its last snapshot and description go to disk now. One that was killed leaves nothing there."""
+        if self._journaled and not session.closed:
             await self._save(session)
             await self._write_meta(session)
         self._wake.set()
@@ -81,30 +88,38 @@ class Housekeeping:
         await self._writes.wait()
 
     async def _run(self) -> None:
-        next_retention = time.monotonic()
+        """Goes on whatever fails: without it nothing would be stored, aged or capped any more."""
+        self._next_retention = time.monotonic()
         while True:
-            now = time.monotonic()
-            if now >= next_retention:
-                await self._retain()
-                next_retention = now + _RETENTION_EVERY_S
-            self._snapshot_quiet(now)
-            self._cap()
-            await self._make_missing_folders()
-            await self._release()
-            if not self._changed and not self._has_loose_ends():
-                self._wake.clear()
-                try:
-                    async with asyncio.timeout(max(0.0, next_retention - time.monotonic())):
-                        await self._wake.wait()
-                except TimeoutError:
-                    continue
+            try:
+                await self._look_after(time.monotonic())
+                if not self._changed and not self._has_loose_ends():
+                    await self._rest()
+            except Exception:
+                log.exception("housekeeping failed; it goes on")
             await asyncio.sleep(_TICK_S)
+
+    async def _look_after(self, now: float) -> None:
+        if now >= self._next_retention:
+            self._next_retention = now + _RETENTION_EVERY_S
+            await self._retain()
+        self._snapshot_quiet(now)
+        self._cap()
+        await self._make_missing_folders()
+        await self._release()
+
+    async def _rest(self) -> None:
+        """Wait for a change, or for the next look at what has ended."""
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._next_retention - time.monotonic())):
+                await self._wake.wait()
 
     # snapshots
 
     def _snapshot_quiet(self, now: float) -> None:
         for session, since in list(self._changed.items()):
-            if session.generation == session.snapshot_offset or not self._journaled:
+            if session.closed or session.generation == session.snapshot_offset or not self._journaled:
                 del self._changed[session]
             elif now - since >= self._interval_s and session not in self._busy and not session.output.backlog():
                 self._begin_snapshot(session)
@@ -120,6 +135,8 @@ class Housekeeping:
 
     async def _save(self, session: Session) -> None:
         self._changed.pop(session, None)
+        if session.closed:
+            return
         session.snapshot_offset = session.generation
         snapshot = self._take_snapshot(session)
         if snapshot is not None:
@@ -133,6 +150,9 @@ class Housekeeping:
             log.info("no snapshot of session %s now: %s", session.name, problem)
             self._busy.discard(session)
             return None
+        except BaseException:
+            self._busy.discard(session)
+            raise
 
     async def _write_snapshot(self, session: Session, snapshot: TakenSnapshot) -> None:
         try:

@@ -338,6 +338,7 @@ class SessionRegistry:
                 log.warning("killing session %s left processes alive: %s", session.name, report.survivors)
         if self._by_name.get(session.name) is session:
             del self._by_name[session.name]
+            self._housekeeping.forget(session)
             await self._let_go(session)
             session.close()
             await self._release(session)
