@@ -1,18 +1,28 @@
-"""A server and a keeper of hundreds of sessions: numbers of descriptors above those that `select` knows."""
+"""A server and a keeper of hundreds of sessions: descriptors above those that `select` knows, and a keeper that has few left."""
 
 from __future__ import annotations
 
 import os
 import resource
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-from wsh.process.keeper.door import Door
-from wsh.process.keeper.loop import Loop
+from tests.support.process.descriptor import count_descriptors
+from tests.support.process.keeper import OPTIONS, opened, shell
+from tests.support.waiting import until
+from wsh.process import KeeperClient
+from wsh.process.keeper import frame
+from wsh.process.keeper.door import Connection, Door
+from wsh.process.keeper.loop import Loop, complain
+from wsh.process.launch import _MAIN
+from wsh.wire.error import DescriptorsExhausted
+from wsh.wire.json.object import JsonObject
 from wsh.wire.system.owner import find_peer_fault, own_limit, why_not_owner
-from wsh.wire.system.place import Places
+from wsh.wire.system.place import Places, ensure_private
 
 KNOWN_TO_SELECT = 1024
 
@@ -63,3 +73,112 @@ def test_a_keeper_lets_the_next_server_in_whatever_the_number_of_its_descriptor(
         for stranger in list(door._strangers):
             stranger.close()
         door.close()
+
+
+def start_keeper(places: Places, descriptors: int) -> None:
+    """A keeper that may have so many descriptors listens where a server will look for it."""
+    ensure_private(places.runtime)
+    ensure_private(places.state)
+    words = [str(places.keeper_socket), str(places.keeper_secret), str(places.state / "default.keeper.log"), "1"]
+    limited = ["prlimit", f"--nofile={descriptors}:{descriptors}", sys.executable, "-I", "-S", str(_MAIN), *words]
+    subprocess.run(limited, check=True, env={"PATH": os.defpath}, cwd="/")
+
+
+async def _fill(keeper: KeeperClient) -> None:
+    for _ in range(100):
+        await keeper.spawn(shell("exec cat"))
+
+
+async def test_a_keeper_with_few_descriptors_left_gives_all_its_sessions_to_the_next_server(places: Places) -> None:
+    start_keeper(places, descriptors=100)
+    async with opened(places) as first:
+        with pytest.raises(DescriptorsExhausted):
+            await _fill(first)
+        ids = set(first.children)
+        await first.aclose()
+        second = await KeeperClient.open(places, OPTIONS)
+        assert second.pid == first.pid and len(ids) > 20 and set(second.children) == ids
+        for child in second.children.values():
+            await child.write_all(b"served\n")
+        await until(lambda: all(b"served" in child.ring.peek() for child in second.children.values()))
+        await second.aclose()
+
+
+def _count() -> int:
+    count = count_descriptors(os.getpid())
+    assert count is not None
+    return count
+
+
+def talk() -> tuple[Loop, Connection, socket.socket]:
+    """The keeper's end of a connection whose other end reads only when told to."""
+    loop = Loop()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    return loop, Connection(loop, ours, lambda connection, message, fds: None, lambda connection: None), theirs
+
+
+def read_all(loop: Loop, connection: Connection, sock: socket.socket) -> list[JsonObject]:
+    decoder = frame.Decoder()
+    found: list[JsonObject] = []
+    while True:
+        try:
+            data, ancillary, _, _ = sock.recvmsg(65_536, frame.ANCILLARY_BYTES)
+        except BlockingIOError:
+            if not connection.has_unsent:
+                return found
+            for fd, events in loop.epoll.poll(0):
+                loop._handlers[fd](events)
+            continue
+        decoder.push(data, ancillary)
+        for fd in decoder.take_all_fds():
+            os.close(fd)
+        while (message := decoder.pop()) is not None:
+            found.append(message)
+        if not data:
+            return found
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_is_said_meanwhile_comes_after_the_introduction_which_takes_few_descriptors(ends: bool) -> None:
+    loop, connection, server = talk()
+    count, made = 4000, 0
+    with server, open(os.devnull) as null:
+        before = _count()
+
+        def introduce() -> Iterator[tuple[JsonObject, list[int]]]:
+            nonlocal made
+            for number in range(count):
+                made += 1
+                yield {"child": number, "fill": "x" * 200}, [null.fileno()] * 8
+
+        connection.stream(introduce())
+        connection.send({"event": "exit"})
+        if ends:
+            connection.finish()
+        assert connection.open and connection.has_unsent and 0 < made < count
+        assert _count() <= before + 8
+        found = read_all(loop, connection, server)
+        assert [message.get("child") for message in found] == [*range(count), None]
+        assert connection.open is not ends
+        connection.close()
+        assert _count() == before - 1
+
+
+def test_a_message_whose_descriptors_cannot_be_duplicated_leaves_none_behind() -> None:
+    _, connection, server = talk()
+    with server, open(os.devnull) as null:
+        before = _count()
+        with pytest.raises(OSError):
+            connection.send({}, [null.fileno(), null.fileno(), -1])
+        assert _count() == before and not connection.has_unsent
+        connection.close()
+
+
+def test_a_failure_that_cannot_be_logged_is_no_failure_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "traceback", None)  # as where no descriptor is left to import it with
+    try:
+        raise ValueError("of a child")
+    except ValueError:
+        complain("a test")

@@ -21,12 +21,12 @@ from wsh.process.keeper.tree.mark import Census, Count, choose_base
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from wsh.wire.json.object import JsonObject
 
 
-_FDS_PER_FRAME = 240
+_CHILDREN_PER_FRAME = 4  # two descriptors each, duplicated until the frame is on its way
 _LOOK_AROUND_S = 10.0
 _LAST_WORDS_S = 0.02  # for the server to read the last answer before the socket closes
 _LAST_WORDS_LIMIT_S = 30.0
@@ -117,18 +117,16 @@ class Keeper:
             },
             [control.fd, control.to_server, control.to_keeper],
         )
-        batch: list[JsonObject] = []
-        fds: list[int] = []
-        for child in self.children.values():
-            if not child.ready:
-                continue
-            more = self._fds_of(child)
-            if len(fds) + len(more) > _FDS_PER_FRAME:
-                connection.send({"event": "children", "list": batch, "fds": len(fds)}, fds)
-                batch, fds = [], []
-            batch.append(child.describe())
-            fds += more
-        connection.send({"event": "children", "list": batch, "fds": len(fds), "last": True}, fds)
+        # Who gets ready from now on is told of in an event of its own.
+        connection.stream(self._introduce([child for child in self.children.values() if child.ready]))
+
+    def _introduce(self, children: list[Child]) -> Iterator[tuple[JsonObject, list[int]]]:
+        """Messages about `children`, made one by one as the server reads: all their descriptors at once may be too many."""
+        for at in range(0, len(children), _CHILDREN_PER_FRAME):
+            batch = [child for child in children[at : at + _CHILDREN_PER_FRAME] if not child.forgotten]
+            fds = [fd for child in batch for fd in self._fds_of(child)]
+            yield {"event": "children", "list": [child.describe() for child in batch], "fds": len(fds)}, fds
+        yield {"event": "children", "list": [], "fds": 0, "last": True}, []
 
     def _lost(self, connection: Connection) -> None:
         if connection is not self._server:

@@ -1,4 +1,4 @@
-"""Whether enough descriptors are left for something to be begun that must not stop half-way. Imports nothing heavy."""
+"""Whether enough descriptors are left for something to be begun that must not stop half-way, and copies of some. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -17,3 +17,16 @@ def require(count: int, any_fd: int) -> None:
     finally:
         for fd in taken:
             os.close(fd)
+
+
+def duplicate(fds: list[int]) -> list[int]:
+    """A copy of each, or of none: raises OSError (EMFILE or ENFILE) then."""
+    copies: list[int] = []
+    try:
+        for fd in fds:
+            copies.append(os.dup(fd))
+    except OSError:
+        for copy in copies:
+            os.close(copy)
+        raise
+    return copies

@@ -8,14 +8,17 @@ import os
 import select
 from _operator import _compare_digest
 
-from wsh.process.keeper import frame, layout
+from wsh.process.keeper import descriptor, frame, layout
 from wsh.process.keeper.loop import Loop, complain
 
 TYPE_CHECKING = False  # importing typing would cost the keeper a megabyte
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from wsh.wire.json.object import JsonObject
+
+    Frame = tuple[bytes, list[int], int]
+    """The data, the descriptors that are to travel with its first byte, and how much of it has been sent."""
 
 
 _PROOF_LIMIT_S = 5.0
@@ -54,7 +57,9 @@ class Connection:
         self.receive = receive
         self.lost = lost
         self._decoder = frame.Decoder()
-        self._queue: list[tuple[bytes, list[int], int]] = []
+        self._queue: list[Frame] = []
+        self._coming: Iterator[tuple[JsonObject, list[int]]] | None = None
+        self._behind: list[Frame] = []  # what waits for the end of `_coming`
         self._queued = 0
         self.open = True
         self._finishing = False
@@ -62,20 +67,32 @@ class Connection:
         loop.watch(sock.fileno(), self._ready)
 
     def send(self, message: JsonObject, fds: list[int] | None = None) -> None:
-        """Queue a message. `fds` are duplicated here, so the caller may close its own at once."""
+        """Queue a message. `fds` are duplicated here, so the caller may close its own at once.
+
+        Raises OSError, with nothing queued, if no descriptors are left for that.
+        """
         if not self.open:
             return
         data = frame.encode(message)
-        self._queue.append((data, [os.dup(fd) for fd in fds or []], 0))
+        queue = self._queue if self._coming is None else self._behind
+        queue.append((data, descriptor.duplicate(fds or []), 0))
         self._queued += len(data)
         self._flush()
         if self._queued > _MAX_QUEUED_BYTES:
             self.close()  # it does not read: better no server than a keeper that grows
 
+    def stream(self, messages: Iterator[tuple[JsonObject, list[int]]]) -> None:
+        """Send many messages, each made when the one before is on its way: no more descriptors are taken than one needs.
+
+        What is sent later comes after the last of them. Called once.
+        """
+        self._coming = messages
+        self._flush()
+
     @property
     def has_unsent(self) -> bool:
         """Whether the other end has not read enough yet for all that was sent to be on its way."""
-        return self.open and bool(self._queue)
+        return self.open and (bool(self._queue) or self._coming is not None)
 
     def finish(self) -> None:
         """Heed nothing more that comes, and close when all that was sent is on its way."""
@@ -89,10 +106,12 @@ class Connection:
         self.open = False
         self._loop.unwatch(self._sock.fileno())
         self._sock.close()
-        for _, fds, _ in self._queue:
+        for _, fds, _ in self._queue + self._behind:
             for fd in fds:
                 os.close(fd)
         self._queue.clear()
+        self._behind.clear()
+        self._coming = None
         for fd in self._decoder.take_all_fds():
             os.close(fd)
         self.lost(self)
@@ -122,8 +141,28 @@ class Connection:
                 complain("a message of the server")
             self.close()
 
+    def _pull(self) -> None:
+        """The queue is empty: take the next of the messages that are coming, or what waits behind them."""
+        assert self._coming is not None
+        coming = next(self._coming, None)
+        if coming is None:
+            self._coming = None
+            self._queue, self._behind = self._behind, []
+            return
+        data = frame.encode(coming[0])
+        self._queue.append((data, descriptor.duplicate(coming[1]), 0))
+        self._queued += len(data)
+
     def _flush(self) -> None:
-        while self._queue and self.open:
+        while self.open and (self._queue or self._coming is not None):
+            if not self._queue:
+                try:
+                    self._pull()
+                except Exception:  # no descriptors are left: the server may come again
+                    complain("the introduction of the children")
+                    self.close()
+                    return
+                continue
             data, fds, sent = self._queue[0]
             try:
                 count = self._sock.sendmsg([memoryview(data)[sent:]], frame.rights(fds), _socket.MSG_NOSIGNAL)
@@ -139,10 +178,10 @@ class Connection:
                 self._queue[0] = (data, [], sent + count)
             else:
                 self._queue.pop(0)
-        if self._finishing and not self._queue:
+        if self._finishing and not self.has_unsent:
             self.close()
         if self.open:
-            events = select.EPOLLIN | (select.EPOLLOUT if self._queue else 0)
+            events = select.EPOLLIN | (select.EPOLLOUT if self.has_unsent else 0)
             self._loop.watch(self._sock.fileno(), self._ready, events)
 
 

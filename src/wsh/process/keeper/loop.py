@@ -18,11 +18,14 @@ _MAX_FAILURES = 100
 
 
 def complain(where: str) -> None:
-    """Put the exception being handled into the log. The keeper goes on: terminals depend on it."""
-    import traceback
+    """Put the exception being handled into the log. The keeper goes on: terminals depend on it, so this never raises."""
+    try:
+        sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} keeper: {where} failed: {sys.exc_info()[1]!r}\n")
+        import traceback  # late, for the sake of memory; needs a descriptor, and there may be none left
 
-    sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} keeper: {where} failed\n")
-    traceback.print_exc()
+        traceback.print_exc()
+    except Exception:
+        pass
 
 
 class Timer:
