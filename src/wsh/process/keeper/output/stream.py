@@ -221,9 +221,17 @@ class StreamPump:
             if (count < 2048 and not dying) or limit - total < _LEAST_ROOM:
                 break
         self._publish(stream, total)
-        if dying and not stream.drained and (drained or stream.head - stream.head_at_death > _DRAIN_LIMIT):
+        if not dying or stream.drained:
+            return
+        if drained or stream.head - stream.head_at_death > _DRAIN_LIMIT:
             stream.drained = True
             stream.child.settle()
+        else:  # its share of the turn is used up; if nothing is left, no event would come
+            self.loop.after(0, partial(self._look_again, stream))
+
+    def _look_again(self, stream: ChildStream) -> None:
+        if stream.fd >= 0 and not (stream.paused or stream.drained or stream.closed_by_others):
+            self.pump(stream)
 
     def drain(self, stream: ChildStream) -> None:
         """The leader is dead: read what it left. Calls `settle` of the child when that is done."""
