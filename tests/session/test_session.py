@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.session.running import open_quiet, plain, run_with_registry, whole_text
 from tests.support.waiting import until
+from wsh.process import ChildHandle, KillReport
 from wsh.session.event import Actor, Exited, Output, Resized, SessionEvent, TagsChanged
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed, SessionRegistry, SessionRenamed
 from wsh.session.spec import SessionSpec
@@ -302,6 +303,30 @@ def test_killing_a_session_ends_daemons_that_left_its_group(places: Places, tmp_
         assert not report.survivors
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+    run_with_registry(places, work)
+
+
+def test_a_session_whose_program_survives_its_kill_stays_on_the_list(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+        child = session.child
+        assert child is not None
+        left = KillReport(((child.pid, 1),), 0, (), 1.0)
+
+        async def kill_in_vain(child: ChildHandle, grace_ms: int = 0) -> KillReport:
+            return left
+
+        with monkeypatch.context() as patch:
+            patch.setattr(registry.keeper, "kill_tree", kill_in_vain)  # as of one that waits in the kernel
+            assert await registry.kill(session.name) == left
+        assert registry.list_sessions() == [session] and not session.closed
+        await session.input.send(b"echo $((6*7))\r", AGENT)
+        await session.wait(WaitSpec(text="42", max_wait_ms=60_000))
+        assert not (await registry.kill(session.name)).survivors
+        assert registry.list_sessions() == [] and not session.folder.path.exists()
 
     run_with_registry(places, work)
 

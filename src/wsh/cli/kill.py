@@ -24,7 +24,7 @@ def kill(as_json: bool, sessions: tuple[str, ...]) -> int:
         print_json({"killed": [name for name in sessions if name not in left], **({"survivors": left} if left else {})})
     for name, pids in left.items():
         echo(
-            f"wsh: {name} is gone, but these of its processes could not be killed: {', '.join(map(str, pids))}.",
+            f"wsh: these processes of {name} could not be killed: {', '.join(map(str, pids))}.",
             err=True,
         )
     return 1 if left else 0

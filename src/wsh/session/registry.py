@@ -327,7 +327,10 @@ class SessionRegistry:
     # ending
 
     async def kill(self, name: str) -> KillReport:
-        """End the session's whole tree and forget it: afterwards neither process nor file of it is left."""
+        """End the session's whole tree and forget it: afterwards neither process nor file of it is left.
+
+        It stays on the list if its own program cannot be ended, so that it can be seen and the kill tried again.
+        """
         return await self.destroy(self.get_session(name))
 
     async def destroy(self, session: Session) -> KillReport:
@@ -336,6 +339,9 @@ class SessionRegistry:
             report = await self.keeper.kill_tree(session.child, self.settings.get_int("session.kill_grace_ms"))
             if report.survivors:
                 log.warning("killing session %s left processes alive: %s", session.name, report.survivors)
+            child = session.child
+            if child is not None and child.running and child.pid in (pid for pid, _ in report.survivors):
+                return report
         if self._by_name.get(session.name) is session:
             del self._by_name[session.name]
             self._housekeeping.forget(session)
