@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import struct
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.process.keeper import said, shell
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
 from tests.support.warm import customize
@@ -139,3 +141,19 @@ def test_an_old_keeper_is_replaced_when_its_last_session_has_ended_and_not_befor
                 what="a session under the new keeper",
             )
             assert successor.get("/server/info").get("warnings", []) == []
+
+
+async def test_two_sessions_opened_at_once_after_an_upgrade_both_run_under_the_new_keeper(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("wsh.process.launch.why_outdated", lambda pid: "is older than this installation")
+        keeper = await KeeperClient.open(places)
+    old = keeper.pid
+    try:
+        children = await asyncio.gather(*(keeper.spawn(shell(f"echo hello {n}; exec cat")) for n in range(3)))
+        assert keeper.pid != old and set(keeper.children.values()) == set(children)
+        for n, child in enumerate(children):
+            await said(child, b"hello %d" % n)
+    finally:
+        await keeper.stop(grace_ms=0)

@@ -145,7 +145,7 @@ class KeeperClient:
     async def spawn(self, spec: SpawnSpec) -> ChildHandle:
         """Start a program. Raises ProgramNotFound, CwdNotFound, InvalidEnvironment and the like; nothing stays then."""
         request = self._request_of(spec)
-        if self._outdated is not None and not self.children:
+        if (self._outdated is not None or self._renewing.locked()) and not self.children:
             await self._renew()
         fds = [spec.cwd_fd] if spec.cwd_fd is not None else []
         if spec.confinement is not None:
