@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -24,8 +25,19 @@ _ASK = b"POST /server/stop?keep=true HTTP/1.1\r\nhost: localhost\r\ncontent-leng
 
 
 def take_over(places: Places, open_again: Callable[[], Doors]) -> Doors:
-    """Ask the server that runs to give way, and open the doors after it. Raises ServerRuns if it does not."""
-    gives_way, pid = _read_record(places)
+    """Ask the server that runs to give way, and open the doors after it. Raises ServerRuns if it does not.
+
+    While no server that lives has said what it is, the one that was met may have ended: then the doors are free.
+    """
+    latest = time.monotonic() + _RECORD_S
+    while (record := _read_record(places)) is None:
+        try:
+            return open_again()
+        except ServerRuns:
+            if time.monotonic() >= latest:
+                raise
+            time.sleep(0.02)
+    gives_way, pid = record
     if not gives_way:
         raise ServerRuns(f"a server named {places.server!r} runs already")
     log.info("taking over from the server with pid %s; its sessions stay", pid)
@@ -40,16 +52,26 @@ def take_over(places: Places, open_again: Callable[[], Doors]) -> Doors:
             time.sleep(0.005)
 
 
-def _read_record(places: Places) -> tuple[bool, object]:
-    deadline = time.monotonic() + _RECORD_S
-    while True:
-        try:
-            found = json.loads(places.runtime_info.read_bytes())
-            return bool(found.get("ephemeral") or found.get("stand_in")), found.get("pid")
-        except (OSError, ValueError, AttributeError):
-            if time.monotonic() >= deadline:
-                return False, None
-            time.sleep(0.02)
+def _read_record(places: Places) -> tuple[bool, object] | None:
+    """Whether the server that runs gives way, and its pid. None if it has not said yet, or one that has ended has."""
+    try:
+        found = json.loads(places.runtime_info.read_bytes())
+        gives_way, pid = bool(found.get("ephemeral") or found.get("stand_in")), found.get("pid")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return None if _has_ended(pid) else (gives_way, pid)
+
+
+def _has_ended(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False
 
 
 def _ask_to_end(places: Places) -> None:
