@@ -332,6 +332,35 @@ async def test_a_slow_client_is_told_what_it_missed_and_gets_a_sync_it_can_go_on
     program.terminal.close()
 
 
+async def test_a_slow_client_hears_once_it_has_caught_up_that_the_program_fell_silent_and_ended() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    outlet = FakeOutlet()
+    wanted = Subscribe(events=["diffs", "activity", "exit"], interval_ms=5, format="plain", idle_timeout_ms=20)
+    feeds = Feeds(stages, encode_event)
+    subscription = Subscription(stages, feeds, session, cast(Any, outlet), wanted, allowance=1 << 20, named=False)
+    subscription.start()
+    outlet.buffered = 10**9
+    program.print(b"last words")
+    program.last_activity_ms = 1000
+    await until(lambda: subscription._is_idle, "the silence")
+    program.listeners.tell(Exited(3, None))
+    assert [event["event"] for event in outlet.written] == ["sync"]
+    outlet.buffered = 0
+    await until(lambda: len(outlet.written) >= 5, "what was missed", seen=lambda: outlet.written)
+    assert [event["event"] for event in outlet.written[1:]] == ["lagged", "sync", "idle", "exit"]
+    assert outlet.written[3]["screen"]["lines"][0] == "last words"
+    assert (outlet.written[4]["exit_code"], outlet.written[4]["signal"]) == (3, None)
+    outlet.buffered = 10**9
+    program.last_activity_ms = 0
+    program.print(b" and more")
+    outlet.buffered = 0
+    await until(lambda: len(outlet.written) >= 8, "what was missed then", seen=lambda: outlet.written)
+    assert [event["event"] for event in outlet.written[5:]] == ["lagged", "sync", "running"], "the end is told once"
+    subscription.close()
+    program.terminal.close()
+
+
 def test_frames_of_every_length_are_well_formed() -> None:
     for size in (0, 1, 125, 126, 127, 65535, 65536, 70000):
         text = json.dumps("x" * size).encode()

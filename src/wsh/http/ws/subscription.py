@@ -11,7 +11,7 @@ from pydantic import Field
 
 from wsh.http.ws.sender import WsSender
 from wsh.http.ws.slow_consumer import SlowConsumer
-from wsh.session.event import Destroyed, Output, SessionEvent
+from wsh.session.event import Destroyed, Exited, Output, SessionEvent
 from wsh.session.session import Session
 from wsh.visual.element import ElementChanged
 from wsh.visual.feed import Feed, Feeds
@@ -81,6 +81,9 @@ class Subscription:
         self._stream = SlowConsumer(outlet, allowance, self._start_anew)
         self._idle: asyncio.TimerHandle | None = None
         self._is_idle = False
+        self._missed_silence = False
+        """Whether `idle` or `running` was skipped last."""
+        self._missed_exit: Exited | None = None
         self._watches_idle = wanted.idle_ms > 0 or "activity" in self.events
         self._idle_s = (wanted.idle_ms or _IDLE_MS) / 1000
         self._loop = asyncio.get_running_loop()
@@ -123,10 +126,17 @@ class Subscription:
         self._stream.send(frames, count=count)
 
     def _start_anew(self, skipped: int) -> bool:
+        """Send the screen, and what was skipped that no screen tells and that is still true."""
         if self._feed is None:
             return False
         self._send({"event": "lagged", "skipped": skipped})
         self._send(self._feed.sync())
+        if self._missed_silence:
+            self._missed_silence = False
+            self._send(self._describe_silence())
+        if self._missed_exit is not None:
+            ended, self._missed_exit = self._missed_exit, None
+            self._send({"event": "exit", "exit_code": ended.exit_code, "signal": ended.signal})
         return True
 
     def _send(self, body: dict[str, object]) -> None:
@@ -143,13 +153,16 @@ class Subscription:
         if isinstance(event, Output):
             if self._is_idle:
                 self._is_idle = False
-                self._send_or_skip({"event": "running", "generation": self.session.generation})
+                self._tell_silence()
             if self._idle is None:
                 self._idle = self._loop.call_later(self._idle_s, self._look_at_silence)
 
     def _on_end(self, event: SessionEvent) -> None:
         if isinstance(event, Destroyed):
             self.close()
+        elif isinstance(event, Exited) and "exit" in self.events and self._stream.is_behind:
+            # The feed joined the session's listeners first: it has told of the end already, and that was skipped.
+            self._missed_exit = event
 
     def _look_at_silence(self) -> None:
         self._idle = None
@@ -158,8 +171,17 @@ class Subscription:
             self._idle = self._loop.call_later(self._idle_s - silent_s + 0.001, self._look_at_silence)
         elif not self._is_idle:
             self._is_idle = True
-            screen = self._stages.read_screen(self.session, self._wanted.format)
-            self._send_or_skip({"event": "idle", "generation": self.session.generation, "screen": screen})
+            self._tell_silence()
+
+    def _tell_silence(self) -> None:
+        self._send_or_skip(self._describe_silence())
+        self._missed_silence = self._stream.is_behind
+
+    def _describe_silence(self) -> dict[str, object]:
+        if not self._is_idle:
+            return {"event": "running", "generation": self.session.generation}
+        screen = self._stages.read_screen(self.session, self._wanted.format)
+        return {"event": "idle", "generation": self.session.generation, "screen": screen}
 
     # the stage
 
