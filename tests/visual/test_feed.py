@@ -293,6 +293,37 @@ async def test_exit_is_told_after_the_last_news() -> None:
     program.terminal.close()
 
 
+async def test_a_last_line_without_an_end_is_told_before_the_exit() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 10_000)
+    reader = Reader("lines", "exit")
+    feed.join(reader)
+    feed._tick()
+    program.print(b"last words")
+    program.listeners.tell(Exited(3, None))
+    assert [event["event"] for event in reader.heard] == ["line", "exit"]
+    assert reader.heard[0]["line"] == "last words" and feed._timer is None
+    program.terminal.close()
+
+
+async def test_a_feed_rests_when_who_waited_for_a_line_to_settle_has_left() -> None:
+    program = Program()
+    stages, session = set_up(program)
+    feed = Feed(stages, encode_event, session, "plain", 0)
+    lines, activity = Reader("lines"), Reader("activity")
+    feed.join(lines)
+    feed.join(activity)
+    program.print(b"abc")
+    feed._tick()
+    assert feed._timer is not None, "the line under the cursor is looked at once more"
+    feed.leave(lines)
+    feed._tick()
+    assert feed._timer is None
+    feed.close()
+    program.terminal.close()
+
+
 class FakeOutlet:
     """A connection whose reader can be made slow."""
 

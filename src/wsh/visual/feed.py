@@ -127,6 +127,8 @@ class Feed:
             self._tell_command(event)
         elif isinstance(event, Exited):
             self._tick()
+            if self._held is not None:
+                self._tick()  # nobody writes on: the line under the cursor has settled
             self._tell([(frozenset({"exit"}), {"event": "exit", "exit_code": event.exit_code, "signal": event.signal})])
         elif isinstance(event, Destroyed):
             # The terminal is about to be freed: nothing may look at it any more.
@@ -177,6 +179,7 @@ class Feed:
             self._title = None
         if not any(member.events & SCREEN_EVENTS for member in self._members):
             self._screen = self._look() if self._members else None
+            self._held = None
             return events
         old, new = self._screen, self._look()
         assert old is not None
