@@ -403,8 +403,21 @@ def test_the_servers_socket_does_everything_with_a_session_named(server: Running
         assert client.ask("kill_session", {"name": "ws-c"}) == {}
         assert client.event("session_destroyed")["name"] == "ws-c"
         assert client.ask("set_server_mode", {"persistent": True}) == {"persistent": True}
+        assert client.fail("set_server_mode", {"persistent": None}) == "invalid_request"
         assert client.fail("create_session", {"name": "a b"}) == "invalid_session_name"
         assert client.fail("create_session", {"name": "a/b"}) == "host_not_found"
+
+
+def test_a_parameter_that_is_null_is_never_an_error_of_ours(server: RunningServer, open_session: Open) -> None:
+    name = open_session("cat")
+    with talk(server, "/ws/json") as client:
+        for method in METHODS.values():
+            for field in method.params.model_fields:
+                asked = open_session("cat") if method.name == "kill_session" else name
+                answer = client.answer(client.send(method.name, {field: None}, session=asked))
+                assert answer.get("error", {}).get("code") != "internal_error", (field, answer)
+                if method.name == "create_session" and "result" in answer:
+                    client.ask("kill_session", session=answer["result"]["name"])
 
 
 def test_one_socket_hears_several_sessions(server: RunningServer, open_session: Open) -> None:

@@ -118,7 +118,8 @@ def _list(params: Model) -> session.ListParams:
 
 def _persist(params: Model) -> Persist:
     asked = cast(ServerMode, params).persistent
-    assert asked is not None
+    if asked is None:
+        raise InvalidRequest("`persistent` is null.", hint="Give true or false; leave it out to ask for the mode.")
     return Persist(persistent=asked)
 
 
