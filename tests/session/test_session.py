@@ -22,6 +22,7 @@ from wsh.wire.error import (
     InvalidRequest,
     InvalidSessionName,
     InvalidSize,
+    LimitReached,
     MaxSessionsReached,
     ProgramNotFound,
     SessionExited,
@@ -46,6 +47,22 @@ def test_a_session_shows_what_its_child_prints_and_takes_what_is_typed(places: P
         assert session.input.last is not None and session.input.last[0] == AGENT
 
     run_with_registry(places, work)
+
+
+def test_input_that_was_put_before_other_input_leaves_the_limit_as_it_is(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry)
+
+        async def clear_line() -> bytes:
+            return b"\x15" * 100
+
+        for _ in range(3):
+            await session.input.send(b"x", AGENT, before=clear_line)
+        most = session.input.limits.waiting_bytes
+        with pytest.raises(LimitReached):
+            await session.input.send(b"y" * (most + 1), AGENT)
+
+    run_with_registry(places, work, session__input_bytes=4096)
 
 
 def test_spec_is_obeyed_in_size_folder_environment_tags_and_name(places: Places, tmp_path: Path) -> None:

@@ -101,9 +101,10 @@ class SessionInput:
         rest is dropped, and the error says how much was written. `receipt` counts what is written, as it is.
         """
         self._check(actor, data)
-        if self._waiting_bytes + len(data) > self.limits.waiting_bytes:
+        asked = len(data)  # `before` may add to it
+        if self._waiting_bytes + asked > self.limits.waiting_bytes:
             raise LimitReached("bytes of waiting input", self.limits.waiting_bytes, "session.input_bytes")
-        self._waiting_bytes += len(data)
+        self._waiting_bytes += asked
         try:
             async with self._writing:
                 child = self._check(actor, data)
@@ -115,7 +116,7 @@ class SessionInput:
                 await self._write(child, memoryview(data), receipt)
                 self.last = (actor, time.monotonic())  # the write may have waited for the child
         finally:
-            self._waiting_bytes -= len(data)
+            self._waiting_bytes -= asked
         self._session.listeners.tell(ev.Input(actor, len(data), generation))
         return generation
 
