@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from websockets.sync.client import ClientConnection, connect
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect, unix_connect
 
 from tests.http.route.test_session import settle
-from tests.support.serving import RunningServer
+from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import HANG_S, wait_until
 from wsh.terminal.terminal import Terminal
+from wsh.wire.system.place import Places
 
 Open = Callable[..., str]
 
@@ -139,3 +142,23 @@ def test_a_viewer_asks_for_earlier_lines_as_it_needs_them(server: RunningServer,
         numbers = [str(number) for number in range(1, 301)]
         person.read_until(lambda: person.terminal.scrollback(limit=1000).lines[:300] == numbers, "all lines, once")
         assert person.told[0]["more"] is False
+
+
+def test_a_viewer_that_reads_no_answers_is_dismissed(places: Places) -> None:
+    with running_server(places, environ={"WSH_SERVER_CLIENT_BUFFER_BYTES": str(64 * 1024)}) as server:
+        server.request("POST", "/sessions", {"name": "s", "command": "cat"})
+        # A unix socket holds little by itself, and this client reads nothing ahead.
+        path = "ws://localhost/sessions/s/ws/view"
+        with unix_connect(str(server.socket), path, max_size=None, max_queue=1, ping_interval=None) as viewer:
+            for _ in range(8000):
+                viewer.send("{")
+            received: list[int] = []
+
+            def read_all() -> None:
+                while True:
+                    received.append(len(viewer.recv(timeout=HANG_S)))
+
+            with pytest.raises(ConnectionClosed) as caught:
+                read_all()
+            assert caught.value.rcvd is not None and caught.value.rcvd.code == 1013
+            assert sum(received) < 800_000, "what was not read stays within bounds"

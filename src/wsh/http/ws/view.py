@@ -25,7 +25,7 @@ from wsh.http.server.serve import ConnectionPeer
 from wsh.http.ws.far_stream import serve_far
 from wsh.http.ws.lent_terminal import LentTerminal, NotLendable, plain_keys
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame
-from wsh.http.ws.slow_consumer import has_room_for_picture
+from wsh.http.ws.slow_consumer import dismiss_if_unread, get_allowance, has_room_for_picture
 from wsh.session.input.receipt import COUNT_BITS, ID_BITS
 from wsh.visual.input.keyboard import Direction
 from wsh.visual.picture.page import LookBack, MarkKind, PageMark, TextPage
@@ -187,9 +187,10 @@ _LAST = frozenset({"end", "exit", "dismissed"})
 class _Connection:
     """A viewer's connection, as the viewers of a session see it."""
 
-    def __init__(self, websocket: WebSocket, lender: int | None = None, prefix: str = "") -> None:
-        """`lender` is the process that may lend its terminal."""
+    def __init__(self, websocket: WebSocket, allowance: int, lender: int | None = None, prefix: str = "") -> None:
+        """`allowance` is in bytes, see `dismiss_if_unread`; `lender` is the process that may lend its terminal."""
         self.outlet = WsSender(websocket)
+        self._allowance = allowance
         self._lender = lender
         self._plain = plain_keys(prefix) if lender is not None else None
         self._lent: LentTerminal | None = None
@@ -208,6 +209,7 @@ class _Connection:
     def tell(self, message: dict[str, object]) -> None:
         if self._lent is not None and message["type"] in _LAST:
             self.give_back()
+        dismiss_if_unread(self.outlet, self._allowance)
         self.outlet.write(make_frame(json.dumps(message).encode(), TEXT))
 
     def dismiss(self, reason: str) -> None:
@@ -275,7 +277,7 @@ async def serve_view(call: HttpCall, websocket: WebSocket) -> None:
     session = call.rooms.registry.get_session(call.session_name)
     asked = call.read_query(ViewQuery)
     viewers = call.rooms.stages.viewers_of(session)
-    connection = _Connection(websocket, _find_lender(call, asked), asked.prefix)
+    connection = _Connection(websocket, get_allowance(call.rooms.settings), _find_lender(call, asked), asked.prefix)
     viewer: Viewer | None = None
 
     def dismiss() -> None:
