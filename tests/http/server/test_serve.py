@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+import uvloop
+
 from tests.support.waiting import HANG_S, until
 from wsh.http.server.serve import ConnectionLimits, Listener, Presence
+from wsh.http.ws.sender import BINARY, make_frame
 
 UPGRADE = (
     b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -18,9 +22,16 @@ UPGRADE = (
 )
 
 
+UNREAD_BYTES = 16 << 20
+"""More than the kernel keeps for a client that does not read."""
+
+
 async def app(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})
+        if scope["path"] == "/unread":
+            line = scope["state"]["line"]
+            line.write_frames(make_frame(bytes(UNREAD_BYTES), BINARY))
         while (await receive())["type"] != "websocket.disconnect":
             pass
     elif scope["path"] == "/flood":
@@ -86,6 +97,21 @@ async def test_a_client_that_misses_two_pings_is_closed_and_one_that_answers_is_
         assert presence.count == 1
         writer.close()
         answering.close()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_websocket_whose_client_reads_nothing_ends(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def work() -> None:
+        async with listening(ConnectionLimits(ping_s=0.2)) as (port, presence, listener):
+            with socket.create_connection(("127.0.0.1", port)) as deaf:
+                deaf.sendall(UPGRADE.replace(b"GET /", b"GET /unread"))
+                await until(lambda: listener._state.tasks, "the application to begin")
+                (task,) = listener._state.tasks
+                await until(task.done, "the application to hear of the end")
+                await until(lambda: presence.count == 0, "0 connections")
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(work())
 
 
 async def test_a_reader_that_stalls_is_cut_off() -> None:

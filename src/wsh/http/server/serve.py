@@ -261,7 +261,10 @@ class _Http(HttpToolsProtocol):
 
 
 class _WebSocket(WebSocketsSansIOProtocol):
-    """One WebSocket; closed when two pings in a row stay unanswered."""
+    """One WebSocket; closed when two pings in a row stay unanswered.
+
+    What was written before a close is flushed first. A client that then takes nothing for as long as a pong may take is cut off.
+    """
 
     presence: Presence
 
@@ -272,6 +275,7 @@ class _WebSocket(WebSocketsSansIOProtocol):
         self.on_bytes: Callable[[bytes], None] | None = None
         """If set, called for binary messages at once, past the application's queue. Must not raise."""
         self._boundary: FrameBoundary | None = None
+        self._flushing: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         boundary = self._boundary
@@ -300,6 +304,9 @@ class _WebSocket(WebSocketsSansIOProtocol):
         if self._present:
             self._present = False
             self.presence.leave()
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
         super().connection_lost(exc)
 
     def handle_connect(self, event: Any) -> None:
@@ -347,6 +354,29 @@ class _WebSocket(WebSocketsSansIOProtocol):
             self.send_keepalive_ping()
             return
         super().keepalive_timeout()
+        # Now, since `connection_lost` may be long in coming: what this client holds is let go.
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": 1011})
+        self._bound_flush()
+
+    async def run_asgi(self) -> None:
+        await super().run_asgi()
+        self._bound_flush()
+
+    def _bound_flush(self) -> None:
+        """Nothing more will be written: make sure that the connection ends, whether or not the client reads the rest."""
+        if self._flushing is None and not self.disconnected:
+            self._look_at_flush_later()
+
+    def _look_at_flush_later(self) -> None:
+        self._flushing = self.loop.call_later(
+            self.ping_timeout or self.close_timeout, self._look_at_flush, self.buffered
+        )
+
+    def _look_at_flush(self, before: int) -> None:
+        if 0 < before == self.buffered:
+            self.transport.abort()
+        else:
+            self._look_at_flush_later()
 
 
 def find_peer(sock: socket.socket, door: Door) -> ConnectionPeer | None:
