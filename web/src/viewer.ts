@@ -121,6 +121,8 @@ export class Viewer {
   private resting = false;
   private marks = new Map<number, () => void>();
   private nextMark = 1;
+  /** How often what was on its way was lost with the machine that the session is on. What a lost connection held is sent again. */
+  private cuts = 0;
   private room: Size = { rows: 24, cols: 80 };
   /** The session takes the size that has room here before anybody has typed: it was opened here. */
   fresh = false;
@@ -181,13 +183,18 @@ export class Viewer {
   private comeBack(): void {
     if (this.closed) return;
     if (!this.leaving) this.tellRemote({ lost: true });
-    for (const done of this.marks.values()) done();
-    this.marks.clear();
-    this.settle();
+    this.giveUp();
     setTimeout(() => {
       if (!this.closed) this.open();
     }, this.pause);
     this.pause = Math.min(this.pause * 1.7, 4000);
+  }
+
+  /** What was asked for and has no answer yet gets none. */
+  private giveUp(): void {
+    for (const done of this.marks.values()) done();
+    this.marks.clear();
+    this.settle();
   }
 
   private use(socket: WebSocket): void {
@@ -532,6 +539,8 @@ export class Viewer {
       case "host": // the machine that the session is on was lost, or is back: what was typed meanwhile reaches nobody
         this.receipts = false;
         this.outbox.forget();
+        this.cuts++;
+        this.giveUp();
         this.tellRemote({ lost: said.online !== true });
         break;
       case "dismissed":
@@ -569,16 +578,18 @@ export class Viewer {
   async paste(data: string, onProgress: (share: number) => boolean): Promise<boolean> {
     const bytes = this.encoder.encode(data);
     const under: Promise<void>[] = [];
+    const { cuts } = this;
     let taken = 0;
     for (let at = 0; at < bytes.length; at += MESSAGE_BYTES) {
       const piece = bytes.subarray(at, at + MESSAGE_BYTES);
       this.sendBytes(piece);
       under.push(this.mark().then(() => void (taken += piece.length)));
       if (under.length >= PIECES) await under.shift();
-      if (!this.isOpen || !onProgress(taken / bytes.length)) return false;
+      if (!this.isOpen || this.cuts !== cuts || !onProgress(taken / bytes.length)) return false;
     }
     for (const one of under) {
       await one;
+      if (this.cuts !== cuts) return false;
       onProgress(taken / bytes.length);
     }
     return true;
