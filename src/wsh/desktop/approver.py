@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import json
 import shlex
 import socket
 import time
@@ -94,12 +95,20 @@ class WindowApprover:
         return judge(request, evidence, self._policy.current(), str(Path.home()))
 
     def policy(self) -> PolicyFrame | None:
-        path = self._policy.path
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
+        """The policy as it holds here, also where the file is missing or cannot be used."""
+        text = self._read_policy()
         return PolicyFrame(digest=hashlib.sha256(text.encode()).hexdigest(), text=text)
+
+    def _read_policy(self) -> str:
+        policy, path = self._policy.current(), self._policy.path
+        if policy.broken is not None:
+            return _refuse_policy(policy.broken)
+        try:
+            return path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return ""  # read as the shipped defaults
+        except (OSError, UnicodeDecodeError) as problem:
+            return _refuse_policy(f"{path}: {problem}")
 
     # rules of an "always"
 
@@ -216,6 +225,11 @@ class WindowApprover:
 
     async def terminate(self, terminal_id: str) -> Sequence[int]:
         return await self._running.terminate(terminal_id)
+
+
+def _refuse_policy(why: str) -> str:
+    """A text that no server can use as a policy, so that the strictest holds there. Its error names `why`."""
+    return f"[{json.dumps(why)}]\n"
 
 
 def read_history(audit: Audit) -> dict[str, HistoryRow]:

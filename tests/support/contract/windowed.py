@@ -28,6 +28,7 @@ class Desk:
     listener: BridgeListener
     sessions: list[Session]
     port: int
+    policy: PolicyStore
 
 
 @asynccontextmanager
@@ -42,11 +43,12 @@ async def desk(folder: Path, places: Places, shell: str = "bash") -> AsyncIterat
     def say_yes(card: Card) -> None:
         ends[0].pending[card.id].approve()
 
+    policy = PolicyStore(places.policy_file)
     ignore: Callable[..., None] = lambda *_: None  # noqa: E731 - six of them
     end = WindowApprover(
         registry,
         settings,
-        PolicyStore(places.policy_file),
+        policy,
         Audit(places.audit_log),
         on_request=say_yes,
         on_closed=ignore,
@@ -61,7 +63,7 @@ async def desk(folder: Path, places: Places, shell: str = "bash") -> AsyncIterat
         endpoint = await listener.start()
         async with opened(folder) as world:
             write_endpoint(world.info, endpoint)
-            yield Desk(world, end, registry, listener, sessions, endpoint.port)
+            yield Desk(world, end, registry, listener, sessions, endpoint.port, policy)
     finally:
         await listener.aclose()
         await registry.stop()
