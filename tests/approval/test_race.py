@@ -48,6 +48,7 @@ class RacePlace:
         self.counted: Counter[str] = Counter()
         self.surprises: list[str] = []
         self.tasks: set[asyncio.Task[None]] = set()
+        self.judgement = Judgement("ask")
 
     def base_environment(self) -> Mapping[str, str]:
         return {"PATH": "/usr/bin:/bin"}
@@ -62,7 +63,7 @@ class RacePlace:
         return ["sh"]
 
     def judge(self, request: ApprovalRequest, evidence: Evidence) -> Judgement:
-        return Judgement("ask")
+        return self.judgement
 
     def request_arrived(self, pending: Pending) -> None:
         self.pending[pending.request.id] = pending

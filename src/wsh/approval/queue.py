@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from wsh.approval.answer import Decided, Pending
+from wsh.approval.answer import Decided, Pending, list_scopes
 from wsh.approval.approver import Approver, Order, OutputSink, StartFailed, TypedLineOutcome
 from wsh.approval.card import Card, make_card
 from wsh.approval.evidence import CannotRun, Evidence, resolve, resolve_hidden, resolve_hook, resolve_typing
@@ -194,7 +194,7 @@ class ApprovalQueue:
         if judgement.effect == "allow":
             if self.ledger.claim(key):
                 self._spawn_start(pending, Decided(True, "rule", judgement.rule or "policy", "policy"))
-        elif self.ledger.is_granted(evidence.binding):
+        elif "session" in list_scopes(pending) and self.ledger.is_granted(evidence.binding):
             if self.ledger.claim(key):
                 self._spawn_start(pending, Decided(True, "session", "person", "policy"))
         else:
