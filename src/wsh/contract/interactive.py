@@ -134,7 +134,10 @@ class InteractiveRoute:
         if self.server is not None:
             await self.server.close()
         for asked in list(self._asked):
-            asked.task.cancel()
+            if (
+                asked.adapter is not self.server
+            ):  # those of a queue that is closed end by themselves, with what became of them
+                asked.task.cancel()
         await asyncio.gather(*(asked.task for asked in self._asked), self._tasks.wait(), return_exceptions=True)
         await self.pool.aclose()
 

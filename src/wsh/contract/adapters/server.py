@@ -140,6 +140,8 @@ class ServerAdapter(RuntimeAdapter):
         ear: TerminalObserver | None = None,
         on_card: Callable[[Card], None] | None = None,
     ) -> SendRequestResult:
+        if self.state == "closed":
+            raise ContractFault("PM_TERM_DISCONNECTED", "The server ended before the request was shown.")
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._decisions[request.id] = future
         if on_card is not None:
@@ -191,16 +193,16 @@ class ServerAdapter(RuntimeAdapter):
         return terminal.describe_exit(survivors)
 
     async def close(self) -> None:
-        """Withdraws pending requests. Programs that run belong to the server."""
+        """Withdraws pending requests; what is being started is started first, and said to be. Programs that run belong to the server."""
         self.state = "closed"
         self.queue.withdraw_all()
-        for future in self._decisions.values():
-            future.cancel()
         tasks = list(self._tasks)
         for task in tasks:
             if task.get_name() != "approval-start":  # past its point of no return it is finished, not torn
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for future in self._decisions.values():
+            future.cancel()
 
     def _find(self, terminal_id: str) -> ServerTerminal:
         terminal = self._terminals.get(terminal_id)
