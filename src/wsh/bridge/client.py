@@ -71,6 +71,10 @@ class Greeting:
 class TerminalObserver(Protocol):
     """Hears of one terminal: its output as it comes, its end, or that the connection is gone."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to hear."""
+
     def take_output(self, frame: OutputFrame) -> None: ...
 
     def take_line(self, frame: LineFrame) -> None: ...
@@ -94,6 +98,10 @@ class BridgeClient:
         self._decisions: dict[str, asyncio.Future[Decision]] = {}
         self._replies: dict[str, asyncio.Future[Reply]] = {}
         self._ears: dict[str, TerminalObserver] = {}
+        self._opening: dict[str, str] = {}
+        """Terminal of each request that is not decided, if it opens one."""
+        self.lost: dict[str, TerminalObserver] = {}
+        """What listened to terminals that were open when the connection ended: for the next one."""
         self._cards: dict[str, Callable[[CardFrame], None]] = {}
         self._reader = asyncio.create_task(self._read_all(), name="bridge-client")
 
@@ -160,16 +168,31 @@ class BridgeClient:
         self._decisions[request.id] = future
         if ear is not None:
             self._ears[request.terminal_id] = ear
+            self._opening[request.id] = request.terminal_id
         if on_card is not None:
             self._cards[request.id] = on_card
         try:
             self.stream.send(request)
         except BaseException:
             del self._decisions[request.id]
-            self._ears.pop(request.terminal_id, None)
+            self._stop_opening(request.id)
             self._cards.pop(request.id, None)
             raise
         return future
+
+    def listen(self, terminal_id: str, ear: TerminalObserver) -> None:
+        """Hear of a terminal that was opened over an earlier connection. Nothing is missed if this follows `connect` at once."""
+        self._ears[terminal_id] = ear
+
+    def forget(self, terminal_id: str) -> None:
+        """Undo `listen`."""
+        self._ears.pop(terminal_id, None)
+
+    def _stop_opening(self, request_id: str) -> None:
+        """A request that was to open a terminal did not."""
+        terminal_id = self._opening.pop(request_id, None)
+        if terminal_id is not None:
+            self._ears.pop(terminal_id, None)
 
     def withdraw(self, request: ApprovalRequest, reason: WithdrawReason) -> None:
         """Ask to take a request back; its decision says whether that was in time."""
@@ -255,6 +278,11 @@ class BridgeClient:
         self._decisions.clear()
         self._replies.clear()
         self._cards.clear()
+        for request_id in list(self._opening):
+            if (ear := self._ears.get(self._opening[request_id])) is not None:
+                ear.lose()
+            self._stop_opening(request_id)
+        self.lost |= self._ears
         for ear in self._ears.values():
             ear.lose()
         self._ears.clear()
@@ -264,6 +292,10 @@ class BridgeClient:
             case Decision():
                 decided = self._decisions.pop(frame.id, None)
                 self._cards.pop(frame.id, None)
+                if frame.outcome == "approved":
+                    self._opening.pop(frame.id, None)
+                else:
+                    self._stop_opening(frame.id)
                 if decided is not None and not decided.done():
                     decided.set_result(frame)
             case CardFrame():
@@ -310,6 +342,7 @@ class BridgeClient:
         fault = PeerError(frame.code, frame.message, **frame.details)
         decided = self._decisions.pop(frame.reply_to, None)
         self._cards.pop(frame.reply_to, None)
+        self._stop_opening(frame.reply_to)
         if decided is not None and not decided.done():
             decided.set_exception(fault)
         reply = self._replies.pop(frame.reply_to, None)

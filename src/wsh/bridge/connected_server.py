@@ -67,6 +67,7 @@ class ConnectedServer:
         self.wants_badges = False
         self.wants_sandbox = False
         self.wants_lines = False
+        self._wants_resumed = False
         self.loop = asyncio.get_running_loop()
         self.queue = ApprovalQueue(listener.end, listener.ledger, self, grant_life_s=listener.options.grant_life_s)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -78,6 +79,8 @@ class ConnectedServer:
             return
         self.stream.start_heartbeats(self.listener.options.heartbeat_s, self.stream.abort)
         self.send_policy()
+        if self._wants_resumed:
+            self._resume_output()
         while True:
             try:
                 frame = await self.stream.read()
@@ -138,6 +141,7 @@ class ConnectedServer:
         self.wants_badges = "badges" in hello.capabilities
         self.wants_lines = "line" in hello.capabilities
         self.wants_sandbox = "sandbox" in hello.capabilities
+        self._wants_resumed = "resume" in hello.capabilities
         self._trail = next((each[len(TRAIL) :] for each in hello.capabilities if each.startswith(TRAIL)), "")
         self.is_ready = True
         return True
@@ -334,6 +338,12 @@ class ConnectedServer:
             self.stream.send(_exit_frame(terminal, None))
         except Dropped:
             pass
+
+    def _resume_output(self) -> None:
+        """Stream the terminals that an earlier connection of the same server left, from their beginning: nobody knows how much of it arrived."""
+        for terminal in self.listener.terminals.list_running():
+            if terminal.owner == self.runtime_session_id:
+                self.spawn(self.stream_output(terminal), "bridge-output")
 
     def _read(self, frame: Read) -> None:
         terminal = self.listener.terminals.find(frame.terminal_id, self.runtime_session_id)

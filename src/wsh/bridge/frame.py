@@ -19,7 +19,7 @@ from wsh.wire.json.object import JsonObject
 
 VERSIONS: tuple[int, ...] = (1,)
 """Protocol versions that this build speaks."""
-CAPABILITIES = "run open send read terminate policy withdraw card line badges sandbox hidden".split()
+CAPABILITIES = "run open send read terminate policy withdraw card line badges sandbox hidden resume".split()
 """What both ends of this build know."""
 
 DEFAULT_PORT = 45459

@@ -316,7 +316,13 @@ class InteractiveRoute:
     ) -> RuntimeAdapter:
         if into is not None:
             attached: Attached = into.handle
-            return await self.pool.reattach(attached.adapter, ids.trace_id)
+            adapter = await self.pool.reattach(attached.adapter, ids.trace_id)
+            if attached.ear.is_lost:
+                await self._sync(into, ids)
+                if not into.running:
+                    assert request.target is not None
+                    raise not_found(request.target, reason="terminal_ended")
+            return adapter
         override = request.runtime.adapter_override
         across = resolve_mode(override, caller.environ).mode == "container_bridge"
         if self.server is None or not self.server_enabled or across:
@@ -517,6 +523,9 @@ class InteractiveRoute:
             fault.details.setdefault("request_state", "started")
             raise
         assert identity.terminal_id is not None
+        was_lost = attached.ear.is_lost
+        if adapter.knows("resume"):  # then it is heard again since the connection is there
+            attached.ear.is_lost = False
         while identity.running:
             try:
                 frame = await adapter.read(identity.terminal_id, attached.ear.received, ids.trace_id)
@@ -525,10 +534,12 @@ class InteractiveRoute:
                     raise
                 identity.warning = "The desktop that ran it is gone; how it ended is not known."
                 identity.end(None)
-                return
+                break
             attached.ear.take_output(frame)
             if not frame.data:
-                return
+                break
+        if was_lost and not identity.running:
+            adapter.forget(identity.terminal_id)
 
     async def terminate(self, identity: Identity, request: ContractRequest, ids: Correlated) -> Outcome:
         survivors: list[int] = []

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from tests.support.contract.windowed import Desk, desk
 from tests.support.contract.world import INTERACTIVE, make_policy, opened
 from tests.support.waiting import until
+from wsh.contract.identity import Identity
 from wsh.contract.output.text import find_whole
 from wsh.session.command.output import render_printed
+from wsh.session.event import Actor
 from wsh.wire.caller import Caller
 from wsh.wire.system.place import Places
 
@@ -158,6 +160,44 @@ async def test_a_drop_while_a_line_runs_names_the_desktop(tmp_path: Path, places
         assert told["error"]["code"] == "PM_TERM_DISCONNECTED", told
         assert details["request_state"] == "started"
         assert (details["alias"], details["host"]) == ("127.0.0.1", "127.0.0.1") and details["port"] > 0
+
+
+async def drop(table: Desk) -> Identity:
+    """End the connection under the newest terminal."""
+    identity = table.world.contract.registry.list_all()[-1]
+    for peer in list(table.listener._peers):
+        peer.stream.abort()
+    await until(lambda: identity.handle.ear.is_lost, "the drop")
+    return identity
+
+
+async def test_a_line_after_a_drop_is_completed_as_any_other(tmp_path: Path, places: Places) -> None:
+    async with desk(tmp_path, places) as table:
+        target = await open_terminal(table)
+        for word in ("one", "two"):
+            identity = await drop(table)
+            told = await type_line(table, target, f"echo {word}")
+            assert told["success"] and told["status"] == "completed", told
+            assert (told["result"]["exit_code"], told["result"]["stdout"]) == (0, word)
+        session = table.sessions[-1]
+        await session.input.type(b"echo later\n", Actor("person", "ann"))
+        (terminal,) = table.listener.terminals.list_running()
+        await until(lambda: b"later\r\n" in terminal.buffer.read(0, 1 << 20).data, "the echo")
+        await until(lambda: identity.log.end == terminal.buffer.end, "what was printed without a call")
+        assert identity.log.raw.read(0, 1 << 20).data == terminal.buffer.read(0, 1 << 20).data
+
+
+async def test_the_end_of_a_terminal_is_heard_after_a_drop_without_asking(tmp_path: Path, places: Places) -> None:
+    async with desk(tmp_path, places) as table:
+        target = await open_terminal(table)
+        identity = await drop(table)
+        read = await table.world.ask({"action": "read_output", "target": target})
+        assert read["result"]["running"] is True
+        await table.sessions[-1].input.type(b"exit 5\n", Actor("person", "ann"))
+        await until(lambda: not identity.running, "the end")
+        assert identity.exit_code == 5
+        gone = await type_line(table, target, "true")
+        assert gone["error"]["code"] == "PM_TERM_NOT_FOUND", gone
 
 
 async def test_a_command_in_a_terminal_of_its_own_gives_text(tmp_path: Path, places: Places) -> None:

@@ -45,6 +45,10 @@ class SeenTerminal:
             self.exit_code = exit_code
         self.buffer.wake()
 
+    @property
+    def is_over(self) -> bool:
+        return not self.running
+
     def lose(self) -> None:
         """The connection is gone; what the terminal does now is not known."""
         if self.running:

@@ -87,6 +87,7 @@ class RuntimeAdapter(ABC):
         self.state: State = "idle"
         self.endpoint: str | None = None
         self._client: BridgeClient | None = None
+        self._lost: dict[str, TerminalObserver] = {}
 
     @abstractmethod
     async def connect(self, asked: ConnectInput) -> ConnectResult:
@@ -101,7 +102,8 @@ class RuntimeAdapter(ABC):
 
     def knows(self, capability: str) -> bool:
         """Whether the other end does: `answer` (a page may answer), `line` (it says what came of a typed line), `badges` (notes, badges
-        and where an answer was given), `sandbox` (a command may be asked to leave it), `hidden` (its person is asked about hidden prompts)."""
+        and where an answer was given), `sandbox` (a command may be asked to leave it), `hidden` (its person is asked about hidden prompts),
+        `resume` (terminals are heard again after a drop)."""
         return self._client is not None and self._client.knows(capability)
 
     def describe_peer(self) -> JsonObject:
@@ -215,8 +217,14 @@ class RuntimeAdapter(ABC):
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+            self._lost |= client.lost
         self.state = "dropped"
         return await self.connect(asked)
+
+    def forget(self, terminal_id: str) -> None:
+        """Listen no more to a terminal that has ended."""
+        if self._client is not None:
+            self._client.forget(terminal_id)
 
     def _ready_client(self) -> BridgeClient:
         if self._client is None:
@@ -228,6 +236,10 @@ class RuntimeAdapter(ABC):
 
     def _adopt(self, client: BridgeClient, endpoint: str, attempted: list[JsonObject]) -> ConnectResult:
         self._client, self.endpoint, self.state = client, endpoint, "ready"
+        for terminal_id, ear in self._lost.items():
+            if not ear.is_over:
+                client.listen(terminal_id, ear)
+        self._lost.clear()
         return ConnectResult(
             self.adapter_type, endpoint, client.ready.version, self.runtime_session_id, attempted=attempted
         )

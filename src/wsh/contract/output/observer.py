@@ -22,6 +22,7 @@ class OutputObserver:
         self.identity = identity
         self.received = 0
         self.is_lost = False
+        """Whether the connection dropped, and the desktop was not asked since."""
         self.lines: dict[str, LineFrame] = {}
         """The newest word on each line that was typed, by the request's id on the bridge."""
         self._is_approved = False
@@ -51,6 +52,10 @@ class OutputObserver:
         if frame.terminated:
             self.identity.terminated = True
         self._end(frame.exit_code)
+
+    @property
+    def is_over(self) -> bool:
+        return not self.identity.running
 
     def lose(self) -> None:
         self.is_lost = True
