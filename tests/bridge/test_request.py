@@ -348,6 +348,24 @@ async def test_a_request_id_cannot_be_used_twice() -> None:
         assert caught.value.code == "duplicate_id"
 
 
+async def test_a_request_is_withdrawn_over_its_own_connection_only() -> None:
+    """A server may have two for a moment; the card must not outlive its request."""
+    desktop = ScriptedDesktop(script=ignore)
+    async with listening(desktop) as (listener, endpoint), connected(endpoint, session="twice") as client:
+        other = await RawPeer.open(endpoint)
+        await other.hello(endpoint, runtime_session_id="twice")
+        request = ask("true")
+        decision = client.submit(request)
+        await until(lambda: desktop.arrived, "the card")
+        other.say({"type": "withdraw", "id": request.id, "trace_id": "x", "reason": "cancelled"})
+        answer = await other.hear()
+        assert (answer.get("code"), answer.get("reply_to")) == ("unknown_request", request.id)
+        assert len(listener.clients) == 2 and desktop.closed == []
+        assert desktop.arrived[0].approve()
+        assert (await decision).outcome == "approved"
+        await other.aclose()
+
+
 async def test_a_frame_that_belongs_to_the_other_end_is_an_error() -> None:
     async with listening(ScriptedDesktop()) as (_, endpoint):
         peer = await RawPeer.open(endpoint)

@@ -334,13 +334,13 @@ class ApprovalQueue:
     def withdraw(self, request_id: str, reason: str) -> None:
         """Take it back, if it is not settled; its end is told either way. Raises Rejected if it is not known."""
         key = self._key(request_id)
-        if self.ledger.state(key) is None:
+        state, asked = self.ledger.state(key), self._asked.get(key)
+        if state is None or (asked is None and state in ("pending", "claimed")):  # that of another connection
             raise Rejected("unknown_request", f"No request {request_id!r}.")
-        asked = self._asked.get(key)
         if reason == "timeout" and asked is not None and asked.expiry.end():
             return
-        if self.ledger.withdraw(key):
-            self._settle(self._asked[key].request, Settled("withdrawn", reason=reason))
+        if asked is not None and self.ledger.withdraw(key):
+            self._settle(asked.request, Settled("withdrawn", reason=reason))
 
     def _refuse(self, request: ApprovalRequest, key: str, code: str, reason: str) -> None:
         if self.ledger.refuse(key):

@@ -19,6 +19,7 @@ from tests.support.waiting import until
 from wsh.bridge.endpoint import Endpoint, find_endpoint, write_endpoint
 from wsh.bridge.listener import ListenerOptions
 from wsh.contract.adapters.discover import PROGRAM
+from wsh.contract.request.model import Runtime
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -388,3 +389,17 @@ async def test_headless_never_touches_a_desktop(tmp_path: Path) -> None:
         async with opened(tmp_path, environ={"PM_RUNNING_IN_CONTAINER": "true"}) as world:
             assert (await world.headless("wget x"))["error"]["code"] == "PM_TERM_BLOCKED_DESTRUCTIVE"
         assert listener.clients == [] and desktop.arrived == []
+
+
+async def test_calls_that_find_the_connection_dropped_at_once_make_one_new_connection(tmp_path: Path) -> None:
+    async with opened(tmp_path) as world, listening(ScriptedDesktop()) as (listener, endpoint):
+        write_endpoint(world.info, endpoint)
+        adapter = await world.pool.get(world.caller.environ, Runtime(), "first")
+        await adapter.close()
+        await until(lambda: not listener.clients, "the end of the old connection")
+        again = await asyncio.gather(
+            world.pool.reattach(adapter, "a"),
+            world.pool.get(world.caller.environ, Runtime(), "b"),
+            world.pool.reattach(adapter, "c"),
+        )
+        assert set(again) == {adapter} and len(listener.clients) == 1

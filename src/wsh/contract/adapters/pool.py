@@ -53,10 +53,14 @@ class AdapterPool:
 
     async def reattach(self, adapter: RuntimeAdapter, trace_id: str) -> RuntimeAdapter:
         """The same adapter, connected again if it dropped. Starts nothing: a new desktop would know nothing."""
+        await self._recover(adapter, ConnectInput(trace_id, may_launch=False))
+        return adapter
+
+    async def _recover(self, adapter: RuntimeAdapter, asked: ConnectInput) -> None:
+        """One at a time for each adapter, so that it never has two connections. Taken inside the lock of its key."""
         async with self._locks.setdefault(id(adapter), asyncio.Lock()):
             if not (await adapter.health_check()).healthy:
-                await adapter.recover(ConnectInput(trace_id, may_launch=False))
-        return adapter
+                await adapter.recover(asked)
 
     async def _ready(self, key: Hashable, make: Callable[[], RuntimeAdapter], asked: ConnectInput) -> RuntimeAdapter:
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -65,8 +69,8 @@ class AdapterPool:
                 adapter = make()
                 await adapter.connect(asked)
                 self._adapters[key] = adapter
-            elif not (await adapter.health_check()).healthy:
-                await adapter.recover(asked)
+            else:
+                await self._recover(adapter, asked)
             return adapter
 
     def _choose(self, environ: Mapping[str, str], runtime: Runtime) -> tuple[Hashable, Callable[[], RuntimeAdapter]]:
