@@ -113,10 +113,11 @@ class RacePlace:
 
     def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None: ...
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+        return task
 
 
 async def race(queue: ApprovalQueue, world: RacePlace, request: ApprovalRequest) -> None:

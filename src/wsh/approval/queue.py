@@ -77,7 +77,7 @@ class AskingSide(Protocol):
 
     def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None: ...
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Run it for as long as the asking side is there. One named `approval-start` is always finished."""
 
 
@@ -98,6 +98,10 @@ class _Asked:
     request: ApprovalRequest
     expiry: Expiry
     card: Pending | None = None
+    line: asyncio.Task[None] | None = None
+    """An approved line that waits for its turn to be typed."""
+    taken_back: str | None = None
+    """Why that line is not to be typed any more."""
 
 
 class ApprovalQueue:
@@ -274,6 +278,10 @@ class ApprovalQueue:
                 self.asking.forget_terminal(request)
             if not isinstance(problem, StartFailed):
                 log.exception("%s: could not start, trace %s", self.asking.name, request.trace_id)
+            asked = self._asked.get(key)
+            if asked is not None and asked.taken_back is not None:
+                self._settle(request, Settled("withdrawn", reason=asked.taken_back, evidence=evidence))
+                return
             failed = problem if isinstance(problem, StartFailed) else StartFailed("It could not be started.")
             self._settle(request, Settled("refused", code=failed.code, reason=failed.message, evidence=evidence))
             return
@@ -306,6 +314,8 @@ class ApprovalQueue:
         typed: asyncio.Future[None] = self.loop.create_future()
 
         def note() -> None:
+            if asked is not None:
+                asked.line = None
             if not typed.done():
                 typed.set_result(None)
 
@@ -318,9 +328,6 @@ class ApprovalQueue:
                 else:
                     typed.set_exception(problem)
                 return
-            finally:
-                if not typed.done() and (task := asyncio.current_task()) is not None and task.cancelling():
-                    typed.set_exception(StartFailed("The connection ended before it was typed."))
             note()
             self.asking.take_line(request, line)
             if not line.has_ended:
@@ -328,7 +335,14 @@ class ApprovalQueue:
                 if later is not None:
                     self.asking.take_line(request, later)
 
-        self.asking.spawn(follow(), "approval-line")
+        def end(task: asyncio.Task[None]) -> None:  # also where it was cancelled before its first step
+            if not typed.done():
+                typed.set_exception(StartFailed("The connection ended before it was typed."))
+
+        line = self.asking.spawn(follow(), "approval-line")
+        line.add_done_callback(end)
+        if asked is not None:
+            asked.line = line
         await typed
 
     def withdraw(self, request_id: str, reason: str) -> None:
@@ -341,6 +355,9 @@ class ApprovalQueue:
             return
         if asked is not None and self.ledger.withdraw(key):
             self._settle(asked.request, Settled("withdrawn", reason=reason))
+        elif asked is not None and asked.line is not None and asked.taken_back is None:
+            asked.taken_back = reason
+            asked.line.cancel()  # `_start` tells what became of it: it may be typed in this very moment
 
     def _refuse(self, request: ApprovalRequest, key: str, code: str, reason: str) -> None:
         if self.ledger.refuse(key):

@@ -227,10 +227,11 @@ class ConnectedServer:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.stream.aclose()
 
-    def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
+    def spawn(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         task = self.loop.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _take(self, frame: AnyFrame) -> None:
         match frame:

@@ -138,6 +138,33 @@ async def test_a_new_line_does_not_wait_for_one_that_still_runs(tmp_path: Path, 
         assert second["status"] == "accepted" and "echoed back" in second["result"]["stdout"]
 
 
+async def test_an_approved_line_that_waits_for_its_turn_is_taken_back_with_its_call(
+    tmp_path: Path, places: Places
+) -> None:
+    async with desk(tmp_path, places) as table:
+        target = await open_terminal(table)
+        identity = table.world.contract.registry.list_all()[-1]
+        gate, made = tmp_path / "gate", tmp_path / "made"
+        first = await type_line(table, target, f"until [ -e {gate} ]; do sleep 0.05; done", timeout_ms=300)
+        assert first["status"] == "accepted"
+        call = asyncio.create_task(type_line(table, target, f"touch {made}"))
+        (peer,) = table.listener._peers
+        line = identity.facts["line"].request
+
+        def waits_for_its_turn() -> bool:
+            now = identity.facts["line"].request
+            return now != line and peer.queue.find_state(now) == "started"
+
+        await until(waits_for_its_turn, "the yes")
+        asked = identity.facts["line"].asked
+        call.cancel()
+        await asyncio.wait({call})
+        assert asked.outcome == "withdrawn" and list(table.listener._peers) == [peer]
+        gate.touch()
+        after = await type_line(table, target, "echo after")
+        assert after["result"]["stdout"] == "after" and not made.exists()
+
+
 async def test_a_terminal_that_a_person_has_taken_is_busy_and_nothing_is_typed(tmp_path: Path, places: Places) -> None:
     async with desk(tmp_path, places) as table:
         identity = await open_terminal(table)

@@ -260,10 +260,11 @@ class ServerAdapter(RuntimeAdapter):
         if ear is not None and terminal is not None:
             ear.take_line(make_line(request, line, terminal.offset))
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _forget(self, request: ApprovalRequest) -> asyncio.Future[Decision] | None:
         self._cards.pop(request.id, None)
