@@ -619,7 +619,7 @@ export const getSession = (name: string): Promise<SessionInfo> => ask("GET", ses
 /** Rename and tag it, all or nothing. */
 export const updateSession = (name: string, body: SessionPatch): Promise<SessionInfo> => ask("PATCH", sessionPath(name), undefined, body);
 
-/** Kill its whole tree and forget it. */
+/** Kill its whole tree and forget it. It stays where its own program cannot be killed. */
 export const killSession = (name: string): Promise<void> => ask("DELETE", sessionPath(name));
 
 /** Send every client of it away. */

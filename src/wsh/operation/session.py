@@ -169,7 +169,7 @@ async def update_session(on: OnSession, params: SessionPatch) -> Annotated[Json,
 
 @operation(errors=_ONE)
 async def kill_session(on: OnSession) -> Killed:
-    """Kill its whole tree and forget it."""
+    """Kill its whole tree and forget it. It stays where its own program cannot be killed."""
     report = await on.rooms.registry.destroy(on.session)
     return Killed(survivors=[pid for pid, _ in report.survivors])
 

@@ -374,7 +374,7 @@ async def _sessions(call: ToolCall) -> ToolOutcome:
         return _tell(f"[{session.name}]")
     name = session.name
     survivors = (await call.make(kill_session, session=name)).survivors
-    return _tell(f"[{name} is closed{f', but {survivors} could not be killed' if survivors else ''}]")
+    return _tell(f"[{name}: the processes {survivors} could not be killed]" if survivors else f"[{name} is closed]")
 
 
 def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
