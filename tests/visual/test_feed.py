@@ -307,6 +307,10 @@ async def test_a_last_line_without_an_end_is_told_before_the_exit() -> None:
     program.terminal.close()
 
 
+def looks_again(feed: Feed) -> bool:
+    return feed._timer is not None
+
+
 async def test_a_feed_rests_when_who_waited_for_a_line_to_settle_has_left() -> None:
     program = Program()
     stages, session = set_up(program)
@@ -316,10 +320,10 @@ async def test_a_feed_rests_when_who_waited_for_a_line_to_settle_has_left() -> N
     feed.join(activity)
     program.print(b"abc")
     feed._tick()
-    assert feed._timer is not None, "the line under the cursor is looked at once more"
+    assert looks_again(feed), "the line under the cursor is looked at once more"
     feed.leave(lines)
     feed._tick()
-    assert feed._timer is None
+    assert not looks_again(feed)
     feed.close()
     program.terminal.close()
 
