@@ -19,6 +19,10 @@ from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.system.place import Places
 
 TITLE = "interactive-terminal"
+_STEP_S = 3.0
+"""A busy machine shows the next terminal within so long; where there is no next one, the list of them has not come yet."""
+_SETTLED_S = 0.3
+
 QUEUE = 6
 """Requests that may wait at once in the window of these tests."""
 
@@ -187,15 +191,25 @@ class Desk:
         wait_until(is_said, f"{count} requests in the window", seen=self.title)
 
     def show_terminal(self, name: str) -> None:
-        """Step through the terminals until this one is in front."""
+        """Step through the terminals until this one is in front, and no step is under way any more."""
 
         def is_shown() -> bool:
-            if self.title().startswith(f"{name} "):
-                return True
+            before = self.title()
+            if before.startswith(f"{name} "):
+                return not self._changes_title(before, _SETTLED_S)
             self.press("ctrl+Next")
+            self._changes_title(before, _STEP_S)
             return False
 
-        wait_until(is_shown, f"the terminal {name}")
+        wait_until(is_shown, f"the terminal {name}", seen=self.title)
+
+    def _changes_title(self, before: str, within_s: float) -> bool:
+        end = time.monotonic() + within_s
+        while time.monotonic() < end:
+            if self.title() != before:
+                return True
+            time.sleep(0.02)
+        return False
 
 
 @contextmanager
