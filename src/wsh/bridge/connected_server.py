@@ -341,7 +341,7 @@ class ConnectedServer:
             pass
 
     def _resume_output(self) -> None:
-        """Stream the terminals that an earlier connection of the same server left, from their beginning: nobody knows how much of it arrived."""
+        """Stream the terminals that an earlier connection of the same server left, from their beginning, since how much of it arrived is not known."""
         for terminal in self.listener.terminals.list_running():
             if terminal.owner == self.runtime_session_id:
                 self.spawn(self.stream_output(terminal), "bridge-output")

@@ -128,7 +128,7 @@ class Feed:
         elif isinstance(event, Exited):
             self._tick()
             if self._held is not None:
-                self._tick()  # nobody writes on: the line under the cursor has settled
+                self._tick()  # the program has ended, so the line under the cursor has settled
             self._tell([(frozenset({"exit"}), {"event": "exit", "exit_code": event.exit_code, "signal": event.signal})])
         elif isinstance(event, Destroyed):
             # The terminal is about to be freed: nothing may look at it any more.

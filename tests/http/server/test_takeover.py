@@ -1,4 +1,4 @@
-"""A server that finds the lock taken, and nobody behind it a moment later."""
+"""A server that finds the lock taken by one that ends a moment later."""
 
 from __future__ import annotations
 

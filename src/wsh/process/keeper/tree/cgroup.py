@@ -94,7 +94,7 @@ def remove(home: str, name: str) -> bool:
 
 
 def sweep(home: str) -> None:
-    """Take away what this keeper and keepers that are dead have left there, as far as nobody is in it."""
+    """Take away what this keeper and keepers that are dead have left there, unless a process is in it."""
     try:
         names = os.listdir(home)
     except OSError:
