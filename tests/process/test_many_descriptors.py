@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.process.keeper import OPTIONS, opened, shell
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 from wsh.process import KeeperClient
 from wsh.process.keeper import frame
 from wsh.process.keeper.door import Connection, Door
@@ -176,6 +177,29 @@ def test_a_message_whose_descriptors_cannot_be_duplicated_leaves_none_behind() -
             connection.send({}, [told.fileno(), told.fileno(), -1])
         assert count_copies(told.fileno()) == 1 and not connection.has_unsent
         connection.close()
+
+
+def test_a_keeper_without_a_descriptor_for_a_client_rests_and_takes_it_when_there_is_one(tmp_path: Path) -> None:
+    loop = Loop()
+    door = Door(loop, str(tmp_path / "keeper.sock"), str(tmp_path / "secret"))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / "keeper.sock"))
+        free = os.dup(client.fileno())
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+        try:
+            for fd, events in loop.epoll.poll(0):
+                loop._handlers[fd](events)
+            assert not loop.epoll.poll(0), "it would be told of the client again and again"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        loop.watch(client.fileno(), lambda events: loop.stop())  # it is greeted
+        loop.after(HANG_S, loop.stop)
+        loop.run()
+        (stranger,) = door._strangers
+        stranger.close()
+        door.close()
 
 
 def test_a_failure_that_cannot_be_logged_is_no_failure_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _blake2
 import _socket
+import errno
 import os
 import select
 from _operator import _compare_digest
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _PROOF_LIMIT_S = 5.0
 _MAX_STRANGERS = 16
+_NO_DESCRIPTOR_PAUSE_S = 0.1
 _MAX_QUEUED_BYTES = 64 * 1024 * 1024
 _SO_PEERPIDFD = 77
 
@@ -274,7 +276,11 @@ class Door:
     def _accept(self, events: int) -> None:
         try:
             fd, _ = self._sock._accept()  # type: ignore[attr-defined]  # the plain module has no accept()
-        except OSError:
+        except OSError as problem:
+            if problem.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                # The client stays in the queue, and epoll would name the socket again at once.
+                self.loop.unwatch(self._sock.fileno())
+                self.loop.after(_NO_DESCRIPTOR_PAUSE_S, self._accept_again)
             return
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=fd)
         sock.setblocking(False)
@@ -295,6 +301,10 @@ class Door:
         self._strangers.add(stranger)
         stranger.send({"keeper": os.getpid(), "protocols": [layout.PROTOCOL], "nonce": stranger.nonce.hex()})
         self.loop.after(_PROOF_LIMIT_S, lambda: stranger.close() if stranger in self._strangers else None)
+
+    def _accept_again(self) -> None:
+        if not self._closed:
+            self.loop.watch(self._sock.fileno(), self._accept)
 
     def _comes_from_outside(self, sock: _socket.socket, pid: int) -> bool:
         try:
