@@ -202,7 +202,7 @@ def _try(work: Callable[[], dict[str, str]]) -> dict[str, str]:
 
 
 def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
-    word = program.command.split()[0]
+    word = program.command.split()[0].rstrip(";")
     if shutil.which(word) is None:
         return {"holds": "not installed", "detail": ""}
 
