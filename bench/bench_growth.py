@@ -146,7 +146,6 @@ def _with_registry(work: Callable[[SessionRegistry], Awaitable[Result]]) -> Resu
 def _sessions() -> list[Curve]:
     memory: list[Point] = []
     spawns: list[Point] = []
-    lists: list[Point] = []
     echoes: list[Point] = []
 
     async def work(registry: SessionRegistry) -> None:
@@ -156,11 +155,6 @@ def _sessions() -> list[Curve]:
             for _ in range(more):
                 await registry.open_session(SessionSpec(command="cat"))
             spawns.append((count, (time.perf_counter() - started) * 1000 / max(1, more)))
-            started = time.process_time()
-            rounds = max(5, 2000 // count)
-            for _ in range(rounds):
-                [session.memory.describe() for session in registry.list_sessions()]
-            lists.append((count, (time.process_time() - started) * 1000 / rounds))
             session = registry.list_sessions()[0]
             times = []
             for _ in range(30):
@@ -174,15 +168,38 @@ def _sessions() -> list[Curve]:
             echoes.append((count, median(times)))
             memory.append((count, _pss_mb(os.getpid()) + _pss_mb(registry.keeper.pid)))
 
-    with _room_for(10_000 if FULL else 300) as most:
-        counts = [*(count for count in (1, 10, 100, 1000) if count < most), most]
+    with _counts() as counts:
         _with_registry(work)
     return [
         ("memory of all sessions", "sessions", "MB", memory),
         ("spawn of one more session", "sessions", "ms", spawns),
-        ("list of all sessions", "sessions", "ms", lists),
         ("echo of a key beside sessions", "sessions", "ms", echoes),
     ]
+
+
+@contextmanager
+def _counts() -> Iterator[list[int]]:
+    with _room_for(10_000 if FULL else 300) as most:
+        yield [*(count for count in (1, 10, 100, 1000) if count < most), most]
+
+
+def _lists() -> list[Curve]:
+    """As a client asks for it: with what each program waits for, which the keeper looks at."""
+    points: list[Point] = []
+    with _counts() as counts, private_places() as places:
+        with running_server(places, environ={**os.environ, **LIMITS}) as server:
+            before = 0
+            for count in counts:
+                for _ in range(count - before):
+                    assert server.request("POST", "/sessions", {"command": "cat"}).status == 201
+                before = count
+                times = []
+                for _ in range(max(5, min(50, 2000 // count))):
+                    started = time.perf_counter()
+                    assert len(server.get("/sessions")) == count
+                    times.append((time.perf_counter() - started) * 1000)
+                points.append((count, median(times)))
+    return [("list of all sessions", "sessions", "ms", points)]
 
 
 def _pss_mb(pid: int) -> float:
@@ -383,6 +400,7 @@ def _index() -> list[Curve]:
 
 CURVES: dict[str, Callable[[], list[Curve]]] = {
     "sessions": _sessions,
+    "lists": _lists,
     "viewers": _viewers,
     "waits": _waits,
     "policy": _policy,

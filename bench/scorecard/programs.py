@@ -212,6 +212,7 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
         spec = SessionSpec(command=program.command, cwd=str(work), rows=ROWS, cols=COLS, env={"HOME": str(work)})
         session = await registry.open_session(spec)
         await _settle(session, 700, 8000, 0)
+        await _wait_until_painted(session)
         for keys in program.keys:
             before = session.generation
             try:
@@ -219,6 +220,7 @@ def run_program(program: Program, tmux: TmuxEngine) -> dict[str, str]:
             except SessionExited:
                 break  # what it left on the screen is compared as well
             await _settle(session, 250, 1500, before)
+        await _wait_until_painted(session)
         # No await between these: they belong to one offset.
         rows = [read_line(line) for line in session.terminal.screen(True).lines]
         cursor, end = session.terminal.screen(False).cursor, session.generation
@@ -245,6 +247,14 @@ async def _settle(session: Session, quiet_ms: int, most_ms: int, generation: int
         await session.wait(WaitSpec(quiet_ms=quiet_ms, max_wait_ms=most_ms, generation=generation))
     except (WaitTimeout, SessionExited):
         return
+
+
+async def _wait_until_painted(session: Session) -> None:
+    """A program that asks the terminal things first, and then loads for long from a cold disk, shows nothing until then."""
+    for _ in range(20):
+        if not session.running or any(session.terminal.screen(False).lines):
+            return
+        await _settle(session, 700, 3000, session.generation)
 
 
 def _wait_until_written(journal: Journal, end: int) -> None:
