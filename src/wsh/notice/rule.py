@@ -40,11 +40,16 @@ class NoticeRule:
     front: int = 0
     """For `line`: the process group that it is meant for; 0 for the session's own program."""
 
-    def fits(self, kinds: Iterable[NoticeKind], session: str | None, took_s: float | None) -> bool:
+    def fits(
+        self, kinds: Iterable[NoticeKind], session: str | None, took_s: float | None, quiet_s: float | None = None
+    ) -> bool:
+        """`quiet_s` is the length that a silence has just reached: only rules that name this length tell of it then."""
         if not set(kinds) & set(self.on):
             return False
         if self.session != "*" and (session is None or not fnmatchcase(session, self.session)):
             return False
+        if quiet_s is not None:
+            return self.quiet_s == quiet_s
         return took_s is None or took_s >= self.after_s
 
     @property

@@ -299,14 +299,14 @@ class NoticeWatch:
         if not session.running or session.sid in self._timers:
             return
         silent_s = time.monotonic() - session.last_activity
-        limits = sorted(s for rule in self._book.rules if (s := rule.quiet_s) is not None) if works else []
-        for limit_s in limits:
+        limits = {s for rule in self._book.rules if (s := rule.quiet_s) is not None} if works else set()
+        for limit_s in sorted(limits):
             if silent_s >= limit_s:
-                id = f"quiet.{session.sid}.{session.generation}"
-                self._put(id, ("quiet",), time.time() - silent_s, session.command, session=session, took_s=silent_s)
+                id = f"quiet.{session.sid}.{session.generation}.{limit_s:g}"
+                self._put(id, ("quiet",), time.time() - silent_s, session.command, session=session, quiet_s=limit_s)
         later = [s for s in (_SETTLED_S, *limits) if s > silent_s]
         if later:
-            self._schedule(session, later[0] - silent_s + 0.01)
+            self._schedule(session, min(later) - silent_s + 0.01)
 
     # the outbox
 
@@ -320,6 +320,7 @@ class NoticeWatch:
         session: Session | None = None,
         place: tuple[str | None, str] = (None, ""),
         took_s: float | None = None,
+        quiet_s: float | None = None,
         row: int = 0,
         request_id: str | None = None,
         exit_code: int | None = None,
@@ -330,7 +331,7 @@ class NoticeWatch:
         if id in self._outbox.notices:
             return
         name, sid = (session.name, session.sid) if session is not None else place
-        rules = [rule for rule in self._book.rules if rule.fits(kinds, name, took_s)]
+        rules = [rule for rule in self._book.rules if rule.fits(kinds, name, took_s, quiet_s)]
         if not rules:
             return
         now = time.time()
