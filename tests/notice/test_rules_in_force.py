@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.http.test_inbox import make
+from tests.http.test_inbox import SHELL, make, run
 from tests.http.test_inbox import places as places
 from tests.notice.test_notices import environ, notices, set_rules
 from tests.support.notice.receiver import Receiver
@@ -36,3 +37,30 @@ def test_each_rule_of_a_silence_is_told_at_its_own_length(server: RunningServer)
     make(server, "still", "sleep 1000", "running")
     wait_until(lambda: len(channels(server, "quiet")) == 2, "two notices", seen=lambda: notices(server))
     assert channels(server, "quiet") == [["page"], ["webhook"]], "and none of five minutes"
+
+
+def test_new_rules_tell_of_what_ends_from_then_on_and_of_silences_that_last_already(server: RunningServer) -> None:
+    def failed() -> list[Any]:
+        return [one["exit_code"] for one in notices(server) if one["kind"] == "failed"]
+
+    set_rules(server, {"on": ["request"], "to": ["page"]})
+    make(server, "still", "sleep 1000", "running")
+    make(server, "work", SHELL, "idle")
+    for status in (3, 4):
+        run(server, "work", f"sh -c 'exit {status}'")
+    # Nobody looks at the session again by itself by then.
+    wait_until(lambda: server.get("/sessions/still")["last_activity_ms"] > 1500, "some silence")
+    set_rules(
+        server, {"on": ["failed"], "to": ["page"]}, {"on": ["quiet"], "to": ["page"], "session": "still", "after_s": 1}
+    )
+    wait_until(lambda: channels(server, "quiet") == [["page"]], "the silence", seen=lambda: notices(server))
+    run(server, "work", "sh -c 'exit 5'")
+    wait_until(failed, "the failure")
+    assert failed() == [5]
+    # Nor do the usual rules tell of what other rules had left out.
+    set_rules(server, {"on": ["request"], "to": ["page"]})
+    run(server, "work", "sh -c 'exit 6'")
+    set_rules(server, {"on": ["failed"], "to": ["page"]})
+    run(server, "work", "sh -c 'exit 7'")
+    wait_until(lambda: len(failed()) > 1, "the failure")
+    assert failed() == [5, 7]

@@ -127,6 +127,12 @@ class Outbox:
             self.floor = max(self.floor, oldest.since)
             del self.notices[oldest.id]
 
+    def forget_before(self, when: float) -> None:
+        """What ended before that is not told any more."""
+        if when > self.floor:
+            self._changes += 1
+            self.floor = when
+
     def hear(self, sid: str, offset: int) -> None:
         self._changes += 1
         self.heard.pop(sid, None)

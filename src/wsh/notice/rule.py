@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -74,23 +75,43 @@ class RuleBook:
         self._stamp: tuple[int, int, int] | None = None
         self._rules: tuple[NoticeRule, ...] = USUAL
         self.warning: str | None = None
+        self.since = 0.0
+        """When the rules in force were written: they do not tell of what ended before."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when other rules are in force."""
 
     @property
     def rules(self) -> tuple[NoticeRule, ...]:
+        self.refresh()
+        return self._rules
+
+    def refresh(self) -> None:
+        """Read the file if it is another one than before."""
         try:
             info = self._path.stat()
         except OSError:
-            self._stamp, self._rules, self.warning = None, USUAL, None
-            return USUAL
+            if self._stamp is not None:
+                self._stamp, self.warning = None, None
+                self._take(USUAL, _when_changed(self._path.parent))
+            return
         stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._rules, self.warning = read_rules(tomllib.loads(self._path.read_text(encoding="utf-8"))), None
-            except (OSError, ValueError, InvalidRequest) as problem:
-                self.warning = f"{self._path.name} cannot be used, the rules before it hold: {problem}"
-                log.warning("%s", self.warning)
-        return self._rules
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            rules = read_rules(tomllib.loads(self._path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, InvalidRequest) as problem:
+            self.warning = f"{self._path.name} cannot be used, the rules before it hold: {problem}"
+            log.warning("%s", self.warning)
+            return
+        self.warning = None
+        self._take(rules, info.st_ctime)
+
+    def _take(self, rules: tuple[NoticeRule, ...], since: float) -> None:
+        before, self._rules = self._rules, rules
+        if rules != before:
+            self.since = since
+            self.changed()
 
     @property
     def is_usual(self) -> bool:
@@ -103,6 +124,13 @@ class RuleBook:
             return
         ensure_private(self._path.parent)
         write_private(self._path, _to_toml(rules).encode())
+
+
+def _when_changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return time.time()
 
 
 def read_rules(data: Mapping[str, object]) -> tuple[NoticeRule, ...]:

@@ -101,6 +101,8 @@ class NoticeWatch:
         """Whether the room that has requests is open; before that, nobody knows that one is over."""
 
     def start(self) -> None:
+        self._book.changed = self._apply_rules
+        self._book.refresh()
         self._stops[""] = self._registry.lifecycle.add(self._on_lifecycle)
         for session in self._registry.list_sessions():
             self._follow(session)
@@ -111,6 +113,12 @@ class NoticeWatch:
         for timer in self._timers.values():
             timer.cancel()
         await self._tasks.aclose()
+
+    def _apply_rules(self) -> None:
+        """Other rules are in force: they tell of what ends from now on, and of silences that last already."""
+        self._outbox.forget_before(min(self._book.since, time.time()))
+        for session in self._registry.list_sessions():
+            self._schedule(session, 0.0)
 
     def look_at_requests(self) -> None:
         """Called when one came or ended."""
@@ -227,6 +235,7 @@ class NoticeWatch:
             return
         if session.closed:
             return
+        self._book.refresh()
         now = time.time()
         limits = InboxLimits(0.0, self._keep_s, _COMMANDS)
         asking = None
