@@ -198,6 +198,17 @@ def test_a_broken_file_of_rules_leaves_the_rules_before_it(server: RunningServer
     assert server.get("/notices/rules")["warning"] is None
 
 
+def test_a_broken_file_of_rules_is_not_written_over(server: RunningServer, places: Places) -> None:
+    broken = '[[rule]]\non = ["told"]\nto = ["page"]\n\n[[rule]\n'
+    places.notify_file.parent.mkdir(mode=0o700, exist_ok=True)
+    places.notify_file.write_text(broken)
+    added = wsh("notify", "add", "--on", "asks", "--to", "page")
+    assert added.returncode == 2 and "notify.toml cannot be used" in added.stderr and "reset" in added.stderr
+    assert places.notify_file.read_text() == broken
+    assert wsh("notify", "reset").returncode == 0
+    assert wsh("notify", "add", "--on", "asks", "--to", "page").returncode == 0
+
+
 def test_what_cannot_be_is_refused_and_agents_hear_nothing(server: RunningServer, receiver: Receiver) -> None:
     agent = {"wsh-role": "agent"}
     for method, path in (

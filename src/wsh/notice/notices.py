@@ -137,6 +137,10 @@ class Notices:
 
     def set_rules(self, rules: list[dict[str, object]] | None) -> None:
         """Replace all rules; None goes back to the usual ones. Raises InvalidRequest, SessionNotFound."""
+        self.book.refresh()
+        if rules is not None and self.book.warning is not None:
+            hint = "Correct the file; or drop what stands there and begin with the usual rules: `wsh notify reset`."
+            raise InvalidRequest(self.book.warning, hint=hint)
         self.book.write(None if rules is None else [self._pin(check_rule(one)) for one in rules])
 
     def _pin(self, rule: NoticeRule) -> NoticeRule:
