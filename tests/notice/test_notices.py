@@ -198,6 +198,18 @@ def test_a_broken_file_of_rules_leaves_the_rules_before_it(server: RunningServer
     assert server.get("/notices/rules")["warning"] is None
 
 
+def test_a_rule_of_a_line_that_a_person_wrote_stays_as_it_is_when_others_come_and_go(
+    server: RunningServer, places: Places
+) -> None:
+    own = '[[rule]]\non = ["failed"]\nto = ["line"]\ninto = "{}"\nline = "look at it"\n'
+    make(server, "agent", SHELL, "idle")
+    for session in ("agent", "not-there"):
+        places.notify_file.parent.mkdir(mode=0o700, exist_ok=True)
+        places.notify_file.write_text(own.format(session))
+        assert wsh("notify", "add", "--on", "told", "--to", "page").returncode == 0
+        assert [(one["into"], one["front"]) for one in server.get("/notices/rules")["rules"]] == [(session, 0), ("", 0)]
+
+
 def test_a_broken_file_of_rules_is_not_written_over(server: RunningServer, places: Places) -> None:
     broken = '[[rule]]\non = ["told"]\nto = ["page"]\n\n[[rule]\n'
     places.notify_file.parent.mkdir(mode=0o700, exist_ok=True)

@@ -144,8 +144,8 @@ class Notices:
         self.book.write(None if rules is None else [self._pin(check_rule(one)) for one in rules])
 
     def _pin(self, rule: NoticeRule) -> NoticeRule:
-        """A line is meant for the program that is in front of its session when the rule is made."""
-        if not rule.into or rule.front:
+        """A line is meant for the program that is in front of its session when the rule is made, not when it is written again."""
+        if not rule.into or rule.front or rule in self.book.rules:
             return rule
         return replace(rule, front=find_front(self._registry.get_session(rule.into)))
 
