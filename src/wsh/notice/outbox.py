@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 DeliveryState: TypeAlias = Literal["due", "sending", "sent", "over", "seen", "held", "failed", "unknown"]
 OPEN: tuple[DeliveryState, ...] = ("due", "sending")
 _HEARD = 10_000
+_ENDED: frozenset[NoticeKind] = frozenset({"failed", "finished", "exited"})
+"""Kinds that are known as told by when they ended."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Notice:
     @property
     def waits(self) -> bool:
         return self.kind in WAITING and not self.over
+
+    @property
+    def matters(self) -> bool:
+        """Whether it waits for somebody, or has still to be sent."""
+        return self.waits or any(one.state in OPEN for one in self.deliveries.values())
 
 
 class Outbox:
@@ -123,9 +130,12 @@ class Outbox:
         self._changes += 1
         self.notices[notice.id] = notice
         while len(self.notices) > self._most:
-            oldest = next(iter(self.notices.values()))
-            self.floor = max(self.floor, oldest.since)
-            del self.notices[oldest.id]
+            values = self.notices.values()
+            # What still waits is known by its notice alone: without it, it would be told again, or not at all.
+            gone = next((one for one in values if not one.matters and one is not notice), None) or next(iter(values))
+            if gone.kind in _ENDED and gone.host is None:
+                self.floor = max(self.floor, gone.since)
+            del self.notices[gone.id]
 
     def forget_before(self, when: float) -> None:
         """What ended before that is not told any more."""
