@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import stat
 import threading
 from collections.abc import Iterator
@@ -319,6 +321,22 @@ def _under_kills(places: Places, receiver: Receiver, kills: int) -> None:
 @pytest.mark.torture
 def test_kills_of_the_server_double_nothing_and_lose_nothing(places: Places, receiver: Receiver, torture: bool) -> None:
     _under_kills(places, receiver, 50 if torture else 4)
+
+
+def test_a_question_that_ended_while_no_server_ran_is_not_told(places: Places, receiver: Receiver) -> None:
+    receiver.status = 503
+    server = start_server(places, environ=environ(receiver))
+    try:
+        make(server, "asker", ASK, "asks")
+        wait_until(lambda: receiver.refused, "a try")
+        reader = server.get("/sessions/asker")["pid"]
+    finally:
+        kill(server)
+    os.kill(reader, signal.SIGKILL)
+    receiver.status = 201
+    with running_server(places, environ=environ(receiver), check_left=False) as after:
+        wait_until(lambda: told(after, "asks")["webhook"] == "over", seen=lambda: notices(after))
+        assert ("asks", "asker") not in hooks(receiver)
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"{}", b"[]", b'{"floor": 1, "seq": 1, "heard": {}, "notices": [{}]}'])

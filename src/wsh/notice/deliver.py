@@ -19,13 +19,17 @@ Send: TypeAlias = Callable[[Notice], Awaitable[None]]
 
 
 class Courier:
-    """`senders` by channel. `was_seen` says whether the person has been at it since the notice was made."""
+    """`senders` by channel. `was_seen` says whether the person has been at it since the notice was made.
+
+    A notice is held back as long as it is not `known` whether what it tells of still waits.
+    """
 
     def __init__(
         self,
         outbox: Outbox,
         senders: Mapping[Channel, Send],
         was_seen: Callable[[Notice], bool],
+        known: Callable[[Notice], bool],
         *,
         retry_s: float,
         longest_retry_s: float,
@@ -33,7 +37,7 @@ class Courier:
     ) -> None:
         self._outbox = outbox
         self._senders = senders
-        self._was_seen = was_seen
+        self._was_seen, self._known = was_seen, known
         self._retry_s, self._longest_retry_s, self._give_up_s = retry_s, longest_retry_s, give_up_s
         self._woken = {channel: asyncio.Event() for channel in senders}
         self._tasks: list[asyncio.Task[None]] = []
@@ -56,16 +60,18 @@ class Courier:
         while True:
             woken.clear()
             now = time.time()
-            due = self._outbox.list_due(channel)
-            for notice in due:
+            for notice in self._list_due(channel):
                 if notice.deliveries[channel].next_at <= now:
                     await self._try(channel, notice.id)
-            later = [one.deliveries[channel].next_at for one in self._outbox.list_due(channel)]
+            later = [one.deliveries[channel].next_at for one in self._list_due(channel)]
             try:
                 async with asyncio.timeout(max(0.01, min(later) - time.time()) if later else None):
                     await woken.wait()
             except TimeoutError:
                 pass
+
+    def _list_due(self, channel: Channel) -> list[Notice]:
+        return [notice for notice in self._outbox.list_due(channel) if self._known(notice)]
 
     async def _try(self, channel: Channel, id: str) -> None:
         try:

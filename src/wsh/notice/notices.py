@@ -68,6 +68,7 @@ class Notices:
             self.outbox,
             {"push": self.pushes.send, "desktop": self._show, "webhook": self._post, "line": self._type},
             self._was_seen,
+            lambda notice: self.watch.knows(notice),
             retry_s=settings.get_float("notify.retry_s"),
             longest_retry_s=settings.get_float("notify.longest_retry_s"),
             give_up_s=settings.get_float("notify.give_up_s"),
@@ -81,6 +82,7 @@ class Notices:
             per_minute=settings.get_int("notify.per_minute"),
             is_there=self.is_there,
             found=self._found,
+            known=self._courier.wake,
         )
         if self.outbox.is_changed:
             await self._keep()

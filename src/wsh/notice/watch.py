@@ -72,7 +72,10 @@ def make_title(kind: NoticeKind, session: str | None) -> str:
 
 
 class NoticeWatch:
-    """Puts what the rules want into the outbox. `found` is called after that, when the outbox is to be sent."""
+    """Puts what the rules want into the outbox.
+
+    `found` is called after that, when the outbox is to be sent; `known` when `knows` may have another answer.
+    """
 
     def __init__(
         self,
@@ -85,14 +88,17 @@ class NoticeWatch:
         per_minute: int,
         is_there: Callable[[Channel], bool],
         found: Callable[[], None],
+        known: Callable[[], None],
     ) -> None:
         self._registry = registry
         self._outbox = outbox
         self._book = book
         self._keep_s, self._present_s, self._per_minute = keep_s, present_s, per_minute
-        self._is_there, self._found = is_there, found
+        self._is_there, self._found, self._known = is_there, found, known
         self._stops: dict[str, Callable[[], None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._looked: set[str] = set()
+        """Sessions that were looked at since the server began."""
         self._recent: dict[str, list[float]] = {}
         self._tasks = TaskSet()
         self.list_requests: Callable[[], Sequence[AskedOfPerson]] = tuple
@@ -104,8 +110,13 @@ class NoticeWatch:
         self._book.changed = self._apply_rules
         self._book.refresh()
         self._stops[""] = self._registry.lifecycle.add(self._on_lifecycle)
-        for session in self._registry.list_sessions():
+        sessions = self._registry.list_sessions()
+        for session in sessions:
             self._follow(session)
+        there = {session.sid for session in sessions}
+        for notice in self._outbox.list_open(("asks", "hidden")):
+            if notice.sid not in there and notice.host is None:
+                self._outbox.end(notice.id)
 
     async def aclose(self) -> None:
         for stop in self._stops.values():
@@ -131,6 +142,13 @@ class NoticeWatch:
             if notice.id not in ids and not notice.sid:
                 self._outbox.end(notice.id)
         self._found()
+        self._known()
+
+    def knows(self, notice: Notice) -> bool:
+        """Whether this server has looked if what the notice tells of still waits; an earlier one may have put it into the outbox."""
+        if not notice.waits or notice.host is not None:
+            return True
+        return self.requests_known if notice.kind == "request" else notice.sid in self._looked
 
     def get_heard(self, host: str) -> int | None:
         """The number of the newest notice that another machine told of; None if it told of none yet."""
@@ -185,6 +203,7 @@ class NoticeWatch:
     def _unfollow(self, sid: str) -> None:
         stop, timer = self._stops.pop(sid, None), self._timers.pop(sid, None)
         self._recent.pop(sid, None)
+        self._looked.discard(sid)
         if stop is not None:
             stop()
         if timer is not None:
@@ -245,6 +264,9 @@ class NoticeWatch:
             elif item.since > self._outbox.floor:
                 self._put_ended(session, item)
         self._ask(session, asking)
+        if session.sid not in self._looked:
+            self._looked.add(session.sid)
+            self._known()
         if session.ended is not None and session.ended > self._outbox.floor:
             self._put_exit(session)
         self._watch_silence(session, state == "running")
