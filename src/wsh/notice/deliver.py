@@ -109,4 +109,7 @@ class Courier:
                 self._outbox.deliver(id, channel, "failed", str(problem))
         else:
             self._outbox.deliver(id, channel, "sent")
-        await self._outbox.commit()
+        try:
+            await self._outbox.commit()
+        except OSError as problem:  # what was sent is sent, also where the disk cannot note it
+            log.warning("the outbox could not be written: %s", problem)
