@@ -12,6 +12,7 @@ from tests.support.session.running import run
 from tests.support.waiting import until
 from wsh.notice.deliver import Courier, Send
 from wsh.notice.outbox import Delivery, Notice, Outbox
+from wsh.notice.post import Undelivered
 
 
 def make(outbox: Outbox, delivery: Delivery | None = None) -> Notice:
@@ -62,5 +63,21 @@ def test_what_was_sent_is_not_sent_again_where_the_disk_cannot_note_it(
         await asyncio.sleep(0.1)  # several pauses between two tries
         await courier.aclose()
         assert sent == ["told.1"] and outbox.notices[notice.id].deliveries["webhook"].state == "sent"
+
+    run(main())
+
+
+def test_the_two_thousandth_try_is_one_as_any_other(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox", 10)
+
+    async def send(notice: Notice) -> None:
+        raise Undelivered("no connection", again=True)
+
+    async def main() -> None:
+        notice = make(outbox, Delivery(tries=2000))
+        courier = make_courier(outbox, send)
+        courier.start()
+        await until(lambda: outbox.notices[notice.id].deliveries["webhook"].tries > 2001, "another try")
+        await courier.aclose()
 
     run(main())

@@ -14,6 +14,9 @@ from wsh.notice.rule import Channel
 
 log = logging.getLogger(__name__)
 
+_MOST_DOUBLINGS = 32
+"""Of the pause between two tries: enough to go from the shortest that can be set to the longest."""
+
 Send: TypeAlias = Callable[[Notice], Awaitable[None]]
 """Returns when the notice was handed over; raises Undelivered."""
 
@@ -102,7 +105,7 @@ class Courier:
             await self._senders[channel](notice)
         except Undelivered as problem:
             tries = notice.deliveries[channel].tries
-            pause_s = max(problem.after_s, min(self._retry_s * 2**tries, self._longest_retry_s))
+            pause_s = max(problem.after_s, min(self._retry_s * 2 ** min(tries, _MOST_DOUBLINGS), self._longest_retry_s))
             if problem.again and time.time() + pause_s - notice.made < self._give_up_s:
                 self._outbox.deliver(id, channel, "due", str(problem), time.time() + pause_s)
             else:
