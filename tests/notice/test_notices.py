@@ -135,6 +135,20 @@ def test_a_request_is_pushed_sealed_for_the_browser_and_says_only_that_something
     wait_until(lambda: not server.get("/push/subscriptions")["subscriptions"], "the gone browser to be forgotten")
 
 
+def test_a_browser_that_has_a_push_is_not_sent_it_again_because_another_one_refuses(
+    server: RunningServer, receiver: Receiver
+) -> None:
+    set_rules(server, {"on": ["asks"], "to": ["push"]})
+    subscribe(server, receiver)
+    receiver.statuses["/push/2"] = 503
+    assert server.request("POST", "/push/subscriptions", receiver.subscription("/push/2")).status == 201
+    make(server, "asker", ASK, "asks")
+    wait_until(lambda: len(receiver.refused) >= 3, "three tries")
+    receiver.statuses.clear()
+    wait_until(lambda: told(server, "asks") == {"push": "sent"}, seen=lambda: notices(server))
+    assert [one.path for one in receiver.taken] == ["/push/1", "/push/2"]
+
+
 def test_what_refuses_is_tried_again_with_growing_pauses_and_what_is_over_is_not(
     server: RunningServer, receiver: Receiver
 ) -> None:

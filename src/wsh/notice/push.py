@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 _TTL_S = 86_400
 _TOKEN_S = 12 * 3600
 _LONGEST_ENDPOINT = 2000
+_MOST_SETTLED = 1000
 _WORDS: dict[NoticeKind, str] = {
     "request": "An agent asks for your approval.",
     "hidden": "A program asks for something hidden.",
@@ -63,6 +64,8 @@ class Pushes:
         self._key = ""
         self._subscriptions: dict[str, PushSubscription] = {}
         self._writing = asyncio.Lock()
+        self._settled: dict[str, set[str]] = {}
+        """Of notices that some browser has not got yet: the subscriptions that are not tried again."""
 
     def load(self) -> None:
         """Blocking. A file that cannot be read counts as empty."""
@@ -123,32 +126,50 @@ class Pushes:
         await self._drop(id)
 
     async def send(self, notice: Notice) -> None:
-        """To every browser. Fails only if none could be reached and one may be reached later."""
+        """To every browser that has not got it in an earlier try. Fails if one may be reached later, or if all refused it for good.
+
+        Browsers take it amiss to be woken for what they have shown already: some end the subscription.
+        """
         told = {"id": notice.id, "kind": notice.kind, "text": _WORDS[notice.kind], "since": notice.since}
         headers = {"Urgency": "high" if notice.kind in WAITING else "normal", "Topic": _topic(notice.id)}
-        every = self.list_subscriptions()
-        if not every:
+        settled = self._settled.pop(notice.id, set())
+        every = [one for one in self.list_subscriptions() if one.id not in settled]
+        if not every and not settled:
             raise Undelivered("no browser takes push", again=False)
         body = json.dumps(told).encode()
-        results = await asyncio.gather(*(self._send_to(one, body, headers) for one in every), return_exceptions=True)
-        problems = [one for one in results if isinstance(one, BaseException)]
-        for one in problems:
-            if not isinstance(one, Undelivered):
-                raise one
-        if problems and any(isinstance(one, Undelivered) and one.again for one in problems):
-            raise next(one for one in problems if isinstance(one, Undelivered) and one.again)
-        if len(problems) == len(every):
+        problems = await asyncio.gather(*(self._send_to(one, body, headers) for one in every))
+        later = next((one for one in problems if one is not None and one.again), None)
+        if later is not None:
+            done = {
+                one.id for one, problem in zip(every, problems, strict=True) if problem is None or not problem.again
+            }
+            self._settled[notice.id] = settled | done
+            while len(self._settled) > _MOST_SETTLED:
+                del self._settled[next(iter(self._settled))]
+            raise later
+        if not settled and None not in problems and problems[0] is not None:
             raise problems[0]
 
-    async def _send_to(self, subscription: PushSubscription, body: bytes, headers: dict[str, str]) -> None:
+    async def _send_to(
+        self, subscription: PushSubscription, body: bytes, headers: dict[str, str]
+    ) -> Undelivered | None:
+        """Why this browser did not get it; None if it did."""
         try:
             await asyncio.to_thread(self._encrypt_and_post, subscription, body, headers)
         except Undelivered as problem:
             if problem.gone:
-                await self._drop(subscription.id)
-                raise Undelivered("the browser does not take push any more", again=False) from None
+                try:
+                    await self._drop(subscription.id)
+                except OSError as refused:
+                    log.warning("a browser that takes no push any more could not be dropped: %s", refused)
+                return Undelivered("the browser does not take push any more", again=False)
             # A push that came twice is shown once, so a doubtful one may be sent again.
-            raise Undelivered(str(problem), again=problem.again or "did not come" in str(problem)) from None
+            again = problem.again or "did not come" in str(problem)
+            return Undelivered(str(problem), again=again, after_s=problem.after_s)
+        except Exception:  # one browser that cannot be sent to must not hold up the others
+            log.exception("a push could not be sent")
+            return Undelivered("the server failed; its log says how", again=False)
+        return None
 
     def _encrypt_and_post(self, subscription: PushSubscription, body: bytes, headers: dict[str, str]) -> None:
         from py_vapid import Vapid02

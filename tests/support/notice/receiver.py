@@ -34,10 +34,11 @@ class Taken:
 
 @dataclass
 class Receiver:
-    """`status` is what it answers. `taken` has everything that came, in order; refused things are in `refused`."""
+    """`status` is what it answers, `statuses` by path. `taken` has everything that came, in order; refused things are in `refused`."""
 
     url: str
     status: int = 201
+    statuses: dict[str, int] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     refused: list[Taken] = field(default_factory=list)
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
@@ -46,12 +47,12 @@ class Receiver:
     def json(self, path: str) -> list[dict[str, Any]]:
         return [json.loads(one.body) for one in list(self.taken) if one.path == path]
 
-    def subscription(self) -> dict[str, Any]:
+    def subscription(self, path: str = "/push/1") -> dict[str, Any]:
         """As a browser would give it."""
         point = self.key.public_key().public_bytes(
             serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
         )
-        return {"endpoint": f"{self.url}/push/1", "keys": {"p256dh": encode(point), "auth": encode(self.secret)}}
+        return {"endpoint": f"{self.url}{path}", "keys": {"p256dh": encode(point), "auth": encode(self.secret)}}
 
     def pushes(self, server_key: str) -> list[dict[str, Any]]:
         """What the browser would be given, decrypted. Fails for one that is not signed by the server's key for this service."""
@@ -84,8 +85,9 @@ def running_receiver() -> Iterator[Receiver]:
                 self.close_connection = True
                 return  # its sender died meanwhile
             one = Taken(self.path, {key.lower(): value for key, value in self.headers.items()}, body)
-            (receiver.taken if receiver.status < 300 else receiver.refused).append(one)
-            self.send_response(receiver.status)
+            status = receiver.statuses.get(self.path, receiver.status)
+            (receiver.taken if status < 300 else receiver.refused).append(one)
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
