@@ -6,12 +6,13 @@ import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from urllib.parse import SplitResult, urlsplit
 
 from wsh.wire.error import InvalidRequest
 
-_MOST_ANSWER = 4096
 _TRY_LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -48,7 +49,7 @@ def check_url(url: str, *, loopback: bool, plain: bool = False) -> SplitResult:
 
 
 def post(parts: SplitResult, headers: Mapping[str, str], body: bytes, timeout_s: float) -> None:
-    """Blocking. Returns when the other side has said yes; raises Undelivered."""
+    """Blocking. Returns when the other side has said yes; raises Undelivered. What it says besides is not read."""
     assert parts.hostname is not None
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
@@ -63,9 +64,9 @@ def post(parts: SplitResult, headers: Mapping[str, str], body: bytes, timeout_s:
             raise Undelivered(f"no connection: {_describe(problem)}", again=True) from None
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
-            connection.request("POST", path, body, dict(headers))
-            answer = connection.getresponse()
-            answer.read(_MOST_ANSWER)
+            with _cut_after(connection, timeout_s):
+                connection.request("POST", path, body, dict(headers))
+                answer = connection.getresponse()
         except (OSError, http.client.HTTPException) as problem:
             raise Undelivered(f"the answer did not come: {_describe(problem)}", again=False) from None
     finally:
@@ -78,6 +79,31 @@ def post(parts: SplitResult, headers: Mapping[str, str], body: bytes, timeout_s:
             gone=answer.status in (404, 410),
             after_s=float(later) if later.isdecimal() and len(later) < 6 else 0.0,
         )
+
+
+@contextmanager
+def _cut_after(connection: http.client.HTTPConnection, limit_s: float) -> Iterator[None]:
+    """Ends what is waited for when time is up. A socket's own limit begins anew with every byte that comes."""
+    late = False
+
+    def cut() -> None:
+        nonlocal late
+        late = True
+        if (sock := connection.sock) is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which the other thread is using
+
+    timer = threading.Timer(limit_s, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException):
+        if late:
+            raise TimeoutError from None
+        raise
+    finally:
+        timer.cancel()
 
 
 def _describe(problem: Exception) -> str:
