@@ -97,6 +97,9 @@ class NoticeWatch:
         self._is_there, self._found, self._known = is_there, found, known
         self._stops: dict[str, Callable[[], None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._looking: set[str] = set()
+        self._again: set[str] = set()
+        """Sessions that are to be looked at once more after the look that is under way."""
         self._looked: set[str] = set()
         """Sessions that were looked at since the server began."""
         self._recent: dict[str, list[float]] = {}
@@ -245,7 +248,24 @@ class NoticeWatch:
         silent_s = time.monotonic() - session.last_activity
         if session.running and silent_s < _PAUSE_S:
             self._schedule(session, _PAUSE_S - silent_s + 0.01)
-        self._tasks.start(self._look(session))
+        if session.sid in self._looking:
+            self._again.add(session.sid)
+        else:
+            self._looking.add(session.sid)
+            self._tasks.start(self._look_in_turn(session))
+
+    async def _look_in_turn(self, session: Session) -> None:
+        """One look after the other: the answer to an older one would be taken for what is true now."""
+        sid = session.sid
+        try:
+            while True:
+                self._again.discard(sid)
+                await self._look(session)
+                if sid not in self._again:
+                    return
+        finally:
+            self._looking.discard(sid)
+            self._again.discard(sid)
 
     async def _look(self, session: Session) -> None:
         try:
