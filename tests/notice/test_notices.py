@@ -149,6 +149,16 @@ def test_a_browser_that_has_a_push_is_not_sent_it_again_because_another_one_refu
     assert [one.path for one in receiver.taken] == ["/push/1", "/push/2"]
 
 
+def test_a_shell_that_was_left_has_exited_and_not_failed(server: RunningServer, receiver: Receiver) -> None:
+    set_rules(server, {"on": ["failed"], "to": ["webhook"]}, {"on": ["exited"], "to": ["page"]})
+    for name, typed in (("left", b"exit 3\r"), ("killed", b"kill -9 $$\r")):
+        make(server, name, SHELL, "idle")
+        type_keys(server, name, typed)
+    wait_until(lambda: len(notices(server)) == 2, seen=lambda: notices(server))
+    by = {one["session"]: {each["channel"] for each in one["deliveries"]} for one in notices(server)}
+    assert by == {"left": {"page"}, "killed": {"page", "webhook"}}
+
+
 def test_what_refuses_is_tried_again_with_growing_pauses_and_what_is_over_is_not(
     server: RunningServer, receiver: Receiver
 ) -> None:

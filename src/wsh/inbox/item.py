@@ -78,7 +78,7 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
         )
     ended = session.ended
     failed = session.exit_code != 0
-    if ended is not None and now - ended <= limits.keep_s and not _was_left(session):
+    if ended is not None and now - ended <= limits.keep_s and not was_left(session):
         yield InboxItem(
             f"exit.{session.sid}",
             "failed" if failed else "finished",
@@ -112,7 +112,7 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
             )
 
 
-def _was_left(session: Session) -> bool:
+def was_left(session: Session) -> bool:
     """Whether a shell ended by itself, with whatever status: not by a signal, and not before its first prompt."""
     log = session.commands
     if log is None or session.exit_code is None or session.exit_signal is not None:

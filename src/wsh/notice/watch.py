@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from wsh.inbox.item import InboxItem, InboxLimits, list_items
+from wsh.inbox.item import InboxItem, InboxLimits, list_items, was_left
 from wsh.notice.outbox import Delivery, Notice, Outbox
 from wsh.notice.rule import WAITING, Channel, NoticeKind, RuleBook
 from wsh.session import event as ev
@@ -329,7 +329,7 @@ class NoticeWatch:
     def _put_exit(self, session: Session) -> None:
         ended = session.ended or 0.0
         kinds: tuple[NoticeKind, ...] = ("exited",)
-        if session.exit_code != 0:
+        if session.exit_code != 0 and not was_left(session):
             kinds = ("exited", "failed")
         elif session.commands is None:
             kinds = ("exited", "finished")
