@@ -183,6 +183,20 @@ def test_who_typed_a_moment_ago_is_not_told_and_who_left_is(places: Places, rece
         wait_for(receiver, ("asks", "left"))
 
 
+def test_a_person_at_a_session_is_there_also_where_an_agent_typed_last(places: Places, receiver: Receiver) -> None:
+    with running_server(places, environ=environ(receiver, WSH_NOTIFY_PRESENT_S="3600"), check_left=False) as server:
+        make(server, "shared", SHELL, "idle")
+        make(server, "agents", SHELL, "idle")
+        type_keys(server, "shared", b"true\r")
+        for name in ("shared", "agents"):
+            agent = {"wsh-role": "agent"}
+            assert server.request("POST", f"/sessions/{name}/input", b"read answer\r", headers=agent).status < 300
+        wait_for(receiver, ("asks", "agents"))
+        wait_until(lambda: len(notices(server)) == 2, seen=lambda: notices(server))
+        states = {one["session"]: {d["channel"]: d["state"] for d in one["deliveries"]} for one in notices(server)}
+        assert states["shared"] == {"page": "sent", "webhook": "due"}
+
+
 def test_a_session_that_tells_too_much_is_held_to_its_share(places: Places, receiver: Receiver) -> None:
     with running_server(places, environ=environ(receiver, WSH_NOTIFY_PER_MINUTE="3"), check_left=False) as server:
         make(server, "work", SHELL, "idle")

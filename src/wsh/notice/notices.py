@@ -211,10 +211,8 @@ class Notices:
     def _was_seen(self, notice: Notice) -> bool:
         """A person typed there after it was made: they have seen it."""
         session = self.watch.find(notice.sid) if notice.sid else None
-        last = session.input.last if session is not None else None
-        if last is None or last[0].kind != "person":
-            return False
-        return time.time() - (time.monotonic() - last[1]) > notice.made
+        typed = session.input.person_typed if session is not None else None
+        return typed is not None and time.time() - (time.monotonic() - typed) > notice.made
 
     def _found(self) -> None:
         if not self.outbox.is_changed:

@@ -423,9 +423,9 @@ class NoticeWatch:
 
     def _left_to_look(self, session: Session | None) -> float:
         """How long the person who typed there last is taken to be looking still."""
-        if session is None or session.input.last is None or session.input.last[0].kind != "person":
+        if session is None or session.input.person_typed is None:
             return 0.0
-        return max(0.0, self._present_s - (time.monotonic() - session.input.last[1]))
+        return max(0.0, self._present_s - (time.monotonic() - session.input.person_typed))
 
     def _is_too_many(self, sid: str, now: float) -> bool:
         recent = [at for at in self._recent.get(sid, ()) if now - at < 60]

@@ -52,6 +52,8 @@ class SessionInput:
         self.taken_by: str | None = None
         self.last: tuple[Actor, float] | None = None
         """Who typed last, and when by the monotonic clock."""
+        self.person_typed: float | None = None
+        """When a person typed last, whoever typed since."""
         self.line = TypedLine(changed=changed)
         """What has been typed since the last Enter, and by whom."""
         self.full_screen_line = TypedLine(changed=changed)
@@ -114,7 +116,7 @@ class SessionInput:
                 generation = child.ring.head
                 self._note(data, actor, read_modes(child))
                 await self._write(child, memoryview(data), receipt)
-                self.last = (actor, time.monotonic())  # the write may have waited for the child
+                self._note_typing(actor, time.monotonic())  # the write may have waited for the child
         finally:
             self._waiting_bytes -= asked
         self._session.listeners.tell(ev.Input(actor, len(data), generation))
@@ -162,7 +164,7 @@ class SessionInput:
 
     def _note(self, data: bytes, actor: Actor, modes: LineModes | None) -> None:
         now = time.monotonic()
-        self.last = (actor, now)
+        self._note_typing(actor, now)
         log = self._session.commands
         if modes is not None and self._session.terminal.alt and not modes.canonical:
             self.full_screen_line.note(REPORTS.sub(b"", data), actor, modes, now, time.time())
@@ -171,6 +173,11 @@ class SessionInput:
             self.line.note(data, actor, modes, now, time.time(), asked, lambda: count_unread(self._session))
         if b"\x03" in data:
             self.interrupted = (time.monotonic(), log.prompts if log is not None else 0)
+
+    def _note_typing(self, actor: Actor, now: float) -> None:
+        self.last = (actor, now)
+        if actor.kind == "person":
+            self.person_typed = now
 
     def _give(self, child: ChildHandle, data: bytes | memoryview, receipt: Receipt | None) -> int:
         """Write what the kernel takes now."""
