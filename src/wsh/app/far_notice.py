@@ -47,8 +47,16 @@ class FarNotices:
         if host in self._reading:
             self._again.add(host)
         elif self._rooms.hosts.get_carrier(host).state.kind == "ssh":
-            self._reading[host] = asyncio.ensure_future(self._read(host))
-            self._reading[host].add_done_callback(lambda _: self._reading.pop(host, None))
+            self._begin(host)
+
+    def _begin(self, host: str) -> None:
+        self._reading[host] = asyncio.ensure_future(self._read(host))
+        self._reading[host].add_done_callback(lambda task: self._end(host, task))
+
+    def _end(self, host: str, task: asyncio.Task[None]) -> None:
+        del self._reading[host]
+        if host in self._again and not task.cancelled():
+            self._begin(host)  # the news came when the reading was over and this not yet called
 
     async def _read(self, host: str) -> None:
         while True:
