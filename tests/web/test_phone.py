@@ -23,12 +23,13 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 STUB = """
 if (window.PushManager) {
   const given = GIVEN;
-  let made = null;
+  const made = { endpoint: given.endpoint, toJSON: () => given, unsubscribe: async () => { delete sessionStorage.subscribed; return true; } };
   const own = PushManager.prototype;
-  own.getSubscription = async () => made;
+  own.getSubscription = async () => (sessionStorage.subscribed ? made : null);
   own.subscribe = async (options) => {
+    if (sessionStorage.subscribed) throw new DOMException("there is one for other keys", "InvalidStateError");
     window.subscribedWith = [options.userVisibleOnly, new Uint8Array(options.applicationServerKey).length];
-    made = { endpoint: given.endpoint, toJSON: () => given, unsubscribe: async () => { made = null; return true; } };
+    sessionStorage.subscribed = "yes";
     return made;
   };
 }
@@ -159,6 +160,28 @@ def test_a_request_reaches_a_closed_page_by_push_and_two_taps_approve_it(
     page.get_by_role("button", name="Stop").tap()
     expect(page.get_by_role("button", name="Tell this browser")).to_be_visible()
     assert headless.get("/push/subscriptions")["subscriptions"] == []
+
+
+def test_a_browser_that_the_server_does_not_know_any_more_is_not_said_to_be_told(
+    page_with_worker: Page, headless: RunningServer
+) -> None:
+    page = page_with_worker
+    get_worker(page)
+    open_card(page)
+    page.get_by_role("button", name="Tell this browser").tap()
+    expect(page.get_by_text("This browser is told")).to_be_visible()
+    page.reload()
+    open_card(page)
+    expect(page.get_by_text("This browser is told")).to_be_visible()
+    (one,) = headless.get("/push/subscriptions")["subscriptions"]
+    assert headless.request("DELETE", f"/push/subscriptions/{one['id']}").status == 204
+    page.reload()
+    open_card(page)
+    page.get_by_role("button", name="Tell this browser").tap()
+    expect(page.get_by_text("This browser is told")).to_be_visible()
+    assert [one["id"] for one in headless.get("/push/subscriptions")["subscriptions"]] == [one["id"]]
+    page.get_by_role("button", name="Stop").tap()
+    expect(page.get_by_role("button", name="Tell this browser")).to_be_visible()
 
 
 def test_the_page_can_be_installed_and_opens_without_its_server(

@@ -103,7 +103,20 @@ export async function followNotices(): Promise<void> {
 async function lookAtPush(): Promise<void> {
   if (!worker || !("PushManager" in window)) push.value = "unsupported";
   else if (Notification.permission === "denied") push.value = "denied";
-  else push.value = (await worker.pushManager.getSubscription()) === null ? "off" : "on";
+  else push.value = (await isSubscribed(await worker.pushManager.getSubscription())) ? "on" : "off";
+}
+
+/** A browser keeps its subscription also where the server has dropped it, or has lost its keys. */
+async function isSubscribed(made: PushSubscription | null): Promise<boolean> {
+  if (made === null) return false;
+  const [id, there] = [await nameOf(made), await listSubscriptions().catch(() => null)];
+  return there === null || there.subscriptions.some((one) => one.id === id);
+}
+
+/** As the server names a subscription. */
+async function nameOf(made: PushSubscription): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(made.endpoint));
+  return [...new Uint8Array(digest)].map((one) => one.toString(16).padStart(2, "0")).join("").slice(0, 16);
 }
 
 export async function subscribe(): Promise<void> {
@@ -116,6 +129,7 @@ export async function subscribe(): Promise<void> {
   const key = await attempt(getPushKey);
   if (!key) return;
   try {
+    await (await worker.pushManager.getSubscription())?.unsubscribe(); // it may be made for other keys than the server has now
     const made = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: pick(key.key) });
     const { endpoint, keys } = made.toJSON();
     const name = navigator.userAgent.match(/Android|iPhone|iPad|Firefox|Edg|Chrome|Safari/)?.[0] ?? "browser";
@@ -130,10 +144,8 @@ export async function subscribe(): Promise<void> {
 export async function unsubscribe(): Promise<void> {
   const made = await worker?.pushManager.getSubscription();
   if (made) {
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(made.endpoint));
-    const id = [...new Uint8Array(digest)].map((one) => one.toString(16).padStart(2, "0")).join("").slice(0, 16);
     await made.unsubscribe();
-    await unsubscribePush(id).catch(() => undefined);
+    await unsubscribePush(await nameOf(made)).catch(() => undefined);
   }
   await lookAtPush();
 }
