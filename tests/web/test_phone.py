@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, CDPSession, Page, Worker, expect
+from playwright.sync_api import Browser, CDPSession, Page, Route, Worker, expect
 
 from tests.http.test_server_approval import ask, read_end, shown
 from tests.support.notice.receiver import Receiver, running_receiver
@@ -207,6 +207,23 @@ def test_the_page_can_be_installed_and_opens_without_its_server(
     expect(page.locator(".banner")).to_be_visible()
     page.context.set_offline(False)
     expect(page.locator(".banner")).to_have_count(0)
+
+
+def test_a_notice_of_a_request_of_another_machine_opens_its_card(page: Page, headless: RunningServer) -> None:
+    answer = ask(headless, "true")
+    request = shown(headless, answer)
+
+    def give(route: Route) -> None:
+        there = route.fetch()
+        found = there.json()
+        for one in found["requests"]:
+            one["id"] = f"gpu1.lab/{one['id']}"
+        route.fulfill(response=there, json=found)
+
+    page.route("**/approvals", give)
+    page.goto(f"{headless.url}/ui/#notice=gpu1.lab%2Frequest.{request['id']}")
+    page.reload()
+    expect(page.locator(".approval:not(.over)")).to_be_focused()
 
 
 # Buttons and fields in sight that something else lies over.

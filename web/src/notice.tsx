@@ -22,8 +22,10 @@ const pick = (text: string): Uint8Array<ArrayBuffer> => {
 
 /** Show what a notice is about: the card of a request, or the session. */
 export async function openNotice(id: string): Promise<void> {
-  const [kind, rest] = [id.slice(0, id.indexOf(".")), id.slice(id.indexOf(".") + 1)];
-  if (kind === "request") {
+  const at = id.lastIndexOf("/") + 1; // of another machine: its name stands before that
+  const dot = id.indexOf(".", at);
+  if (id.slice(at, dot) === "request") {
+    const rest = id.slice(0, at) + id.slice(dot + 1);
     view.value = "queue";
     opened.value = rest;
     await lookAtApprovals();
