@@ -216,6 +216,19 @@ def test_done_and_snoozed_survive_a_kill_of_the_server(places: Places) -> None:
         assert wsh("inbox", "snooze", "--for", "soon", by_code[3]).returncode == 2
 
 
+def test_what_was_snoozed_comes_back_however_many_commands_have_ended_since(server: RunningServer) -> None:
+    make(server, "work", SHELL, "idle")
+    run(server, "work", "sh -c 'exit 42'")
+    id = entries(server)[0]["id"]
+    assert server.request("POST", f"/inbox/{id}", {"action": "snooze", "for_s": 3}).json["items"] == []
+    for number in range(6):
+        run(server, "work", f"sh -c 'exit {number + 1}'")
+    wait_until(lambda: id in [one["id"] for one in entries(server)], "its return", seen=lambda: entries(server))
+    assert [one["exit_code"] for one in entries(server)] == [6, 5, 4, 3, 2, 42]
+    assert server.request("POST", f"/inbox/{id}", {"action": "done"}).status == 200
+    assert [one["exit_code"] for one in entries(server)] == [6, 5, 4, 3, 2]
+
+
 def test_a_broken_file_of_marks_costs_nothing_but_the_marks(places: Places) -> None:
     places.inbox.parent.mkdir(parents=True, mode=0o700)
     places.inbox.write_bytes(b'{"x": [1, "\xff')

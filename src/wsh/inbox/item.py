@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -62,8 +62,10 @@ class InboxLimits:
         )
 
 
-def list_items(session: Session, state: StateWord, limits: InboxLimits, now: float) -> Iterator[InboxItem]:
-    """What a session in this state puts into the inbox, newest command first."""
+def list_items(
+    session: Session, state: StateWord, limits: InboxLimits, now: float, put_off: Collection[str] = ()
+) -> Iterator[InboxItem]:
+    """What a session in this state puts into the inbox, newest command first. No limit takes away what is `put_off`, by id."""
     if state in ("asks", "hidden"):
         log = session.commands
         running = log.current if log is not None else None
@@ -78,7 +80,8 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
         )
     ended = session.ended
     failed = session.exit_code != 0
-    if ended is not None and now - ended <= limits.keep_s and not was_left(session):
+    kept = ended is not None and (now - ended <= limits.keep_s or f"exit.{session.sid}" in put_off)
+    if ended is not None and kept and not was_left(session):
         yield InboxItem(
             f"exit.{session.sid}",
             "failed" if failed else "finished",
@@ -87,21 +90,25 @@ def list_items(session: Session, state: StateWord, limits: InboxLimits, now: flo
             session=session.name,
             exit_code=session.exit_code,
         )
-    count = 0
+    count, full = 0, False
+    left = {id for id in put_off if id.startswith(f"command.{session.sid}.")}
     commands = session.history.list_commands()
     if ended is not None and commands and _is_its_end(commands[-1], session):
         commands.pop()
     for command in reversed(commands):
-        if count == limits.per_session:
+        full = full or count == limits.per_session
+        if full and not left:
             return
         kind = _judge(command, limits)
         if kind is not None:
-            since = _ended(command, session, now)
-            if now - since > limits.keep_s:
-                return
+            id, since = f"command.{session.sid}.{command.id}", _ended(command, session, now)
+            full = full or now - since > limits.keep_s
+            if full and id not in left:
+                continue
+            left.discard(id)
             count += 1
             yield InboxItem(
-                f"command.{session.sid}.{command.id}",
+                id,
                 kind,
                 since,
                 command.command,

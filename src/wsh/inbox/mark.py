@@ -42,6 +42,11 @@ class InboxMarks:
         mark = (self._marks or {}).get(id)
         return mark[1] if mark is not None and mark[1] > now else None
 
+    def list_put_off(self, now: float) -> frozenset[str]:
+        """Entries that are away for a time, or have come back since and are kept as what has just ended."""
+        marks = (self._marks or {}).items()
+        return frozenset(id for id, (_, until) in marks if until != DONE and now - until < self._keep_s)
+
     async def set(self, id: str, until: float | None, known: Collection[str]) -> None:
         """Mark it: `until` a time, DONE, or None to take the mark away. On disk when this returns.
 

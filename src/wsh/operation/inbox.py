@@ -109,10 +109,11 @@ async def _list_entries(rooms: Rooms) -> list[InboxEntry]:
     states = await asyncio.gather(*(find_word(session) for session in sessions))
     await rooms.inbox_marks.load()
     now = time.time()
+    put_off = rooms.inbox_marks.list_put_off(now)
     items = [
         item
         for session, state in zip(sessions, states, strict=True)
-        for item in list_items(session, state, limits, now)
+        for item in list_items(session, state, limits, now, put_off)
     ]
     for entry in contract.interactive.waiting.list_entries():
         if entry.state == "waiting":
