@@ -167,7 +167,8 @@ class ApprovedSessions:
 
         def hear(event: SessionEvent) -> None:
             nonlocal began
-            if isinstance(event, Input) and event.actor == actor:
+            # The very actor of this line: that of another line which waits for the same terminal is equal to it.
+            if isinstance(event, Input) and event.actor is actor:
                 began = True
                 typed()
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.contract.windowed import Desk, desk
 from tests.support.contract.world import INTERACTIVE, make_policy, opened
 from tests.support.waiting import until
+from wsh.contract.ask.asked import AskedRequest
 from wsh.contract.identity import Identity
 from wsh.contract.output.text import find_whole
 from wsh.session.command.output import render_printed
@@ -163,6 +164,43 @@ async def test_an_approved_line_that_waits_for_its_turn_is_taken_back_with_its_c
         gate.touch()
         after = await type_line(table, target, "echo after")
         assert after["result"]["stdout"] == "after" and not made.exists()
+
+
+async def test_of_two_lines_that_wait_for_one_terminal_only_the_first_is_typed_with_the_first(
+    tmp_path: Path, places: Places
+) -> None:
+    async with desk(tmp_path, places) as table:
+        target = await open_terminal(table)
+        identity = table.world.contract.registry.list_all()[-1]
+        gates, made = [tmp_path / "first", tmp_path / "second"], tmp_path / "made"
+        (peer,) = table.listener._peers
+
+        async def ask(command: str) -> tuple[asyncio.Task[dict[str, Any]], AskedRequest]:
+            """The line is approved and waits for its turn."""
+            before = identity.facts["line"].request
+            call = asyncio.create_task(type_line(table, target, command))
+
+            def waits_for_its_turn() -> bool:
+                now = identity.facts["line"].request
+                return now != before and peer.queue.find_state(now) == "started"
+
+            await until(waits_for_its_turn, "the yes")
+            asked: AskedRequest = identity.facts["line"].asked
+            return call, asked
+
+        loops = [f"until [ -e {gate} ]; do sleep 0.05; done" for gate in gates]
+        assert (await type_line(table, target, loops[0], timeout_ms=300))["status"] == "accepted"
+        second, second_asked = await ask(loops[1])
+        third, third_asked = await ask(f"touch {made}")
+        gates[0].touch()
+        await until(lambda: second_asked.is_approved, "the second line to be typed")
+        assert third_asked.is_pending
+        third.cancel()
+        await asyncio.wait({third})
+        assert third_asked.outcome == "withdrawn"
+        gates[1].touch()
+        assert (await second)["status"] == "completed"
+        assert (await type_line(table, target, "echo after"))["result"]["stdout"] == "after" and not made.exists()
 
 
 async def test_a_terminal_that_a_person_has_taken_is_busy_and_nothing_is_typed(tmp_path: Path, places: Places) -> None:
