@@ -15,6 +15,9 @@ from wsh.policy.file.edit import NewRule, add_rule, change_rule, locked, set_val
 from wsh.policy.file.store import PolicyStore, say_why_broken
 from wsh.policy.rule.rule import BOTH, RuleError, fits
 
+_NAMED = 5
+"""Rules that a notice names."""
+
 
 class Rulebook:
     """Tells a `PolicyView` after each change, also those of others, and calls `announce` so that servers hear of it."""
@@ -65,7 +68,7 @@ class Rulebook:
             return
         added = [name for key, name in rules.items() if key not in before]
         gone = [name for key, name in before.items() if key not in rules]
-        parts = [f"{word} {', '.join(names[:5])}" for word, names in (("added", added), ("removed", gone)) if names]
+        parts = [f"{word} {_name_some(names)}" for word, names in (("added", added), ("removed", gone)) if names]
         said = "; ".join(parts) if parts else "limits or comments; the rules are the same"
         self._tell(WindowNotice(f"The policy file was changed outside this window: {said}."))
 
@@ -176,6 +179,12 @@ class Rulebook:
             return f"{said}: {', '.join(text[:40] for text in some[:3])}{', …' if len(some) > 3 else '.'}"
         fault = next((fit.fault for fit in fitting if fit.fault), None)
         return f"{said}. {fault}." if fault else f"{said}."
+
+
+def _name_some(names: Sequence[str]) -> str:
+    """The first few, and how many there are beside them."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _found(result: tuple[str, bool]) -> str:
