@@ -138,8 +138,9 @@ class InteractiveRoute:
                 asked.adapter is not self.server
             ):  # those of a queue that is closed end by themselves, with what became of them
                 asked.task.cancel()
-        await asyncio.gather(*(asked.task for asked in self._asked), self._tasks.wait(), return_exceptions=True)
+        await asyncio.gather(*(asked.task for asked in self._asked), return_exceptions=True)
         await self.pool.aclose()
+        await self._tasks.wait()  # requests that are being taken back wait for their desktops
 
     # execute
 

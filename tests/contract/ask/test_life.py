@@ -12,6 +12,7 @@ from tests.contract.test_interactive import meeting
 from tests.support.bridge.scripted import ScriptedDesktop, ignore
 from tests.support.contract.world import INTERACTIVE, World
 from tests.support.waiting import until
+from wsh.approval.approver import Order, OutputSink
 from wsh.contract.interactive import InteractiveOptions
 from wsh.wire.caller import TAKEN_BACK, Caller
 
@@ -90,6 +91,45 @@ async def test_terminate_withdraws_what_waits(tmp_path: Path) -> None:
         after = await world.follow("read_output", answer)
         assert after["result"]["approval"] == "withdrawn" and after["status"] == "completed"
         assert world.contract.interactive.waiting.list_entries()[0].state == "withdrawn"
+
+
+async def test_a_call_that_is_taken_back_while_its_command_starts_waits_for_that_and_keeps_the_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, wait = asyncio.Event(), asyncio.wait
+
+    async def wait_hastily(tasks: Any, *, timeout: float | None = None) -> Any:
+        """As if any time that is given were over at once."""
+        return await wait(tasks, timeout=None if timeout is None else 0)
+
+    class SlowDesktop(ScriptedDesktop):
+        async def run(self, order: Order, sink: OutputSink) -> None:
+            self.orders.append(order)
+            await started.wait()
+            await super().run(order, sink)
+
+    desktop = SlowDesktop()
+    async with meeting(tmp_path, desktop) as (world, listener):
+        call = asyncio.create_task(ask_briefly(world, "cat", timeout_ms=60_000))
+        await until(lambda: desktop.orders, "the start")
+        (peer,) = listener._peers
+        told: list[str] = []
+        withdraw = peer.queue.withdraw
+
+        def note(id: str, reason: str) -> None:
+            told.append(reason)
+            withdraw(id, reason)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(peer.queue, "withdraw", note)
+            patch.setattr(asyncio, "wait", wait_hastily)
+            call.cancel()
+            await until(lambda: told, "the withdrawal")
+            started.set()
+            await wait({call})
+        assert list(listener._peers) == [peer]
+        await until(lambda: not desktop.running, "the end of what ran for nobody")
+        assert (await ask_briefly(world, "true", timeout_ms=60_000))["status"] == "completed"
 
 
 @pytest.mark.parametrize("keep", [True, False])

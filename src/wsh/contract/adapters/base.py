@@ -27,8 +27,6 @@ log = logging.getLogger("wsh.contract")
 
 AdapterType: TypeAlias = Literal["local", "bundled", "container_bridge", "server"]
 State: TypeAlias = Literal["idle", "connecting", "ready", "dropped", "closed"]
-ACKNOWLEDGE_S = 3.0
-"""How long the desktop may take to answer a withdrawal before the connection is given up."""
 
 
 @dataclass(frozen=True)
@@ -144,17 +142,15 @@ class RuntimeAdapter(ABC):
         return self._settled(sent)
 
     async def withdraw(self, sent: SendRequestResult, reason: WithdrawReason) -> Decision:
-        """Take a request back and wait until the desktop has said what became of it."""
-        client = self._ready_client()
+        """Take a request back and wait until the desktop has said what became of it, or the connection ends.
+
+        That takes a while only where the program is being started already.
+        """
         try:
-            client.withdraw(sent.request, reason)
+            self._ready_client().withdraw(sent.request, reason)
         except BridgeFault as fault:
             raise classify(fault, request_state="unknown", **self.describe_peer()) from None
-        await asyncio.wait({sent.decision}, timeout=ACKNOWLEDGE_S)
-        if not sent.decision.done():
-            await client.aclose()
-            silent = Dropped("The desktop did not acknowledge a withdrawal; the connection was given up.")
-            raise classify(silent, request_state="unknown", **self.describe_peer())
+        await asyncio.wait({sent.decision})
         return self._settled(sent)
 
     def _settled(self, sent: SendRequestResult) -> Decision:
