@@ -78,7 +78,7 @@ class AskingSide(Protocol):
     def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None: ...
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Run it for as long as the asking side is there. One named `approval-start` is always finished."""
+        """Run it for as long as the asking side is there. One named `approval-start` is always finished; one named `approval-line` may be."""
 
 
 class Rejected(Exception):
@@ -118,9 +118,12 @@ class ApprovalQueue:
         self._asked: dict[str, _Asked] = {}
 
     def withdraw_all(self) -> None:
-        """The caller vanished: what waits can no longer be approved."""
+        """The caller vanished: what waits can no longer be approved, nor typed."""
         for key in self.ledger.withdraw_all(self):
             self._close_card(key, "withdrawn", "the connection ended")
+        for asked in self._asked.values():
+            if asked.line is not None:
+                asked.line.cancel()
 
     def _key(self, request_id: str) -> str:
         return f"{self.asking.session}/{request_id}"

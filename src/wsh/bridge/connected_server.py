@@ -31,6 +31,7 @@ from wsh.bridge.frame import (
     Frame,
     Heartbeat,
     HelloFrame,
+    LineFrame,
     OutputFrame,
     PageAnswer,
     Read,
@@ -204,9 +205,12 @@ class ConnectedServer:
 
     def take_line(self, request: ApprovalRequest, line: TypedLineOutcome) -> None:
         terminal = self.listener.terminals.find(request.terminal_id, self.runtime_session_id)
-        if not self.wants_lines or terminal is None:
+        if terminal is not None:
+            self.listener.tell_line(terminal, make_line(request, line, terminal.buffer.end))
+
+    def send_line(self, frame: LineFrame) -> None:
+        if not self.wants_lines:
             return
-        frame = make_line(request, line, terminal.buffer.end)
         try:
             self.send(frame)
         except FrameTooLarge:  # escaped, a text may be larger than it came; how it ended matters more
@@ -218,7 +222,7 @@ class ConnectedServer:
             self.send(policy)
 
     async def aclose(self) -> None:
-        """The caller vanished: what waits can no longer be approved."""
+        """The caller vanished: what waits can no longer be approved, nor typed. Lines that were typed are followed to their end."""
         self.queue.withdraw_all()
         tasks = list(self._tasks)
         for task in tasks:
@@ -228,6 +232,8 @@ class ConnectedServer:
         await self.stream.aclose()
 
     def spawn(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
+        if name == "approval-line":
+            return self.listener.lines.start(work)
         task = self.loop.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -341,10 +347,15 @@ class ConnectedServer:
             pass
 
     def _resume_output(self) -> None:
-        """Stream the terminals that an earlier connection of the same server left, from their beginning, since how much of it arrived is not known."""
+        """Stream the terminals that an earlier connection of the same server left, from their beginning, since how much of it arrived is not known.
+
+        The same holds for what came of the newest lines.
+        """
         for terminal in self.listener.terminals.list_running():
             if terminal.owner == self.runtime_session_id:
                 self.spawn(self.stream_output(terminal), "bridge-output")
+                for frame in terminal.lines.values():
+                    self.send_line(frame)
 
     def _read(self, frame: Read) -> None:
         terminal = self.listener.terminals.find(frame.terminal_id, self.runtime_session_id)

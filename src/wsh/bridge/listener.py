@@ -16,9 +16,10 @@ from wsh.approval.ledger import Ledger
 from wsh.bridge.connected_server import ConnectedServer
 from wsh.bridge.desktop import DesktopApprover
 from wsh.bridge.endpoint import Endpoint
-from wsh.bridge.frame import DEFAULT_PORT, MAX_FRAME_BYTES
+from wsh.bridge.frame import DEFAULT_PORT, MAX_FRAME_BYTES, LineFrame
 from wsh.bridge.stream import FrameStream
-from wsh.bridge.terminal import TerminalShelf
+from wsh.bridge.terminal import BridgeTerminal, TerminalShelf
+from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger("wsh.bridge")
 
@@ -51,6 +52,8 @@ class BridgeListener:
         self.token = token or secrets.token_urlsafe(32)
         self.ledger = Ledger(self.options.max_pending)
         self.terminals = TerminalShelf(self.options.buffer_bytes)
+        self.lines = TaskSet()
+        """Lines that are typed and followed to their end, which may come after the connection that asked for them."""
         self._server: asyncio.Server | None = None
         self._peers: dict[ConnectedServer, asyncio.Task[None]] = {}
 
@@ -72,6 +75,13 @@ class BridgeListener:
         for peer in self._peers:
             peer.send_policy()
 
+    def tell_line(self, terminal: BridgeTerminal, frame: LineFrame) -> None:
+        """Tell the server that owns the terminal what came of a line, now and over a later connection."""
+        terminal.keep_line(frame)
+        for peer in self._peers:
+            if peer.runtime_session_id == terminal.owner:
+                peer.send_line(frame)
+
     async def aclose(self) -> None:
         """Stop listening and end every connection. Programs that run go on; they are the desktop's."""
         if self._server is not None:
@@ -80,6 +90,7 @@ class BridgeListener:
         for peer in list(self._peers):
             peer.stream.abort()  # rather than cancel: a connection that is being closed must finish closing
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.lines.aclose()
         if self._server is not None:
             await self._server.wait_closed()
             self._server = None

@@ -1,17 +1,19 @@
 """Terminals at the desktop end, as the bridge sees them: an owner, kept output, an end.
 
-The program behind a terminal belongs to the desktop; this only keeps what it printed and when it ended, so that
-reads can be answered and output streamed without asking the window.
+The program behind a terminal belongs to the desktop; this only keeps what it printed, what came of lines that were typed
+into it, and when it ended, so that reads can be answered and output streamed without asking the window.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
+from wsh.bridge.frame import LineFrame
 from wsh.wire.buffer import OutputBuffer
 
 KEPT_ENDED = 256
 """Terminals that have ended and can still be read."""
+_KEPT_LINES = 16
 
 
 class BridgeTerminal:
@@ -27,6 +29,15 @@ class BridgeTerminal:
         self.exit_code: int | None = None
         self.terminated = False
         self.survivors: list[int] = []
+        self.lines: OrderedDict[str, LineFrame] = OrderedDict()
+        """What is known of the newest lines, by their requests: for a connection that comes after another has dropped."""
+
+    def keep_line(self, frame: LineFrame) -> None:
+        """Keeps how a line ended, which is said nowhere else; its text is in the output."""
+        self.lines[frame.request] = frame.model_copy(update={"output": None})
+        self.lines.move_to_end(frame.request)
+        if len(self.lines) > _KEPT_LINES:
+            self.lines.popitem(last=False)
 
     def output(self, data: bytes) -> None:
         if self.running:

@@ -252,6 +252,41 @@ async def test_a_line_after_a_drop_is_completed_as_any_other(tmp_path: Path, pla
         assert identity.log.raw.read(0, 1 << 20).data == terminal.buffer.read(0, 1 << 20).data
 
 
+@pytest.mark.parametrize("ends", ["before the next connection", "after it"])
+async def test_the_end_of_a_line_that_ran_when_the_connection_dropped_is_told_over_the_next_one(
+    tmp_path: Path, places: Places, ends: str
+) -> None:
+    async with desk(tmp_path, places) as table:
+        target = await open_terminal(table)
+        gate = tmp_path / "gate"
+
+        async def read_line() -> dict[str, Any]:
+            read = await table.world.ask({"action": "read_output", "target": target})
+            line: dict[str, Any] = read["result"]["line"]
+            return line
+
+        call = asyncio.create_task(
+            type_line(table, target, f"echo up; until [ -e {gate} ]; do sleep 0.05; done; (exit 9)")
+        )
+        session = table.sessions[-1]
+        await until(lambda: "up" in session.terminal.screen(styled=False).lines, "the line")
+        await drop(table)
+        assert (await call)["error"]["code"] == "PM_TERM_DISCONNECTED"
+        if ends == "after it":
+            assert (await read_line())["running"] is True
+        gate.touch()
+        await until(lambda: session.at_prompt == "yes", "the end of the line")
+        (terminal,) = table.listener.terminals.list_running()
+        await until(lambda: any(line.exit_code == 9 for line in terminal.lines.values()), "what came of it")
+
+        async def has_ended() -> bool:
+            return (await read_line())["running"] is False
+
+        await until(has_ended, "the end over the next connection")
+        line = await read_line()
+        assert (line["exit_code"], line["finished_by"]) == (9, "command")
+
+
 async def test_the_end_of_a_terminal_is_heard_after_a_drop_without_asking(tmp_path: Path, places: Places) -> None:
     async with desk(tmp_path, places) as table:
         target = await open_terminal(table)
