@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from tests.support.contract.windowed import Desk, desk
 from tests.support.contract.world import INTERACTIVE, make_policy, opened
 from tests.support.waiting import until
+from wsh.bridge.frame import LineFrame
+from wsh.bridge.terminal import BridgeTerminal
 from wsh.contract.ask.asked import AskedRequest
 from wsh.contract.identity import Identity
+from wsh.contract.output.log import OutputLog
+from wsh.contract.output.observer import OutputObserver
 from wsh.contract.output.text import find_whole
 from wsh.session.command.output import render_printed
 from wsh.session.event import Actor
@@ -285,6 +289,25 @@ async def test_the_end_of_a_line_that_ran_when_the_connection_dropped_is_told_ov
         await until(has_ended, "the end over the next connection")
         line = await read_line()
         assert (line["exit_code"], line["finished_by"]) == (9, "command")
+
+
+def test_only_what_came_of_the_newest_lines_is_kept() -> None:
+    def tell(number: int, **more: Any) -> LineFrame:
+        return LineFrame(request=f"br_{number}", terminal_id="t", trace_id="trace_1", offset=0, **more)
+
+    log = OutputLog(1024)
+    identity = Identity(
+        "sess_1", "term_1", "interactive", "ann", None, None, None, (), None, trace_id="trace_1", started=0.0, log=log
+    )
+    observer = OutputObserver(identity, lambda ended: None)
+    terminal = BridgeTerminal("sess_1", "term_1", "rt_1", "trace_1", 1024)
+    for number in range(1000):
+        for take in (observer.take_line, terminal.keep_line):
+            take(tell(0))  # one that goes on all the time
+            take(tell(number, output="x" * 1000))
+    for kept in (observer.lines, terminal.lines):
+        assert len(kept) < 20 and {"br_0", "br_999"} <= kept.keys()
+    assert all(line.output is None for line in terminal.lines.values())
 
 
 async def test_the_end_of_a_terminal_is_heard_after_a_drop_without_asking(tmp_path: Path, places: Places) -> None:

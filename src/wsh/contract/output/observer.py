@@ -14,6 +14,8 @@ from wsh.wire.json.object import JsonObject
 if TYPE_CHECKING:
     from wsh.contract.ask.asked import AskedRequest
 
+_KEPT_LINES = 16
+
 
 class OutputObserver:
     """Hears what a terminal at the desktop prints, into an identity's log."""
@@ -24,7 +26,7 @@ class OutputObserver:
         self.is_lost = False
         """Whether the connection dropped, and the desktop was not asked since."""
         self.lines: dict[str, LineFrame] = {}
-        """The newest word on each line that was typed, by the request's id on the bridge."""
+        """The newest word on the newest lines that were typed, by the request's id on the bridge."""
         self._is_approved = False
         self._on_exit = on_exit
 
@@ -45,7 +47,10 @@ class OutputObserver:
             self.identity.log.append("stdout", data)
 
     def take_line(self, frame: LineFrame) -> None:
+        self.lines.pop(frame.request, None)
         self.lines[frame.request] = frame
+        if len(self.lines) > _KEPT_LINES:
+            del self.lines[next(iter(self.lines))]
         self.identity.log.wake()
 
     def take_exit(self, frame: Exit) -> None:
