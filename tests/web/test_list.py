@@ -78,6 +78,32 @@ def test_a_session_that_comes_while_the_list_is_on_its_way_is_shown(server: Runn
         until(watched, lambda text: "typed into it" in text, "the echo")
 
 
+def test_a_session_that_ends_while_the_page_asks_about_it_is_shown_as_ended(
+    server: RunningServer, browser: Browser
+) -> None:
+    make(server, "brief", "sh -c 'stty -echo; echo here; read go; exit 3'")
+    with open_page(browser) as watched:
+        page = watched.page
+        asked: list[Route] = []
+
+        def hold(route: Route) -> None:
+            """The first answer is given at once, and arrives late."""
+            asked.append(route)
+            if len(asked) > 1:
+                route.continue_()
+                return
+            answer = route.fetch()
+            assert server.request("POST", "/sessions/brief/input", b"\n").status == 204
+            page.wait_for_function("document.querySelectorAll('.session.failed').length === 1")
+            route.fulfill(response=answer)
+
+        page.route("**/sessions/brief", hold)
+        page.goto(link(server))
+        wait_for_news(page, lambda: len(asked) > 1, "another question after an answer that was old")
+        expect(page.locator(".session.failed")).to_have_count(1)
+        expect(page.locator(".ended")).to_contain_text("has ended with status 3")
+
+
 def test_the_session_in_front_is_in_sight_in_a_long_list(server: RunningServer, browser: Browser) -> None:
     for number in range(14):
         make(server, f"s{number:02}", "cat")

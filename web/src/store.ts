@@ -163,7 +163,9 @@ function put(info: SessionInfo): void {
 
 export const channel = new Channel("/ws/json");
 
-/** Counts sessions that came, went or changed their names: a list that was asked for before one of these is old. */
+/** What makes a list old that was asked for before: sessions that came, went, ended, or have other names or tags. */
+const LIST_NEWS = ["session_created", "session_renamed", "session_destroyed", "session_tags_changed", "exit"];
+/** Counts these. */
 let changes = 0;
 
 async function reload(): Promise<void> {
@@ -236,8 +238,10 @@ export function setNotice(name: string, notice: string | null): void {
 }
 
 async function refresh(name: string): Promise<void> {
+  const before = entries.value.get(name)?.info;
   try {
     const info = await api.getSession(name);
+    if (entries.value.get(name)?.info !== before) return refresh(name); // it has ended meanwhile, or something else was told of it
     if (entries.value.has(name)) put(info); // not one that was renamed or removed meanwhile
   } catch {
     // gone meanwhile; its end is told by an event of its own
@@ -255,7 +259,7 @@ export function start(): void {
   };
   channel.onEvent = (event) => {
     const name = String(event.session ?? event.name ?? "");
-    if (event.event === "session_created" || event.event === "session_renamed" || event.event === "session_destroyed") changes++;
+    if (LIST_NEWS.includes(event.event)) changes++;
     switch (event.event) {
       case "session_created":
         put(event.info as SessionInfo);
