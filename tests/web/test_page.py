@@ -188,6 +188,18 @@ def test_the_bar_keeps_names_and_buttons_whole_and_says_who_typed(server: Runnin
         expect(page.locator(".who")).to_contain_text("typed by a person")
 
 
+def test_the_bar_says_who_typed_though_the_program_never_falls_silent(server: RunningServer, browser: Browser) -> None:
+    make(server, "busy", "sh -c 'while :; do date +%N; sleep 0.1; done'")
+    typed = server.request("POST", "/sessions/busy/input", b"x", headers={"wsh-role": "agent"})
+    assert typed.status == 204
+    with open_page(browser) as watched:
+        page = watched.page
+        page.goto(link(server))
+        expect(page.locator(".who")).to_contain_text("typed by agent")
+        page.keyboard.type("y")
+        expect(page.locator(".who")).to_contain_text("typed by a person")
+
+
 def test_the_palette_and_the_grid_work_by_keyboard(server: RunningServer, browser: Browser) -> None:
     for name in ("one", "two", "three"):
         make(server, name)

@@ -218,14 +218,30 @@ function rests(name: string): void {
   quieting.set(name, window.setTimeout(later, QUIET_MS));
 }
 
-/** What its program waits for, from the kernel; asked when it falls silent or goes on, never in a loop. */
+/** Sessions whose state is being asked for, and whether it is to be asked for once more. */
+const looks = new Map<string, { again: boolean }>();
+
+/** What its program waits for, from the kernel; asked when it falls silent or goes on, never in a loop. One question at a time, so that the newest answer is the last. */
 export async function lookAt(name: string): Promise<void> {
-  try {
-    const state = await api.getState(name);
-    change(name, (entry) => ({ ...entry, state }));
-  } catch {
-    change(name, (entry) => ({ ...entry, state: null }));
+  const under = looks.get(name);
+  if (under) {
+    under.again = true;
+    return;
   }
+  const look = { again: true };
+  looks.set(name, look);
+  while (look.again) {
+    look.again = false;
+    const state = await api.getState(name).catch(() => null);
+    change(name, (entry) => ({ ...entry, state }));
+  }
+  looks.delete(name);
+}
+
+/** Keys that were typed here were written: who typed last is asked anew where it was somebody else. */
+export function noteTyped(name: string): void {
+  const last = entries.value.get(name)?.state?.last_input;
+  if (last && last.by !== "person") void lookAt(name);
 }
 
 function setWord(name: string, word: StateAnswer["state"]): void {

@@ -2,7 +2,7 @@
 import type { IMarker, Terminal } from "@xterm/xterm";
 import { openSocket, sessionPath } from "./api";
 import { MESSAGE_BYTES, outboxOf } from "./outbox";
-import { leader, setNotice, tell } from "./store";
+import { leader, noteTyped, setNotice, tell } from "./store";
 
 /** Earlier lines that come with the first picture; more are asked for as somebody scrolls up to them. */
 const EARLIER_LINES = 2000;
@@ -475,7 +475,10 @@ export class Viewer {
   }
 
   private hearTyped(said: Record<string, unknown>): void {
-    if (said.written !== undefined) this.outbox.acknowledge(Number(said.written));
+    if (said.written !== undefined) {
+      this.outbox.acknowledge(Number(said.written));
+      noteTyped(this.name);
+    }
     if (this.leaving && this.outbox.empty) this.end();
   }
 
