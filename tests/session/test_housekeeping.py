@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.waiting import until
+from wsh.process import ChildHandle, SpawnSpec
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
 from wsh.session.spec import SessionSpec
@@ -43,6 +44,23 @@ def test_killing_a_session_whose_output_is_behind_leaves_the_others_their_snapsh
         await _has_snapshot(registry, other)
 
     run_with_registry(places, work, session__ring_bytes=65536, journal__snapshot_interval_s=0.1)
+
+
+def test_a_session_that_printed_only_before_it_was_on_the_list_has_a_snapshot(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        spawn = registry.keeper.spawn
+
+        async def spawn_and_look_away(spec: SpawnSpec) -> ChildHandle:
+            child = await spawn(spec)
+            await until(lambda: child.ring.head >= 5, "all that it prints")
+            return child
+
+        monkeypatch.setattr(registry.keeper, "spawn", spawn_and_look_away)
+        await _has_snapshot(registry, await registry.open_session(SessionSpec(command="printf early; exec cat")))
+
+    run_with_registry(places, work, journal__snapshot_interval_s=0.1)
 
 
 def test_a_failing_look_at_the_sessions_is_logged_and_the_next_one_comes(

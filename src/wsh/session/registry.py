@@ -255,6 +255,7 @@ class SessionRegistry:
         self.adopt(session)
         self._watch(session)
         self.pump.wake((session.output,))
+        self._housekeeping.touched(session)  # what it printed before it was adopted rang for nobody
         self._housekeeping.describe(session)
         self.lifecycle.tell(SessionCreated(session))
         return session
