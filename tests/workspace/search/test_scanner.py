@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import time
 
+import pytest
+
+from tests.support.waiting import HANG_S
+from tests.support.warm import WarmPopen
 from tests.support.workspace.tools import Tools
 from wsh.wire.system.place import Places
 from wsh.workspace.search.filter import Filter
 from wsh.workspace.search.scanner import Scanners
-from wsh.workspace.transcript.transcript import TranscriptFilter
+from wsh.workspace.transcript.transcript import Transcript, TranscriptFilter, TranscriptStore
 
 
 def test_a_scanner_gets_the_part_of_the_files_that_it_has_at_hand(indexed: Tools, places: Places) -> None:
@@ -33,3 +39,38 @@ def test_a_scanner_gets_the_part_of_the_files_that_it_has_at_hand(indexed: Tools
             await scanners.aclose()
 
     asyncio.run(search())
+
+
+def test_a_scanner_reads_the_store_of_transcripts_that_took_the_place_of_a_damaged_one(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", WarmPopen)
+    store = TranscriptStore(places.index / "transcripts.db", 30)
+
+    def put(word: str) -> None:
+        store.put([Transcript(word, "s", "make", word, "/", time.time(), 0, 1)])
+
+    async def find(scanners: Scanners, word: str) -> int:
+        found = await scanners.scan_transcripts(str(store.path), "literal", word, None, TranscriptFilter(), HANG_S)
+        return len(found)
+
+    async def search() -> None:
+        scanners = Scanners(1)
+        try:
+            put("bettong")
+            assert await find(scanners, "bettong") == 1
+            (scanner,) = scanners._idle
+            store.give_up("as a scanner says of a damaged one")
+            put("numbat")
+            assert (await find(scanners, "bettong"), await find(scanners, "numbat")) == (0, 1)
+            put("bilby")
+            assert await find(scanners, "bilby") == 1
+            assert scanners._idle == [scanner]
+        finally:
+            await scanners.aclose()
+
+    try:
+        asyncio.run(search())
+        assert store.status()["documents"] == 2
+    finally:
+        store.close()

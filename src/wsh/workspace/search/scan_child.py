@@ -27,21 +27,30 @@ class _Open:
     """The databases and texts of the last request of each kind."""
 
     def __init__(self) -> None:
-        self._connections: dict[str, tuple[str, sqlite3.Connection]] = {}
+        self._connections: dict[str, tuple[tuple[str, int], sqlite3.Connection]] = {}
+        self._replaced: list[sqlite3.Connection] = []
         self._texts: KeptTexts | None = None
 
     def connection(self, kind: str, path: str) -> sqlite3.Connection:
+        try:
+            file = (path, os.stat(path).st_ino)
+        except FileNotFoundError:
+            raise IndexBroken("corrupt", "it is gone") from None
         found = self._connections.get(kind)
-        if found is not None and found[0] == path:
+        if found is not None and found[0] == file:
             return found[1]
         if found is not None:
-            found[1].close()
             del self._connections[kind]
+            if found[0][0] == path:
+                # A damaged store was replaced. To close this would remove the log of the one that has its name now.
+                self._replaced.append(found[1])
+            else:
+                found[1].close()
         if kind == "files":
             connection = store.open_index(Path(path))
         else:
             connection = sqlite3.connect(path, isolation_level=None, timeout=10)
-        self._connections[kind] = (path, connection)
+        self._connections[kind] = (file, connection)
         return connection
 
     def texts(self, path: Path) -> KeptTexts:
