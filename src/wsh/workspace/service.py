@@ -305,6 +305,8 @@ class WorkspaceService:
                 if index is None or attempt == 2 or not store.is_corruption(problem):
                     raise
                 self._readers.forget(index)
+                if self.home_of(root).find_current() != index:
+                    continue  # another build has put a new one in its place meanwhile
                 reason = problem.reason if isinstance(problem, IndexBroken) else "corrupt"
                 await self._run_builder(root, "all", reason == "corrupt", [], context)
                 warnings.append(

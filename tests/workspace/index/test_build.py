@@ -25,6 +25,8 @@ from wsh.workspace.child import LocalRunner
 from wsh.workspace.index import build, pool, store
 from wsh.workspace.index.folder import IndexFolder
 from wsh.workspace.index.plan import Job
+from wsh.workspace.search.search import SearchRequest
+from wsh.workspace.surroundings import ToolContext
 
 
 @pytest.fixture
@@ -542,6 +544,28 @@ def test_a_damaged_or_older_index_is_rebuilt_and_that_is_said(
     assert [hit["path"] for hit in found["hits"]] == ["docs/guide.md"]
     assert [warning["code"] for warning in found["warnings"]] == ["INDEX_REBUILT"]
     assert broken("search", query="quokka", match=match)["warnings"] == []
+
+
+@pytest.mark.parametrize("match", ["words", "regex"])
+def test_a_search_whose_index_is_replaced_meanwhile_is_made_in_the_new_one(
+    make_tools: MakeTools, monkeypatch: pytest.MonkeyPatch, match: str
+) -> None:
+    tools = make_tools()
+    tools("index_build")
+    service, indexes = tools.service, [current(tools)]
+    find = service._index_for
+
+    async def find_and_build(request: SearchRequest, root: str) -> Path | None:
+        found = await find(request, root)
+        if len(indexes) == 1:
+            await service.build(ToolContext(str(tools.cwd)), full=True)
+            indexes.append(current(tools))
+        return found
+
+    monkeypatch.setattr(service, "_index_for", find_and_build)
+    found = tools("search", query="quokka", match=match)
+    assert ([hit["path"] for hit in found["hits"]], found["warnings"]) == (["docs/guide.md"], [])
+    assert indexes[0] != indexes[1] == current(tools)
 
 
 @pytest.mark.parametrize("damage", [damage_header, truncate, older])
