@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -111,6 +111,8 @@ class SessionRegistry:
         self._login_path = LoginPath(settings.get_int("session.login_path_wait_ms") / 1000)
         self._closing = False
         self._gate: Callable[[Session, Actor, bytes], None] | None = None
+        self.before_removal: list[Callable[[Session], Awaitable[None]]] = []
+        """Awaited before a session is removed with what it printed. Each has an end, and must not raise."""
 
     @classmethod
     async def open(cls, places: Places, settings: Settings, heard: Mapping[str, int] | None = None) -> SessionRegistry:
@@ -343,6 +345,9 @@ class SessionRegistry:
             child = session.child
             if child is not None and child.running and child.pid in (pid for pid, _ in report.survivors):
                 return report
+        if self._by_name.get(session.name) is session:
+            for take_leave in self.before_removal:
+                await take_leave(session)
         if self._by_name.get(session.name) is session:
             del self._by_name[session.name]
             self._housekeeping.forget(session)

@@ -360,7 +360,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "index.close_ms",
         5000,
-        "How long the server's end waits for transcripts of what was printed last.",
+        "How long the end of the server, or of a session that is killed, waits for transcripts of what was printed last.",
         0,
         3_600_000,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -126,6 +127,51 @@ def test_what_was_printed_survives_the_server_and_the_session(places: Places, tm
     run(first())
     run(second())
     run(third())
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_what_a_session_printed_is_found_after_it_was_killed_at_once(
+    places: Places, tmp_path: Path, marks: bool
+) -> None:
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        if marks:
+            session = await open_shell(registry, "bash", make_home(tmp_path))
+            await session.run_command("echo dibbler-$((3+4))", actor=AGENT)
+        else:
+            session = await open_quiet(registry, "sh", integration=False)
+            await session.input.send(b"echo dibbler-$((3+4))\n", AGENT)
+            await session.wait(WaitSpec(text="dibbler-7", generation=0, max_wait_ms=60_000))
+        await registry.kill(session.name)
+        (hit,) = await desk.search("dibbler-7", match="literal")
+        assert hit["transcript"]["session"] == session.name
+
+    with_desk(places, body)
+
+
+def test_what_was_made_of_a_session_before_it_was_killed_does_not_replace_its_last_words(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        session = await registry.open_session(SessionSpec(command="echo potoroo; read go; echo quo''kka; exec cat"))
+        await session.wait(WaitSpec(text="potoroo", generation=0, max_wait_ms=60_000))
+        made, held, store_all = asyncio.Event(), asyncio.Event(), desk.feed._store_all
+
+        async def wait_and_store(*given: Any) -> None:
+            made.set()
+            await held.wait()
+            await store_all(*given)
+
+        monkeypatch.setattr(desk.feed, "_store_all", wait_and_store)
+        early = asyncio.ensure_future(desk.feed.refresh())
+        await made.wait()
+        await session.input.send(b"\n", AGENT)
+        await session.wait(WaitSpec(text="quokka", generation=0, max_wait_ms=60_000))
+        await registry.kill(session.name)
+        held.set()
+        await early
+        assert len(await desk.search("quokka")) == 1
+
+    with_desk(places, body)
 
 
 def test_a_renamed_session_is_found_by_its_new_name(places: Places, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class SessionTranscripts:
         self._enabled = enabled
         self._commands: dict[str, set[int]] = {}  # changed, by session id
         self._stretches: dict[str, int] = {}  # offset from which the output is new, by session id
+        self._under_way: tuple[dict[str, set[int]], dict[str, int]] = ({}, {})  # the same of what is being put
+        self._removed: set[str] = set()  # ids of sessions that were removed since that began
         self._began: dict[str, float] = {}  # when a stretch was first seen, by key
         self._stop: list[Callable[[], None]] = []
         self._follows: dict[str, Callable[[], None]] = {}  # ends listening, by session id
@@ -66,6 +68,8 @@ class SessionTranscripts:
         if not self._enabled:
             return
         self._stop.append(self._registry.lifecycle.add(self._on_lifecycle))
+        self._registry.before_removal.append(self._put_last)
+        self._stop.append(lambda: self._registry.before_removal.remove(self._put_last))
         known, reached = await self._list_known()
         for session in self._registry.list_sessions():
             self._follow(session)
@@ -170,12 +174,14 @@ class SessionTranscripts:
         async with self._lock:  # also to wait for a flush that is under way
             if not self._commands and not self._stretches:
                 return
-            commands, self._commands = self._commands, {}
-            stretches, self._stretches = self._stretches, {}
+            self._under_way = commands, stretches = self._commands, self._stretches
+            self._commands, self._stretches = {}, {}
+            self._removed.clear()
             try:
                 await self._put(commands, stretches)
             finally:
                 self._take_back(commands, stretches)
+                self._under_way = {}, {}
             self.warning = None
 
     def _take_back(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
@@ -187,33 +193,57 @@ class SessionTranscripts:
 
     async def _put(self, commands: dict[str, set[int]], stretches: dict[str, int]) -> None:
         """One session after the other. What has been put, or is no longer there, is taken out of both."""
-        documents: list[Transcript] = []
-        done: list[str] = []
+        documents: dict[str, list[Transcript]] = {}
         for session in self._registry.list_sessions():
-            if session.sid not in commands and session.sid not in stretches:
+            sid = session.sid
+            if sid not in commands and sid not in stretches:
                 continue
-            for number in sorted(commands.get(session.sid, ())):
-                command = None if session.commands is None else session.commands.find(number)
-                if command is not None:
-                    documents.append(await self._command_document(session, command))
-            if session.sid in stretches:
-                documents += await self._stretch_documents(session, stretches[session.sid])
-            done.append(session.sid)
-            if len(documents) >= _AT_ONCE:
-                await self._store_all(documents, done, commands, stretches)
-        await self._store_all(documents, done, commands, stretches)
+            documents[sid] = await self._make_documents(session, commands.get(sid, set()), stretches.get(sid))
+            if sum(map(len, documents.values())) >= _AT_ONCE:
+                await self._store_all(documents, commands, stretches)
+        await self._store_all(documents, commands, stretches)
         commands.clear()
         stretches.clear()
 
+    async def _make_documents(self, session: Session, numbers: set[int], since: int | None) -> list[Transcript]:
+        documents: list[Transcript] = []
+        for number in sorted(numbers):
+            command = None if session.commands is None else session.commands.find(number)
+            if command is not None:
+                documents.append(await self._command_document(session, command))
+        if since is not None:
+            documents += await self._stretch_documents(session, since)
+        return documents
+
     async def _store_all(
-        self, documents: list[Transcript], done: list[str], commands: dict[str, set[int]], stretches: dict[str, int]
+        self, documents: dict[str, list[Transcript]], commands: dict[str, set[int]], stretches: dict[str, int]
     ) -> None:
-        await asyncio.to_thread(self._store.put, documents)
-        for sid in done:
+        kept = [each for sid, made in documents.items() if sid not in self._removed for each in made]
+        await asyncio.to_thread(self._store.put, kept)
+        for sid in documents:
             commands.pop(sid, None)
             stretches.pop(sid, None)
         documents.clear()
-        done.clear()
+
+    async def _put_last(self, session: Session) -> None:
+        """The session is removed with its journal: put what is new of it, as far as there is time. Waits for no others."""
+        sid = session.sid
+        self._removed.add(sid)
+        noted = ((self._commands, self._stretches), self._under_way)
+        numbers = {number for commands, _ in noted for number in commands.pop(sid, ())}
+        starts = [start for _, stretches in noted if (start := stretches.pop(sid, None)) is not None]
+        if not numbers and not starts:
+            return
+        try:
+            async with asyncio.timeout(self._close_s):
+                documents = await self._make_documents(session, numbers, min(starts, default=None))
+                await asyncio.to_thread(self._store.put, documents)
+        except TimeoutError:
+            log.warning("the transcripts of session %s are not whole", session.name)
+        except Exception as problem:
+            shortage = find_shortage(problem, self._store.path)
+            why = log.exception if shortage is None else log.warning
+            why("the last transcripts of session %s could not be written", session.name)
 
     async def replay(self) -> None:
         """Put everything that the sessions still hold."""
