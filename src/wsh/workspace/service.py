@@ -216,7 +216,7 @@ class WorkspaceService:
             except IndexBroken as problem:
                 result["problem"] = {"reason": problem.reason, "message": problem.message, "hint": problem.hint}
         if self.upkeep.possible:
-            await self.upkeep.refresh()
+            await self.upkeep.refresh(self.settings.get_int("index.search_timeout_ms") / 2000)
             result["transcripts"] = await asyncio.to_thread(self.upkeep.describe)
         else:
             result["transcripts"] = None
@@ -259,7 +259,7 @@ class WorkspaceService:
             request = replace(request, files=replace(request.files, closed=closed))
         warnings: list[dict[str, str]] = []
         if request.in_transcripts and self.upkeep.possible:
-            stale = await self.upkeep.refresh()
+            stale = await self.upkeep.refresh((deadline - time.monotonic()) / 2)
             if stale is not None:
                 warnings.append({"code": "TRANSCRIPTS_STALE", "message": f"The newest output is missing: {stale}"})
         found = await self._search_sound(request, root, context, deadline, warnings)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
 from tests.support.session.shells import AGENT, make_home, open_shell
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
@@ -172,6 +172,19 @@ def test_what_was_made_of_a_session_before_it_was_killed_does_not_replace_its_la
         assert len(await desk.search("quokka")) == 1
 
     with_desk(places, body)
+
+
+def test_a_search_does_not_wait_for_what_is_still_being_taken_in(places: Places) -> None:
+    async def body(registry: SessionRegistry, desk: Desk) -> None:
+        await registry.open_session(SessionSpec(command="echo early; exec cat"))
+        async with desk.feed._lock:  # as while all sessions of a start are rendered
+            stale = await desk.service.upkeep.refresh(patience_s=0.01)
+            assert stale is not None and "still being taken in" in stale
+            status = await call_tool(desk.service, "index_status", {}, desk.context)
+            assert status["transcripts"] is not None
+        assert await desk.service.upkeep.refresh(patience_s=HANG_S) is None
+
+    with_desk(places, body, index__search_timeout_ms=100)
 
 
 def test_a_renamed_session_is_found_by_its_new_name(places: Places, tmp_path: Path) -> None:

@@ -179,6 +179,9 @@ class SessionTranscripts:
             self._removed.clear()
             try:
                 await self._put(commands, stretches)
+            except asyncio.CancelledError:
+                self._flush_soon()  # who asked cannot wait, and the next one may not be able to either
+                raise
             finally:
                 self._take_back(commands, stretches)
                 self._under_way = {}, {}

@@ -72,11 +72,14 @@ class TranscriptUpkeep:
             await (self._source.replay() if full else self._source.refresh())
         return {"expired": expired, **await asyncio.to_thread(self.store.status)}
 
-    async def refresh(self) -> str | None:
-        """Take in what is new. Where the disk has no room for it, what is there can still be read: why it is not all."""
+    async def refresh(self, patience_s: float) -> str | None:
+        """Take in what is new. Where the disk has no room for it, or it takes longer, what is there can still be read: why it is not all."""
         if self._source is not None and self._source.enabled:
             try:
-                await self._source.refresh()
+                async with asyncio.timeout(patience_s):
+                    await self._source.refresh()
+            except TimeoutError:
+                return "there is so much of it that it is still being taken in."
             except (OSError, sqlite3.Error) as problem:
                 shortage = find_shortage(problem, self._folder)
                 if shortage is None:
