@@ -386,7 +386,7 @@ class StdioProxy:
         """The host closed its end: answers that are about to come still go out, the rest is cancelled."""
         assert self._wire is not None
         deadline = time.monotonic() + DRAIN_S
-        while not (self._idle.is_set() or self._ended.is_set() or self._wire.is_unread()):
+        while self._awaits_answers and not (self._ended.is_set() or self._wire.is_unread()):
             if time.monotonic() > deadline:
                 return
             try:
@@ -399,6 +399,11 @@ class StdioProxy:
             await asyncio.wait({flushing}, timeout=0.05)
         flushing.cancel()
         await asyncio.gather(flushing, return_exceptions=True)
+
+    @property
+    def _awaits_answers(self) -> bool:
+        """Whether a request is under way that ends by itself; one that listens is answered as long as the host stays."""
+        return any(message.method != "subscriptions/listen" for message in self._open.values())
 
     # host to server
 

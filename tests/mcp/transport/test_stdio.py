@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -11,13 +12,15 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, Json, StdioHost, envelope, failure, structured
 from tests.support.waiting import HANG_S, wait_until, wait_while
-from wsh.client.stdio_proxy import ReconnectPause
+from wsh.client import stdio_proxy
+from wsh.client.stdio_proxy import ReconnectPause, StdioProxy, Wire
 from wsh.mcp.sdk_compat import Context
 from wsh.wire.json import rpc
 from wsh.wire.system.place import Places
@@ -236,6 +239,35 @@ def test_a_listen_stream_of_a_modern_host_survives_a_new_server(places: Places) 
         assert not [m for m in host.seen if m.get("method", "").endswith("acknowledged")]
         host.notify("notifications/cancelled", {"requestId": "ear"})
         host.close()
+
+
+def _message(id: str, method: str) -> rpc.Message:
+    read = rpc.parse(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": {}}).encode())
+    assert isinstance(read, rpc.Message)
+    return read
+
+
+class IdleWire:
+    """To a host that reads everything and says no more."""
+
+    broken = False
+
+    def is_unread(self) -> bool:
+        return False
+
+    async def flush(self) -> None:
+        pass
+
+
+async def test_a_request_that_listens_keeps_no_pump_whose_host_has_left(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio_proxy, "DRAIN_S", 10 * HANG_S)
+    proxy = StdioProxy(places)
+    proxy._wire = cast(Wire, IdleWire())
+    proxy._remember(_message("ear", "subscriptions/listen"), b"")
+    async with asyncio.timeout(HANG_S):
+        await proxy._drain()
 
 
 def test_only_the_unix_socket_takes_lines(door: RunningDoor) -> None:
