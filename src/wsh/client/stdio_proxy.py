@@ -598,7 +598,7 @@ class StdioProxy:
             pass
         self._let_go(upstream)
         pause_s = self._reconnect_pause.note_end(time.monotonic() - began)
-        again = self._find_unread() if unread else None
+        again = self._find_unread(upstream) if unread else None
         spared = rpc.canonical_id(again[0].id) if again is not None else None
         await self._fail_open(upstream, "The wsh server went away while this request was under way.", spared)
         if again is not None:
@@ -635,12 +635,14 @@ class StdioProxy:
         elif read.method == "resources/unsubscribe":
             self._subscribed.pop(str(read.params.get("uri")), None)
 
-    def _find_unread(self) -> tuple[rpc.Message, bytes] | None:
-        """The request that was sent last, if it waits for its answer: a part of it at least was never read."""
+    def _find_unread(self, upstream: Upstream) -> tuple[rpc.Message, bytes] | None:
+        """The request that was sent there last, if it waits for its answer: a part of it at least was never read."""
         if self._last is None or not self._last[0].is_request:
             return None
         key = rpc.canonical_id(self._last[0].id) or ""
-        return self._last if key in self._open and key not in self._carried else None
+        # While the host read slowly, the next server may have been given one already.
+        there = self._sent_on.get(key) is upstream
+        return self._last if there and key in self._open and key not in self._carried else None
 
     async def _fail_open(self, upstream: Upstream, text: str, spared: str | None) -> None:
         assert self._wire is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import json
 import os
@@ -11,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +22,7 @@ from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, Json, StdioHost, envelope, failure, structured
 from tests.support.waiting import HANG_S, wait_until, wait_while
 from wsh.client import stdio_proxy
-from wsh.client.stdio_proxy import ReconnectPause, StdioProxy, Wire
+from wsh.client.stdio_proxy import ReconnectPause, StdioProxy, Upstream, Wire
 from wsh.mcp.sdk_compat import Context
 from wsh.wire.json import rpc
 from wsh.wire.system.place import Places
@@ -268,6 +270,39 @@ async def test_a_request_that_listens_keeps_no_pump_whose_host_has_left(
     proxy._remember(_message("ear", "subscriptions/listen"), b"")
     async with asyncio.timeout(HANG_S):
         await proxy._drain()
+
+
+async def test_a_request_that_the_next_server_has_is_not_given_to_it_again(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the first server is noticed late where the host is slow to read what that server had said."""
+
+    class GoneServer:
+        async def read(self, at_once: object) -> AsyncIterator[bytes]:
+            for line in (b"{}",):
+                if at_once:
+                    raise ConnectionResetError(errno.ECONNRESET, "it had not read all")
+                yield line
+
+        def close(self) -> None:
+            pass
+
+    gone, next_server = cast(Upstream, GoneServer()), cast(Upstream, GoneServer())
+    handed: list[str] = []
+
+    async def note(wire: Wire, read: rpc.Message, out: bytes) -> None:
+        handed.append(str(read.id))
+
+    for server in (next_server, gone):
+        proxy = StdioProxy(places)
+        monkeypatch.setattr(proxy, "_hand_over", note)
+        proxy._wire = cast(Wire, IdleWire())
+        proxy._last = (_message("once", "tools/call"), b"")
+        proxy._remember(*proxy._last)
+        proxy._sent_on["once"] = server
+        proxy._upstream = next_server
+        await proxy._follow(gone)
+        assert handed == ([] if server is next_server else ["once"])
 
 
 def test_only_the_unix_socket_takes_lines(door: RunningDoor) -> None:
