@@ -558,6 +558,8 @@ class StdioProxy:
                 raise ServerGone(str(refusal)) from None
             except OSError as problem:
                 raise ServerGone(f"the connection broke ({problem})") from None
+            except SettingError as problem:
+                raise ServerGone(str(problem)) from None
             self._upstream = upstream
             self._last_server = read_record(self._places)
             self._following = asyncio.ensure_future(self._follow(upstream))

@@ -25,7 +25,7 @@ from wsh.client import stdio_proxy
 from wsh.client.stdio_proxy import ReconnectPause, StdioProxy, Upstream, Wire
 from wsh.mcp.sdk_compat import Context
 from wsh.wire.json import rpc
-from wsh.wire.system.place import Places
+from wsh.wire.system.place import Places, ensure_private, read_boot_id
 
 
 def test_garbage_is_answered_and_the_connection_lives_on(either_stdio: StdioHost) -> None:
@@ -303,6 +303,20 @@ async def test_a_request_that_the_next_server_has_is_not_given_to_it_again(
         proxy._upstream = next_server
         await proxy._follow(gone)
         assert handed == ([] if server is next_server else ["once"])
+
+
+def test_a_configuration_that_cannot_be_used_is_told_to_each_request(places: Places) -> None:
+    """The server that ran was a persistent one, which is waited for as long as the configuration says."""
+    ensure_private(places.runtime)
+    record = {"boot": read_boot_id(), "host": "127.0.0.1", "port": 1, "pid": 0}
+    places.runtime_info.write_text(json.dumps(record))
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    places.config_file.write_text("[client]\nrestart_wait_s = 'long'\n")
+    with StdioHost() as host:
+        for _ in range(2):
+            answer = host.request("ping")
+            assert "client.restart_wait_s" in answer["error"]["message"], answer
+        assert host.close() == 0
 
 
 def test_only_the_unix_socket_takes_lines(door: RunningDoor) -> None:
