@@ -546,6 +546,22 @@ def test_a_damaged_or_older_index_is_rebuilt_and_that_is_said(
     assert broken("search", query="quokka", match=match)["warnings"] == []
 
 
+@pytest.mark.parametrize("seconds", [10_500_000_000, -10_500_000_000, 300_000_000_000])
+def test_a_file_with_a_time_beyond_64_bits_is_indexed_and_shown(
+    make_tools: MakeTools, tree: Path, seconds: int
+) -> None:
+    tools = make_tools()
+    tools("index_build")
+    for path in ("notes.txt", "docs/guide.md"):
+        os.utime(tree / path, (seconds, seconds))  # a file system may have years of its own, and not so many
+    (tree / "docs/guide.md").write_text("# Guide\n\nThe quokka log is gone, and so is the zebra.\n")
+    os.utime(tree / "docs/guide.md", (seconds, seconds))
+    tools("index_build")
+    assert tools.paths(query="gone") == ["docs/guide.md"]
+    assert tools("show_file", path="notes.txt")["modifiedAt"].endswith("Z")
+    assert tools("index_status")["stale"] == {"added": 0, "changed": 0, "removed": 0}
+
+
 @pytest.mark.parametrize("match", ["words", "regex"])
 def test_a_search_whose_index_is_replaced_meanwhile_is_made_in_the_new_one(
     make_tools: MakeTools, monkeypatch: pytest.MonkeyPatch, match: str

@@ -40,6 +40,11 @@ class Skipped:
     mtime_ns: int
 
 
+def modified_ns(info: os.stat_result) -> int:
+    """When it was changed last, as near as 64 bits come: a file may have a time after the year 2262."""
+    return max(-(2**63), min(info.st_mtime_ns, 2**63 - 1))
+
+
 def read_source(path: str, max_bytes: int) -> Text | Skipped:
     """The text of a file, or why it is not indexed. Follows no symlink, neither of the file nor of a folder above it.
 
@@ -51,7 +56,7 @@ def read_source(path: str, max_bytes: int) -> Text | Skipped:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 before = os.fstat(fd)
-                size, mtime = before.st_size, before.st_mtime_ns
+                size, mtime = before.st_size, modified_ns(before)
                 opened = os.readlink(f"/proc/self/fd/{fd}")
                 if opened != path:
                     return Skipped(GONE if opened.endswith(" (deleted)") else "symlink", size, mtime)
@@ -63,7 +68,7 @@ def read_source(path: str, max_bytes: int) -> Text | Skipped:
                 after = os.fstat(fd)
             finally:
                 os.close(fd)
-            if (after.st_mtime_ns, after.st_size) == (mtime, size) and len(raw) == size:
+            if (modified_ns(after), after.st_size) == (mtime, size) and len(raw) == size:
                 break
         else:
             return Skipped("changedWhileRead", size, mtime)
@@ -88,7 +93,7 @@ def _not_opened(path: str, size: int, mtime: int) -> Skipped:
     except OSError:
         return Skipped("unreadable", size, mtime)
     if stat.S_ISLNK(info.st_mode):
-        return Skipped("symlink", info.st_size, info.st_mtime_ns)
+        return Skipped("symlink", info.st_size, modified_ns(info))
     return Skipped("unreadable", size, mtime)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from wsh.workspace.error import NothingThere
 from wsh.workspace.file.language import language_of, source_of
+from wsh.workspace.file.source import modified_ns
 
 RACY_NS = 2_000_000_000
 
@@ -77,7 +78,7 @@ def compare(
         elif (
             full
             or info.st_size != before[1]
-            or info.st_mtime_ns != before[2]
+            or modified_ns(info) != before[2]
             or racy
             and before[3] - before[2] < RACY_NS
         ):

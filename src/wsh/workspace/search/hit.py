@@ -14,6 +14,9 @@ from wsh.wire.json.object import JsonObject
 from wsh.workspace.error import InvalidArguments
 from wsh.workspace.search.rank import Score
 
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+"""The years 1 and 9999."""
+
 
 def encode_id(kind: str, uid: int) -> str:
     raw = uid.to_bytes(8, "big", signed=True)
@@ -32,6 +35,8 @@ def decode_id(text: str) -> tuple[str, int]:
 
 
 def iso_time(seconds: float) -> str:
+    """As ISO 8601; a time that it cannot say is the nearest that it can."""
+    seconds = max(_FIRST_S, min(seconds, _LAST_S))
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
