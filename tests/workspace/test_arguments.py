@@ -214,6 +214,9 @@ def test_search_modified_after(full: Tools, tree: Path) -> None:
     full("index_build")
     assert set(full.paths(query="server", modifiedAfter="1h")) == {"app/client.js"}
     assert full.refused("search", query="server", modifiedAfter="soon")["code"] == "INVALID_REQUEST"
+    for match in ("words", "literal"):
+        assert full.paths(query="server", match=match, modifiedAfter="2300-01-01") == []
+        assert full.paths(query="server", match=match, modifiedAfter="999999w")
 
 
 @proves("search", "session")
@@ -227,6 +230,8 @@ def test_search_session(full: Tools) -> None:
 def test_search_exit_code(full: Tools) -> None:
     assert sessions(full, query="zebra", exitCode=2) == ["make lint"]
     assert sessions(full, query="zebra", match="regex", exitCode=2) == ["make lint"]
+    for match in ("words", "regex"):
+        assert sessions(full, query="zebra", match=match, exitCode=10**30) == []
 
 
 @proves("search", "since", "until")

@@ -84,6 +84,11 @@ def _list(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+def _storable(number: int) -> int:
+    """The nearest number that a database holds: nothing in it is beyond."""
+    return max(-(2**63), min(number, 2**63 - 1))
+
+
 def understand(arguments: JsonObject, now: float) -> SearchRequest:
     """Check what the schema cannot: combinations, times, the cursor. Raises InvalidArguments."""
     mode, match = arguments.get("mode", "all"), arguments.get("match", "words")
@@ -122,11 +127,11 @@ def understand(arguments: JsonObject, now: float) -> SearchRequest:
         langs=tuple(lang.lower() for lang in _list(arguments.get("lang"))),
         kinds=tuple(kind for kind in kinds if kind != "command"),
         name=arguments.get("name"),
-        modified_after_ns=None if after is None else int(parse_moment("modifiedAfter", after, now) * 1e9),
+        modified_after_ns=None if after is None else _storable(int(parse_moment("modifiedAfter", after, now) * 1e9)),
     )
     transcripts = TranscriptFilter(
         sessions=_list(arguments.get("session")),
-        exit_code=arguments.get("exitCode"),
+        exit_code=None if arguments.get("exitCode") is None else _storable(arguments["exitCode"]),
         since=None if since is None else parse_moment("since", since, now),
         until=None if until is None else parse_moment("until", until, now),
     )
