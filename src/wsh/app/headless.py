@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -54,7 +54,8 @@ class HeadlessRunner:
         if settings:
             await asyncio.to_thread(refuse_own_settings, settings, cwd, self.own_folders)
         with prepare(argv, cwd, whole, git_settings=settings, git_index=index) as launch:
-            async with self._hold(launch, env) as plan:
+            added = {key for key, value in launch.env.items() if whole.get(key) != value}
+            async with self._hold(launch, added.union(env)) as plan:
                 started = await process.start(
                     self.keeper,
                     launch.argv,
@@ -72,8 +73,11 @@ class HeadlessRunner:
                 return started
 
     @asynccontextmanager
-    async def _hold(self, launch: Launch, given: Mapping[str, str]) -> AsyncIterator[SandboxPlan | None]:
-        """The plan of the sandbox that agents get; None where they get none. Raises WshError where it cannot be held."""
+    async def _hold(self, launch: Launch, given: Collection[str]) -> AsyncIterator[SandboxPlan | None]:
+        """The plan of the sandbox that agents get; None where they get none. Raises WshError where it cannot be held.
+
+        `given` are variables that stay: the caller's, and those by which the launch keeps git and toolchains harmless.
+        """
         policy = SandboxPolicy() if self.sandbox is None else await self.sandbox()
         if policy.agents is None:
             yield None
