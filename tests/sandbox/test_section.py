@@ -10,6 +10,7 @@ import pytest
 from wsh.policy.file.document import PolicyError, parse_policy
 from wsh.policy.file.store import PolicyStore
 from wsh.sandbox.profile import READ_ONLY, WORKSPACE, WORKSPACE_NETWORK, Profile, is_within
+from wsh.sandbox.root import find_problem, survey
 from wsh.wire.system.place import Places
 
 
@@ -156,3 +157,17 @@ def test_a_profile_is_within_another_if_it_allows_nothing_more(
     inner: Profile | None, outer: Profile | None, within: bool
 ) -> None:
     assert is_within(inner, outer) is within
+
+
+def test_what_a_link_in_a_closed_place_leads_to_is_closed_too(tmp_path: Path) -> None:
+    """Who keeps dotfiles in a repository has links in their home folder."""
+    home, dotfiles = tmp_path / "home", tmp_path / "home" / "dotfiles"
+    (dotfiles / "ssh").mkdir(parents=True)
+    (dotfiles / "config" / "gh").mkdir(parents=True)
+    (home / ".ssh").symlink_to(dotfiles / "ssh")
+    (home / ".config").symlink_to("dotfiles/config")
+    (home / "project").mkdir()
+    ground = survey(str(home), ())
+    for closed in (dotfiles, dotfiles / "ssh", dotfiles / "config", dotfiles / "config" / "gh"):
+        assert "closed to every sandbox" in str(find_problem(str(closed), ground, writable=False)), closed
+    assert find_problem(str(home / "project"), ground, writable=True) is None

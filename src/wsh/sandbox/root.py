@@ -50,8 +50,9 @@ class Ground:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """What no sandbox sees."""
-        return (*(os.path.join(self.home, name) for name in HOME_SECRETS), *self.own)
+        """What no sandbox sees; of a symbolic link also what it leads to."""
+        named = [os.path.join(self.home, name) for name in HOME_SECRETS]
+        return tuple(dict.fromkeys((*named, *map(os.path.realpath, named), *self.own)))
 
 
 def survey(home: str | None, own: Iterable[str | os.PathLike[str]]) -> Ground:
