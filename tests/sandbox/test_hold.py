@@ -18,6 +18,7 @@ from wsh.sandbox import bubblewrap, landlock
 from wsh.sandbox.hold import Sandboxes
 from wsh.sandbox.profile import READ_ONLY, WORKSPACE, Profile
 from wsh.sandbox.section import SandboxPolicy
+from wsh.sandbox.spare import SpareRulesets
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
@@ -163,6 +164,31 @@ def test_a_folder_that_is_swapped_while_the_session_starts_is_not_used(
 
     run_with_registry(places, work)
     assert list(closed.iterdir()) == []
+
+
+def test_a_folder_that_is_swapped_before_its_rule_is_made_is_not_read(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, closed = make_project(tmp_path), tmp_path / "closed"
+    closed.mkdir()
+    (closed / "secret").write_text("do-not-tell")
+    real = SpareRulesets.take
+
+    def take(self: SpareRulesets, closes_network: bool, abi: int) -> int:
+        if project.exists() and not project.is_symlink():
+            project.rename(tmp_path / "aside")
+            project.symlink_to(closed)
+        return real(self, closes_network, abi)
+
+    monkeypatch.setattr(SpareRulesets, "take", take)
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, "landlock", project, f"sh -c 'cat {closed}/secret; ls .'", READ_ONLY)
+        await until(lambda: not session.running)
+        told = "\n".join(str(line) for line in session.terminal.screen(styled=False).lines)
+        assert "do-not-tell" not in told and "Permission denied" in told
+
+    run_with_registry(places, work)
 
 
 def test_what_cannot_be_held_is_refused_with_what_is_missing(

@@ -193,7 +193,7 @@ class Sandboxes:
             if backend == "bubblewrap":
                 self._plan_bubblewrap(plan, policy, roots, writable, readable, identity, path)
             else:
-                self._plan_landlock(plan, roots, writable, (*readable, folder))
+                self._plan_landlock(plan, roots, writable, readable)
         except BaseException:
             plan.close()
             self.release(id)
@@ -277,6 +277,7 @@ class Sandboxes:
             plan.ruleset_fd,
             abi,
             readable=[*readable, *([resolver] if resolver is not None else [])],
+            folder=plan.cwd_fd,
             writable=[own, *(roots[root] for root in writable)],
         )
         plan.terminal_access = landlock.terminal_access(abi)

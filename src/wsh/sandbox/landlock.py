@@ -111,11 +111,12 @@ def begin_ruleset(closes_network: bool, abi: int) -> int:
     return ruleset
 
 
-def extend_ruleset(ruleset: int, abi: int, *, readable: Iterable[str], writable: Iterable[int]) -> None:
-    """Allow a session's own: `readable` are paths, `writable` open descriptors of folders. Raises OSError."""
+def extend_ruleset(ruleset: int, abi: int, *, readable: Iterable[str], folder: int, writable: Iterable[int]) -> None:
+    """Allow a session's own: `readable` are paths, `folder` and `writable` open descriptors of folders. Raises OSError."""
     rules = _Rules(ruleset, abi)
     for path in readable:
         rules.allow(path, _READING)
+    rules.add(folder, _READING)
     for fd in writable:
         rules.add(fd, _WRITING)
 
