@@ -71,3 +71,69 @@ def test_what_stands_where_the_temporary_folder_should_be_is_left_alone(
         ledger.make_temporary("late")
     assert (shared / "wsh-taken" / "of others").read_text() == "kept"
     assert list((tmp_path / "records").iterdir()) == []
+
+
+def test_a_temporary_folder_may_be_as_deep_as_a_program_likes(tmp_path: Path, shared: Path) -> None:
+    ledger = SandboxLedger(tmp_path / "records", "default")
+    fd = os.open(ledger.make_temporary("deep"), os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=fd)
+        os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    before = len(os.listdir("/proc/self/fd"))
+    ledger.remove("deep")
+    assert list(shared.iterdir()) == [] and list((tmp_path / "records").iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that still runs puts it there while the folder is removed."""
+    ledger = SandboxLedger(tmp_path / "records", "default")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    outside.chmod(0o751)
+    own = Path(ledger.make_temporary("raced"))
+    (own / "inner").mkdir()
+    real_chmod, real_rmdir = os.chmod, os.rmdir
+    busy = [16]
+
+    def swap(path: str | os.PathLike[str], mode: int) -> None:
+        if os.path.realpath(path) == str(own / "inner"):
+            (own / "inner").rename(own / "aside")
+            (own / "inner").symlink_to(outside)
+        real_chmod(path, mode)
+
+    def refuse(path: str | os.PathLike[str], **more: int) -> None:
+        if busy and os.path.basename(os.fspath(path)) == "inner":
+            raise OSError(busy.pop(), "busy", path)
+        real_rmdir(path, **more)
+
+    monkeypatch.setattr(os, "chmod", swap)
+    monkeypatch.setattr(os, "rmdir", refuse)
+    ledger.remove("raced")
+    assert mode_of(outside) == 0o751
+    monkeypatch.undo()
+    ledger.sweep(())
+    assert outside.exists()
+
+
+def test_what_could_not_be_removed_is_removed_by_the_next_server(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = SandboxLedger(tmp_path / "records", "default")
+    stays = ledger.make_temporary("stays")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", _refuse)
+        ledger.remove("stays")
+    assert os.path.isdir(stays)
+    ledger.sweep(())
+    assert not os.path.exists(stays) and list((tmp_path / "records").iterdir()) == []
+
+
+def _refuse(path: str | os.PathLike[str], **_: int) -> None:
+    raise OSError(16, "busy", path)

@@ -6,12 +6,12 @@ records. Records of all servers of a user lie in one folder; what another record
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import logging
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +24,9 @@ from wsh.wire.system.place import ensure_private
 log = logging.getLogger(__name__)
 
 Points: TypeAlias = Sequence[tuple[str, bool]]
+
+_ROUNDS = 16
+"""So often something that appears in a folder while it is removed is removed as well."""
 
 
 @dataclass
@@ -99,7 +102,10 @@ class SandboxLedger:
             os.close(fd)
 
     def remove(self, id: str) -> None:
-        """Take away what the session had made and nobody else needs. Idempotent."""
+        """Take away what the session had made and nobody else needs. Idempotent. What cannot be removed is tried again by `sweep`."""
+        belongings = _read(self._path(id))
+        if belongings is not None and belongings.temporary is not None and not _remove_tree(belongings.temporary):
+            return
         if self._path(id).exists():
             with self._locked():
                 self._remove(id)
@@ -124,8 +130,6 @@ class SandboxLedger:
         for point, is_folder in reversed(belongings.points):
             if point not in used:
                 _remove_empty(point, is_folder)
-        if belongings.temporary is not None and os.path.lexists(belongings.temporary):
-            _remove_tree(belongings.temporary)
 
     def sweep(self, alive: Collection[str]) -> None:
         """Remove what belongs to sessions of this server that do not live any more."""
@@ -163,22 +167,73 @@ def _remove_empty(path: str, is_folder: bool) -> None:
         pass  # somebody put something there, or took it away
 
 
-def _remove_tree(top: str) -> None:
-    """A program may have closed its own folders to itself. What lies around `top` is not touched."""
+def _remove_tree(top: str) -> bool:
+    """Remove what a program has left, however it did: closed to itself, nested without end, or changed by what still runs of it.
+
+    No link is followed, and what lies around `top` is not touched. False if something stays.
+    """
     try:
-        shutil.rmtree(top)
-    except OSError:
-        waiting = [top]
-        while waiting:
-            waiting += _open_folder(waiting.pop())
-        shutil.rmtree(top, onerror=lambda _function, path, _info: log.warning("%s is left behind", path))
+        for _ in range(_ROUNDS):
+            fd = _open_up(top)
+            try:
+                _clear(fd)
+            finally:
+                os.close(fd)
+            try:
+                os.rmdir(top)
+                return True
+            except OSError as problem:
+                if problem.errno != errno.ENOTEMPTY:
+                    raise
+    except FileNotFoundError:
+        return True
+    except OSError as problem:
+        log.warning("%s is left behind: %s", top, problem)
+        return False
+    log.warning("%s is left behind: something goes on writing there", top)
+    return False
 
 
-def _open_folder(path: str) -> list[str]:
-    """Give its owner all rights, and return the folders in it."""
+def _clear(top: int) -> None:
+    """Remove what is in the folder `top`. Folders move up to it before they are emptied, so that no depth is too deep. Raises OSError."""
+    todo = os.listdir(top)
+    while todo:
+        name = todo.pop()
+        try:
+            os.unlink(name, dir_fd=top)
+        except FileNotFoundError:
+            continue  # another thread was quicker
+        except IsADirectoryError:
+            todo += _dissolve(top, name)
+
+
+def _dissolve(top: int, name: str) -> list[str]:
+    """Remove the folder `name` of `top` with the files in it, and move its folders to `top`, where they have the names that are returned."""
+    moved = []
     try:
-        os.chmod(path, 0o700)
-        with os.scandir(path) as entries:
-            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
+        fd = _open_up(name, top)
+        try:
+            for inner in os.listdir(fd):
+                try:
+                    os.unlink(inner, dir_fd=fd)
+                except IsADirectoryError:
+                    os.close(_open_up(inner, fd))  # who moves a folder must be allowed to write to it
+                    moved.append(secrets.token_hex(8))
+                    os.rename(inner, moved[-1], src_dir_fd=fd, dst_dir_fd=top)
+        finally:
+            os.close(fd)
+        os.rmdir(name, dir_fd=top)
+    except OSError as problem:
+        if problem.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY):  # it changes; there is a next round
+            raise
+    return moved
+
+
+def _open_up(name: str, parent: int | None = None) -> int:
+    """The folder `name` of `parent`, which is given all rights of its owner first. Raises OSError, also for a link."""
+    look = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{look}", 0o700)
+        return os.open(f"/proc/self/fd/{look}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(look)
