@@ -137,3 +137,11 @@ def test_what_could_not_be_removed_is_removed_by_the_next_server(
 
 def _refuse(path: str | os.PathLike[str], **_: int) -> None:
     raise OSError(16, "busy", path)
+
+
+def test_a_server_leaves_what_belongs_to_one_whose_name_goes_on_after_a_dot(tmp_path: Path, shared: Path) -> None:
+    theirs = SandboxLedger(tmp_path / "records", "dev.two").make_temporary("lives")
+    SandboxLedger(tmp_path / "records", "dev").sweep(())
+    assert os.path.isdir(theirs)
+    SandboxLedger(tmp_path / "records", "dev.two").sweep(())
+    assert not os.path.exists(theirs)

@@ -133,10 +133,9 @@ class SandboxLedger:
 
     def sweep(self, alive: Collection[str]) -> None:
         """Remove what belongs to sessions of this server that do not live any more."""
-        prefix = f"{self._server}."
-        for path in list(self._folder.glob(f"{prefix}*.json")):
-            id = path.name[len(prefix) : -len(".json")]
-            if id not in alive:
+        for path in list(self._folder.glob("*.json")):
+            server, _, id = path.stem.rpartition(".")  # a server may have a dot in its name, an id has none
+            if server == self._server and id not in alive:
                 self.remove(id)
 
     def list_points(self) -> set[str]:
