@@ -191,6 +191,28 @@ def test_a_folder_that_is_swapped_before_its_rule_is_made_is_not_read(
     run_with_registry(places, work)
 
 
+def test_a_folder_in_which_nothing_can_be_protected_is_refused(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path)
+    real = os.mkdir
+
+    def refuse(path: str | os.PathLike[str], mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        if os.path.basename(os.fspath(path)) == ".git":
+            raise PermissionError(13, "Permission denied", path)
+        real(path, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+
+    async def work(registry: SessionRegistry) -> None:
+        with pytest.raises(SandboxRefused, match=r"\.git cannot be made there: Permission denied"):
+            await open_held(registry, "bubblewrap", project, "cat")
+        assert len(registry) == 0
+
+    run_with_registry(places, work)
+    assert list(project.iterdir()) == []
+
+
 def test_what_cannot_be_held_is_refused_with_what_is_missing(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsh.sandbox.point import SandboxLedger
+from wsh.sandbox.point import PointRefused, SandboxLedger
 
 
 @pytest.fixture
@@ -145,3 +145,20 @@ def test_a_server_leaves_what_belongs_to_one_whose_name_goes_on_after_a_dot(tmp_
     assert os.path.isdir(theirs)
     SandboxLedger(tmp_path / "records", "dev.two").sweep(())
     assert not os.path.exists(theirs)
+
+
+def test_no_point_is_made_or_removed_behind_a_link(tmp_path: Path) -> None:
+    ledger = SandboxLedger(tmp_path / "records", "default")
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (project / ".git").mkdir(parents=True)
+    (elsewhere / "hooks").mkdir(parents=True)
+    points = [(str(project / ".git" / "hooks"), True), (str(project / ".git" / "config"), False)]
+    ledger.make_points("first", lambda made: points)
+    assert sorted(path.name for path in (project / ".git").iterdir()) == ["config", "hooks"]
+    (project / ".git").rename(project / "aside")
+    (project / ".git").symlink_to(elsewhere)
+    with pytest.raises(PointRefused, match="config"):
+        ledger.make_points("second", lambda made: points[1:])
+    ledger.remove("first")
+    assert [path.name for path in elsewhere.iterdir()] == ["hooks"]
+    assert list((tmp_path / "records").iterdir()) == []

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from wsh.sandbox import bubblewrap, landlock
 from wsh.sandbox.claim import MEANING, Claim, explain, find_needs
-from wsh.sandbox.point import SandboxLedger
+from wsh.sandbox.point import PointRefused, SandboxLedger
 from wsh.sandbox.profile import WORKSPACE, Profile, contains, read_facts
 from wsh.sandbox.root import HOME_FILES, HOME_FOLDERS, Ground, find_problem, find_resolver, reaches, survey
 from wsh.sandbox.seccomp import make_filter
@@ -233,7 +233,15 @@ class Sandboxes:
                 plan.holding = Holding(profile, "bubblewrap", weaker, folder)
             return found[0].points
 
-        self.ledger.make_points(plan.id, choose)
+        try:
+            self.ledger.make_points(plan.id, choose)
+        except PointRefused as problem:
+            raise SandboxRefused(
+                f"A session with the profile {profile.name!r} cannot have this folder: {problem}.",
+                hint="Start it in a folder that you may write to, or ask for the profile 'read-only'.",
+                cwd=folder,
+                profile=profile.name,
+            ) from None
         mounts = found[0]
         proofs = bubblewrap.number_proofs(list(roots))
         held = {number: roots[root] for number, root in proofs.items()}

@@ -25,8 +25,13 @@ log = logging.getLogger(__name__)
 
 Points: TypeAlias = Sequence[tuple[str, bool]]
 
+_NOT_OURS_TO_WRITE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP)
 _ROUNDS = 16
 """So often something that appears in a folder while it is removed is removed as well."""
+
+
+class PointRefused(Exception):
+    """A mount point cannot be made where it is needed; the text says which one and why."""
 
 
 @dataclass
@@ -52,7 +57,7 @@ class SandboxLedger:
         return self._folder / f"{self._server}.{id}.json"
 
     def make_points(self, id: str, choose: Callable[[set[str]], Points]) -> None:
-        """Make the mount points that are missing, recorded first. Raises OSError, with nothing left.
+        """Make the mount points that are missing, recorded first. Raises OSError or PointRefused, with nothing left.
 
         `choose` is given the points of all sessions and says which ones this one needs; nobody makes or removes any meanwhile.
         """
@@ -74,12 +79,13 @@ class SandboxLedger:
             self._write(id, json.dumps(belongings.to_facts()).encode("utf-8", "surrogateescape"))
             for path, is_folder in belongings.points:
                 try:
-                    if is_folder:
-                        os.mkdir(path, 0o755)
-                    else:
-                        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+                    _make_empty(path, is_folder)
                 except FileExistsError:
                     pass  # another session's, which names it too
+                except OSError as problem:
+                    if problem.errno not in _NOT_OURS_TO_WRITE:
+                        raise
+                    raise PointRefused(f"{path} cannot be made there: {problem.strerror}") from None
             if belongings.temporary is not None:
                 self._make_own(id, belongings.temporary)
         except BaseException:
@@ -156,14 +162,38 @@ def _read(path: Path) -> Belongings | None:
     return Belongings(points, None if temporary is None else str(temporary))
 
 
+def _make_empty(path: str, is_folder: bool) -> None:
+    """Raises OSError, FileExistsError if something is there already."""
+    with _open_parent(path) as (parent, name):
+        if is_folder:
+            os.mkdir(name, 0o755, dir_fd=parent)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            os.close(os.open(name, flags, 0o644, dir_fd=parent))
+
+
 def _remove_empty(path: str, is_folder: bool) -> None:
     try:
-        if is_folder:
-            os.rmdir(path)
-        elif os.lstat(path).st_size == 0:
-            os.unlink(path)
+        with _open_parent(path) as (parent, name):
+            if is_folder:
+                os.rmdir(name, dir_fd=parent)
+            elif os.stat(name, dir_fd=parent, follow_symlinks=False).st_size == 0:
+                os.unlink(name, dir_fd=parent)
     except OSError:
         pass  # somebody put something there, or took it away
+
+
+@contextmanager
+def _open_parent(path: str) -> Iterator[tuple[int, str]]:
+    """The folder that `path` lies in, and its name there. Raises OSError where a link stands in the way: it may lead anywhere."""
+    folder, name = os.path.split(path)
+    fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.readlink(f"/proc/self/fd/{fd}") != folder:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        yield fd, name
+    finally:
+        os.close(fd)
 
 
 def _remove_tree(top: str) -> bool:
