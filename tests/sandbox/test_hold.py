@@ -213,6 +213,23 @@ def test_a_folder_in_which_nothing_can_be_protected_is_refused(
     assert list(project.iterdir()) == []
 
 
+@each_backend
+def test_a_home_folder_that_is_a_link_is_a_home_folder_inside(
+    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk" / "me").mkdir(parents=True)
+    (tmp_path / "me").symlink_to(tmp_path / "disk" / "me")
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, make_project(tmp_path), "sh -c 'cd && touch here && ls'")
+        await until(lambda: not session.running)
+        assert session.exit_code == 0, session.terminal.screen(styled=False).lines
+
+    run_with_registry(places, work)
+    assert list((tmp_path / "disk" / "me").iterdir()) == []
+
+
 def test_what_cannot_be_held_is_refused_with_what_is_missing(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

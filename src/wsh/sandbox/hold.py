@@ -175,6 +175,8 @@ class Sandboxes:
                 profile=profile.name,
             )
         kept = {key: value for key, value in env.items() if key in given or profile.keeps_variable(key)}
+        if os.path.realpath(kept.get("HOME", "/")) == self.ground.home:
+            kept["HOME"] = self.ground.home  # a link to it is not there inside
         holding = Holding(profile, backend, tuple(sorted(short)), folder)
         plan = SandboxPlan(holding, path, tuple(argv), kept, folder, id)
         try:
