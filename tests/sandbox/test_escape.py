@@ -15,7 +15,7 @@ SAMPLE = ",".join(
     """read_ssh_key read_keeper_secret read_by_symlink_in_the_workspace read_by_hard_link read_through_root_of_another_process
     read_memory_of_another_process read_system_passwords write_a_file replace_a_file link_a_file_and_write write_the_core_pattern
     change_a_mode write_protected_hooks write_protected_codex move_the_repository_away rename_over_the_config kill_by_SIGKILL
-    limit_another_process trace_another_process take_a_descriptor_by_pidfd call_mount call_new_user_namespace call_io_uring
+    lower_the_mark_by_prlimit lower_the_mark_by_setrlimit limit_another_process trace_another_process take_a_descriptor_by_pidfd call_mount call_new_user_namespace call_io_uring
     call_newer_than_known call_by_the_32_bit_door have_a_capability type_by_tiocsti type_by_tiocsti_with_high_bits
     open_another_terminal reach_tcp reach_udp reach_unix_path_inside reach_unix_abstract reach_unix_keeper
     send_to_unix_by_a_datagram_pair open_netlink_route_socket open_raw_socket read_shared_memory_of_system_v write_shared_memory

@@ -29,6 +29,9 @@ _UNIX, _INET, _INET6 = 1, 2, 10
 TIOCSTI, TIOCLINUX, TIOCCONS = 0x5412, 0x541C, 0x541D
 _FS_SETFLAGS, _FS_SETXATTR, _FS_SETVERSION = 0x40086602, 0x401C5820, 0x40087602
 
+_LIMITS = (10, 15)
+"""RLIMIT_LOCKS and RLIMIT_RTTIME, by which the keeper knows whom to end with a session."""
+
 _MISSING = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
 """Answered as by a kernel without them, so that programs use what can be looked at."""
 
@@ -69,6 +72,8 @@ def _make_filter(machine: str, closes_network: bool, namespaces: bool, attribute
     program.close_flags("clone", 0, _NEW_NAMESPACES)
     program.close_flags("unshare", 0, _NEW_NAMESPACES | _NEW_TIME)
     program.require("prlimit64", 0, (0,))
+    program.keep_limits("prlimit64", 1, 2)
+    program.keep_limits("setrlimit", 0, 1)
     requests = [TIOCSTI, TIOCLINUX, TIOCCONS]
     requests += [] if attributes else [_FS_SETFLAGS, _FS_SETXATTR, _FS_SETVERSION]
     program.close_values("ioctl", 1, requests)
@@ -130,6 +135,15 @@ class _Program:
         body = [(_LOAD, _ARGUMENTS_AT + 8 * argument, 0, 0)]
         body += [(_EQUAL, value, len(values) - index, 0) for index, value in enumerate(values)]
         self._with(name, [*body, (_RETURN, _ERRNO | errno.EPERM, 0, 0)])
+
+    def keep_limits(self, name: str, resource_at: int, new_at: int) -> None:
+        """The limits that carry the keeper's mark stay as they are. Asking for one changes nothing: then there is no new value."""
+        refusal = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
+        asks = [(_LOAD, _ARGUMENTS_AT + 8 * new_at + half, 0, 0) for half in (0, 4)]
+        body = [(_LOAD, _ARGUMENTS_AT + 8 * resource_at, 0, 0)]
+        body += [(_EQUAL, _LIMITS[0], 1, 0), (_EQUAL, _LIMITS[1], 0, 5)]
+        body += [asks[0], (_EQUAL, 0, 0, 2), asks[1], (_EQUAL, 0, 1, 0), refusal]
+        self._with(name, body)
 
     def sockets(self, name: str, allowed: Mapping[int, tuple[int, ...]]) -> None:
         """Only these families with these types."""

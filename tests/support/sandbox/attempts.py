@@ -776,6 +776,21 @@ def limit_another_process() -> Any:
 
 
 @attempt("privileges", "call")
+def lower_the_mark_by_prlimit() -> Any:
+    """What the keeper knows a tree by: without it, and with no parent left, a process would outlive the kill of its session."""
+    for which in (10, 15):
+        call(302, 261, 0, which, struct.pack("=QQ", 1000, 1000), 0)
+    return True
+
+
+@attempt("privileges", "call")
+def lower_the_mark_by_setrlimit() -> Any:
+    for which in (10, 15):
+        call(160, 164, which, struct.pack("=QQ", 1000, 1000))
+    return True
+
+
+@attempt("privileges", "call")
 def trace_another_process() -> Any:
     call(101, 117, 16, C["victim"], 0, 0)
     return True
