@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,6 +229,24 @@ def test_a_home_folder_that_is_a_link_is_a_home_folder_inside(
 
     run_with_registry(places, work)
     assert list((tmp_path / "disk" / "me").iterdir()) == []
+
+
+def test_a_missing_file_is_kept_free_by_a_file(places: Places, tmp_path: Path) -> None:
+    """git reads `config.worktree` where it is switched on, and refuses to work with a folder of that name."""
+    project = make_project(tmp_path)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    subprocess.run(["git", "-C", str(project), "config", "extensions.worktreeConfig", "true"], check=True)
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, "bubblewrap", project, "bash --norc")
+        told = await run(session, "git status --short")
+        assert (told.exit_code, text_of(told)) == (0, "")
+        await asyncio.to_thread(subprocess.run, ["git", "-C", str(project), "status", "--short"], check=True)
+        changed = await run(session, "git config --worktree core.fsmonitor evil")
+        assert changed.exit_code != 0
+
+    run_with_registry(places, work)
+    assert not (project / ".git" / "config.worktree").exists()
 
 
 def test_what_cannot_be_held_is_refused_with_what_is_missing(

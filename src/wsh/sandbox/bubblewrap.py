@@ -31,6 +31,8 @@ _LEAST = (0, 8)
 _SH, _ENV = "/bin/sh", "/usr/bin/env"
 MOVED = 125
 """The exit status of a session whose folder was replaced while it started."""
+_EMPTY_FILES = (".git/config", ".git/config.worktree")
+"""Among the protected paths; where another one is missing, an empty folder takes its place."""
 _TRY_S = 20
 
 
@@ -183,7 +185,7 @@ def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
                 if path in bound:
                     break
                 bound.add(path)
-                mounts.points.append((path, name != ".git/config" or not last))
+                mounts.points.append((path, not last or name not in _EMPTY_FILES))
                 mounts.words += ["--ro-bind", path, path]
                 break
             if last or kind == "file":
