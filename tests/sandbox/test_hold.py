@@ -249,6 +249,24 @@ def test_a_missing_file_is_kept_free_by_a_file(places: Places, tmp_path: Path) -
     assert not (project / ".git" / "config.worktree").exists()
 
 
+def test_bubblewrap_that_is_installed_or_taken_away_meanwhile_is_noticed(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bubblewrap.find_missing() is not None:
+        pytest.skip("no bubblewrap")
+    with monkeypatch.context() as patch:
+        patch.setattr(bubblewrap, "find_program", lambda: None)
+        assert "not installed" in str(bubblewrap.find_missing())
+    assert bubblewrap.find_missing() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(bubblewrap, "_run", lambda words: None)
+        assert bubblewrap.find_missing() is None
+        patch.setattr(bubblewrap, "_tried", {})
+        assert "could not be tried" in str(bubblewrap.find_missing())
+        patch.undo()
+        assert bubblewrap.find_missing() is None
+
+
 def test_what_cannot_be_held_is_refused_with_what_is_missing(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

