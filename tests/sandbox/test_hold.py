@@ -267,6 +267,37 @@ def test_bubblewrap_that_is_installed_or_taken_away_meanwhile_is_noticed(
         assert bubblewrap.find_missing() is None
 
 
+@pytest.mark.parametrize(
+    "name", ["a b", "tab\tand\nline", "back\\slash", "quo'te\"$(x)`x`", "日本語 ā ć", "*?[x]", "a=b", "-x"]
+)
+@each_backend
+def test_a_folder_may_have_any_name(places: Places, tmp_path: Path, backend: BackendName, name: str) -> None:
+    project = make_project(tmp_path / name)
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, project, "sh -c 'touch made; mkdir .vscode/x'")
+        await until(lambda: not session.running)
+        assert (project / "made").exists(), session.terminal.screen(styled=False).lines
+        await until(lambda: not (project / ".vscode").exists())
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_no_other_user_reads_the_environment_among_the_words_of_a_process(
+    places: Places, tmp_path: Path, backend: BackendName
+) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        env = {"API_KEY": "do-not-tell", "odd name": "it's\n$HOME"}
+        session = await open_held(registry, backend, make_project(tmp_path), "bash --norc", env=env)
+        assert text_of(await run(session, "echo $API_KEY; env | grep -A1 odd")) == "do-not-tell\nodd name=it's\n$HOME"
+        assert session.child is not None
+        words = await asyncio.to_thread(Path(f"/proc/{session.child.pid}/cmdline").read_bytes)
+        assert b"do-not-tell" not in words
+
+    run_with_registry(places, work)
+
+
 def test_what_cannot_be_held_is_refused_with_what_is_missing(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,9 @@
 """The bubblewrap backend: the words for `bwrap`, which gives the session namespaces and mounts of its own.
 
-`bwrap` itself runs outside, so it gets an empty environment and reads its words from a descriptor. Inside, a few words of `sh` compare each
-root with the folder that was decided on, close what they used, and hand over to `env`, which takes back the signals that the monitor
-outside ignores (or Ctrl+C would end the monitor, and with it the session) and sets the program's environment.
+`bwrap` itself runs outside, so it gets an empty environment and reads its words from a descriptor. Inside, a few lines of `sh`, read from
+another descriptor, compare each root with the folder that was decided on, close what they used, and hand over to `env`, which takes back the
+signals that the monitor outside ignores (or Ctrl+C would end the monitor, and with it the session) and sets the program's environment. So
+neither the program's words nor its environment stand among the words of the monitor, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from wsh.sandbox.root import HOME_FILES, HOME_FOLDERS, PROTECTED, SYSTEM, find_r
 from wsh.sandbox.syscall import AUDIT_ARCH, machine
 
 ARGS_FD, FILTER_FD = 10, 11
-_FIRST_PROOF_FD, _LAST_PROOF_FD = 3, 8
+SCRIPT_FD, PROGRAM_FD = 7, 8
 """One digit, as every `sh` understands them; 9 is the shell integration's."""
+_PROOF_FDS = range(3, 7)
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)
 _LEAST = (0, 8)
 _SH, _ENV, _CAT = "/bin/sh", "/usr/bin/env", "/bin/cat"
 MOVED = 125
 """The exit status of a session whose folder was replaced while it started."""
+_MOVED_SAYS = "wsh: a folder of this sandbox was replaced while the session started; start it again"
 _EMPTY_FILES = (".git/config", ".git/config.worktree")
 """Among the protected paths; where another one is missing, an empty folder takes its place."""
 _TRY_S = 20
@@ -273,6 +276,8 @@ class Wrapped:
     argv: tuple[str, ...]
     args: bytes
     """To be readable on ARGS_FD."""
+    script: bytes
+    """To be readable on SCRIPT_FD."""
 
 
 def wrap(
@@ -287,33 +292,36 @@ def wrap(
 ) -> Wrapped:
     """The program at `path` with `argv` and `env`. `proofs` are descriptors inside, each of the folder that must be at its path."""
     bwrap = find_program()
-    assert bwrap is not None, "asked for a backend that is not there"
+    if bwrap is None:
+        raise NotPossible("bwrap is not there any more")
     words = [*_namespaces(profile.network), "--clearenv", *mounts.words, "--seccomp", str(FILTER_FD)]
-    args = b"".join(os.fsencode(word) + b"\0" for word in words)
-    checks = "".join(
-        f"[ {_quote(root)} -ef /proc/self/fd/{fd} ] || exit {MOVED}; exec {fd}<&-; " for fd, root in proofs.items()
-    )
+    lines = [f"moved() {{ echo {_quote(_MOVED_SAYS)} >&2; exit {MOVED}; }}"]
+    for fd, root in proofs.items():
+        lines += [f"[ {_quote(root)} -ef /proc/self/fd/{fd} ] || moved", f"exec {fd}<&-"]
     if program_fd is not None:
-        checks += f"[ {_quote(path)} -ef /proc/self/fd/{program_fd} ] || exit {MOVED}; exec {program_fd}<&-; "
+        lines += [f"[ {_quote(path)} -ef /proc/self/fd/{program_fd} ] || moved", f"exec {program_fd}<&-"]
+    lines += [f"exec {SCRIPT_FD}<&-"]
     if profile.processes is not None:
-        checks += f"ulimit -u {profile.processes} 2>/dev/null || ulimit -p {profile.processes} || exit {MOVED}; "
+        lines += [f"ulimit -u {profile.processes} 2>/dev/null || ulimit -p {profile.processes} || exit {MOVED}"]
     program = [path, *argv[1:]]
     if argv[0].startswith("-"):
         program.insert(1, "-l")  # a login shell by its name, which cannot be handed on
     if "=" in path:
         program = [_SH, "-c", 'exec "$@"', "sh", *program]
     signals = ",".join(number.name.removeprefix("SIG") for number in IGNORED)
-    inner = [_SH, "-c", checks + 'exec "$@"', "sh", _ENV, "-i", f"--default-signal={signals}"]
-    inner += [f"{key}={value}" for key, value in env.items()]
-    return Wrapped(bwrap, ("bwrap", "--args", str(ARGS_FD), "--", *inner, *program), args)
+    inner = [_ENV, "-i", f"--default-signal={signals}", *(f"{key}={value}" for key, value in env.items()), *program]
+    lines += ["exec " + " ".join(map(_quote, inner))]
+    return Wrapped(
+        bwrap,
+        ("bwrap", "--args", str(ARGS_FD), "--", _SH, f"/proc/self/fd/{SCRIPT_FD}"),
+        b"".join(os.fsencode(word) + b"\0" for word in words),
+        os.fsencode("\n".join(lines) + "\n"),
+    )
 
 
 def number_proofs(roots: Sequence[str]) -> dict[int, str]:
     """A descriptor's number for each root, as far as there are numbers; the session's folder comes first."""
-    return dict(zip(range(_FIRST_PROOF_FD, _LAST_PROOF_FD), roots, strict=False))
-
-
-PROGRAM_FD = _LAST_PROOF_FD
+    return dict(zip(_PROOF_FDS, roots, strict=False))
 
 
 def _quote(text: str) -> str:

@@ -251,10 +251,20 @@ class Sandboxes:
         if identity is not None:
             program_fd = bubblewrap.PROGRAM_FD
             held[program_fd] = _open_program(path, identity, plan)
-        wrapped = bubblewrap.wrap(
-            profile, mounts, path=path, argv=plan.argv, env=plan.env, proofs=proofs, program_fd=program_fd
-        )
+        try:
+            wrapped = bubblewrap.wrap(
+                profile,
+                mounts,
+                path=path,
+                argv=plan.argv,
+                env=plan.env,
+                proofs=proofs,
+                program_fd=program_fd,
+            )
+        except bubblewrap.NotPossible as problem:
+            raise SandboxUnavailable(str(problem), "Look at `wsh doctor`.", profile=profile.name) from None
         held[bubblewrap.ARGS_FD] = _fill("wsh-sandbox-words", wrapped.args, plan)
+        held[bubblewrap.SCRIPT_FD] = _fill("wsh-sandbox-script", wrapped.script, plan)
         held[bubblewrap.FILTER_FD] = _fill("wsh-sandbox-filter", plan.filter, plan)
         plan.filter = b""
         plan.path, plan.argv, plan.env = wrapped.path, wrapped.argv, {}
