@@ -167,6 +167,57 @@ def test_a_folder_that_is_swapped_while_the_session_starts_is_not_used(
     assert list(closed.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", [".git", ".vscode", ".git/config"])
+def test_a_link_that_takes_the_place_of_a_protected_path_shows_nothing(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Another session, which holds a folder further up, puts it there between the plan and the mount."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_text("do-not-tell")
+    monkeypatch.setenv("HOME", str(home))
+    project = make_project(tmp_path)
+    (project / ".git" / "hooks").mkdir(parents=True)
+    (project / ".git" / "config").write_text("[core]\n")
+    (project / ".vscode").mkdir()
+    real = Sandboxes.plan
+
+    def plan(self: Sandboxes, *words: object, **more: object) -> object:
+        made = real(self, *words, **more)  # type: ignore[arg-type]  # handed on as it came
+        (project / name).rename(tmp_path / "aside")
+        (project / name).symlink_to(os.path.relpath(home, (project / name).parent))
+        return made
+
+    monkeypatch.setattr(Sandboxes, "plan", plan)
+
+    async def work(registry: SessionRegistry) -> None:
+        script = f"sh -c 'echo ran; cat {home}/secret; cat {name}/secret; touch {home}/made'"
+        session = await open_held(registry, "bubblewrap", project, script)
+        await until(lambda: not session.running)
+        told = "\n".join(str(line) for line in session.terminal.screen(styled=False).lines)
+        assert "do-not-tell" not in told and "ran" not in told
+        assert session.exit_code != 0
+
+    run_with_registry(places, work)
+    assert [path.name for path in home.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "tab\tand\nline", "back\\slash", "quo'te\"$(x)`x`", "日本語 ā ć", "*?[x]", "a=b", "-x"]
+)
+@each_backend
+def test_a_folder_may_have_any_name(places: Places, tmp_path: Path, backend: BackendName, name: str) -> None:
+    project = make_project(tmp_path / name)
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, project, "sh -c 'touch made; mkdir .vscode/x'")
+        await until(lambda: not session.running)
+        assert (project / "made").exists(), session.terminal.screen(styled=False).lines
+        await until(lambda: not (project / ".vscode").exists())
+
+    run_with_registry(places, work)
+
+
 def test_a_folder_that_is_swapped_before_its_rule_is_made_is_not_read(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +243,38 @@ def test_a_folder_that_is_swapped_before_its_rule_is_made_is_not_read(
     run_with_registry(places, work)
 
 
+@each_backend
+def test_no_other_user_reads_the_environment_among_the_words_of_a_process(
+    places: Places, tmp_path: Path, backend: BackendName
+) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        env = {"API_KEY": "do-not-tell", "odd name": "it's\n$HOME"}
+        session = await open_held(registry, backend, make_project(tmp_path), "bash --norc", env=env)
+        assert text_of(await run(session, "echo $API_KEY; env | grep -A1 odd")) == "do-not-tell\nodd name=it's\n$HOME"
+        assert session.child is not None
+        words = await asyncio.to_thread(Path(f"/proc/{session.child.pid}/cmdline").read_bytes)
+        assert b"do-not-tell" not in words
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_a_home_folder_that_is_a_link_is_a_home_folder_inside(
+    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk" / "me").mkdir(parents=True)
+    (tmp_path / "me").symlink_to(tmp_path / "disk" / "me")
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_held(registry, backend, make_project(tmp_path), "sh -c 'cd && touch here && ls'")
+        await until(lambda: not session.running)
+        assert session.exit_code == 0, session.terminal.screen(styled=False).lines
+
+    run_with_registry(places, work)
+    assert list((tmp_path / "disk" / "me").iterdir()) == []
+
+
 def test_a_folder_in_which_nothing_can_be_protected_is_refused(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,23 +295,6 @@ def test_a_folder_in_which_nothing_can_be_protected_is_refused(
 
     run_with_registry(places, work)
     assert list(project.iterdir()) == []
-
-
-@each_backend
-def test_a_home_folder_that_is_a_link_is_a_home_folder_inside(
-    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "disk" / "me").mkdir(parents=True)
-    (tmp_path / "me").symlink_to(tmp_path / "disk" / "me")
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-
-    async def work(registry: SessionRegistry) -> None:
-        session = await open_held(registry, backend, make_project(tmp_path), "sh -c 'cd && touch here && ls'")
-        await until(lambda: not session.running)
-        assert session.exit_code == 0, session.terminal.screen(styled=False).lines
-
-    run_with_registry(places, work)
-    assert list((tmp_path / "disk" / "me").iterdir()) == []
 
 
 def test_a_missing_file_is_kept_free_by_a_file(places: Places, tmp_path: Path) -> None:
@@ -265,37 +331,6 @@ def test_bubblewrap_that_is_installed_or_taken_away_meanwhile_is_noticed(
         assert "could not be tried" in str(bubblewrap.find_missing())
         patch.undo()
         assert bubblewrap.find_missing() is None
-
-
-@pytest.mark.parametrize(
-    "name", ["a b", "tab\tand\nline", "back\\slash", "quo'te\"$(x)`x`", "日本語 ā ć", "*?[x]", "a=b", "-x"]
-)
-@each_backend
-def test_a_folder_may_have_any_name(places: Places, tmp_path: Path, backend: BackendName, name: str) -> None:
-    project = make_project(tmp_path / name)
-
-    async def work(registry: SessionRegistry) -> None:
-        session = await open_held(registry, backend, project, "sh -c 'touch made; mkdir .vscode/x'")
-        await until(lambda: not session.running)
-        assert (project / "made").exists(), session.terminal.screen(styled=False).lines
-        await until(lambda: not (project / ".vscode").exists())
-
-    run_with_registry(places, work)
-
-
-@each_backend
-def test_no_other_user_reads_the_environment_among_the_words_of_a_process(
-    places: Places, tmp_path: Path, backend: BackendName
-) -> None:
-    async def work(registry: SessionRegistry) -> None:
-        env = {"API_KEY": "do-not-tell", "odd name": "it's\n$HOME"}
-        session = await open_held(registry, backend, make_project(tmp_path), "bash --norc", env=env)
-        assert text_of(await run(session, "echo $API_KEY; env | grep -A1 odd")) == "do-not-tell\nodd name=it's\n$HOME"
-        assert session.child is not None
-        words = await asyncio.to_thread(Path(f"/proc/{session.child.pid}/cmdline").read_bytes)
-        assert b"do-not-tell" not in words
-
-    run_with_registry(places, work)
 
 
 def test_what_cannot_be_held_is_refused_with_what_is_missing(

@@ -4,6 +4,10 @@
 another descriptor, compare each root with the folder that was decided on, close what they used, and hand over to `env`, which takes back the
 signals that the monitor outside ignores (or Ctrl+C would end the monitor, and with it the session) and sets the program's environment. So
 neither the program's words nor its environment stand among the words of the monitor, which every user of the machine can read.
+
+The tree may change while it is mounted: another session that holds a folder further up can put a link in the place of `.git` between the plan
+and the mount, and a mount follows links. So where anything may be written the mounts are looked at from inside before the program begins: at each
+root and each protected path there has to be one of the very file or folder that was planned. Each word makes one mount, so where each is in its place none is elsewhere.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ _SH, _ENV, _CAT = "/bin/sh", "/usr/bin/env", "/bin/cat"
 MOVED = 125
 """The exit status of a session whose folder was replaced while it started."""
 _MOVED_SAYS = "wsh: a folder of this sandbox was replaced while the session started; start it again"
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_ESCAPED_IN_MOUNTINFO = {character: f"\\{ord(character):03o}" for character in " \t\n\\"}
 _EMPTY_FILES = (".git/config", ".git/config.worktree")
 """Among the protected paths; where another one is missing, an empty folder takes its place."""
 _TRY_S = 20
@@ -156,6 +162,8 @@ class Mounts:
     words: list[str] = field(default_factory=list)
     points: list[tuple[str, bool]] = field(default_factory=list)
     """Paths that are missing and have to be there while the session lives; True for a folder."""
+    protected: dict[str, str] = field(default_factory=dict)
+    """Paths below a writable root that are mounts of their own, each with that root."""
 
 
 def plan_mounts(
@@ -214,7 +222,6 @@ def plan_mounts(
 
 def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
     """Read-only mounts over the protected paths. What holds one is a mount of its own too, or it could be moved away."""
-    bound: set[str] = set()  # a second mount of the same folder would hide what was mounted in the first
     for name in PROTECTED:
         path = root
         parts = name.split("/")
@@ -226,20 +233,56 @@ def _protect(root: str, mounts: Mounts, made: Collection[str]) -> None:
                     f"{path} is a symbolic link, and a link cannot be protected; replace it by what it points to, or set sandbox.accept_weaker"
                 )
             last = index == len(parts) - 1
-            if kind == "missing":
-                # The first missing part is closed, and with it everything below.
-                if path in bound:
-                    break
-                bound.add(path)
-                mounts.points.append((path, not last or name not in _EMPTY_FILES))
-                mounts.words += ["--ro-bind", path, path]
+            closes = last or kind != "folder"  # a missing part or a file is closed, and with it everything below
+            # A second mount of the same folder would hide what was mounted in the first.
+            if path not in mounts.protected:
+                mounts.protected[path] = root
+                if kind == "missing":
+                    mounts.points.append((path, not last or name not in _EMPTY_FILES))
+                mounts.words += ["--ro-bind" if closes else "--bind", path, path]
+            if closes:
                 break
-            if last or kind == "file":
-                mounts.words += ["--ro-bind", path, path]
-                break
-            if path not in bound:
-                bound.add(path)
-                mounts.words += ["--bind", path, path]
+
+
+def identify(roots: Mapping[str, int], mounts: Mounts) -> dict[str, str]:
+    """What `/proc/self/mountinfo` has to say inside of each root and each protected path: device, path on that device and mount point.
+
+    Found from the descriptors in `roots`, through no link. Raises OSError.
+    """
+    known = _read_mounts()
+    found = {root: _describe_mount(fd, root, known) for root, fd in roots.items()}
+    for path, root in mounts.protected.items():
+        fd = os.dup(roots[root])
+        try:
+            for part in os.path.relpath(path, root).split("/"):
+                below = os.open(part, _LOOK, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            found[path] = _describe_mount(fd, path, known)
+        finally:
+            os.close(fd)
+    return found
+
+
+def _read_mounts() -> dict[str, tuple[str, str, str]]:
+    """By their ids: device, path on that device, mount point, written as in the file."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        return {words[0]: (words[2], words[3], words[4]) for words in (line.split(" ", 5) for line in file)}
+
+
+def _describe_mount(fd: int, path: str, known: Mapping[str, tuple[str, str, str]]) -> str:
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
+        id = next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")
+    if id not in known or stat.S_ISLNK(os.fstat(fd).st_mode):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+    device, root, point = known[id]
+    place = _escape(os.readlink(f"/proc/self/fd/{fd}"))
+    return f"{device} {root.rstrip('/')}{place.removeprefix(point.rstrip('/'))} {_escape(path)}"
+
+
+def _escape(path: str) -> str:
+    """As the kernel writes it in `mountinfo`."""
+    return "".join(_ESCAPED_IN_MOUNTINFO.get(character, character) for character in path)
 
 
 def _is_empty(path: str) -> bool:
@@ -288,9 +331,11 @@ def wrap(
     argv: Sequence[str],
     env: Mapping[str, str],
     proofs: Mapping[int, str],
+    identities: Collection[str],
     program_fd: int | None,
 ) -> Wrapped:
-    """The program at `path` with `argv` and `env`. `proofs` are descriptors inside, each of the folder that must be at its path."""
+    """The program at `path` with `argv` and `env`. `proofs` are descriptors inside, each of the folder that must be at its path;
+    `identities` are the mounts that there must be."""
     bwrap = find_program()
     if bwrap is None:
         raise NotPossible("bwrap is not there any more")
@@ -300,7 +345,7 @@ def wrap(
         lines += [f"[ {_quote(root)} -ef /proc/self/fd/{fd} ] || moved", f"exec {fd}<&-"]
     if program_fd is not None:
         lines += [f"[ {_quote(path)} -ef /proc/self/fd/{program_fd} ] || moved", f"exec {program_fd}<&-"]
-    lines += [f"exec {SCRIPT_FD}<&-"]
+    lines += [*_compare(identities), f"exec {SCRIPT_FD}<&-"]
     if profile.processes is not None:
         lines += [f"ulimit -u {profile.processes} 2>/dev/null || ulimit -p {profile.processes} || exit {MOVED}"]
     program = [path, *argv[1:]]
@@ -317,6 +362,12 @@ def wrap(
         b"".join(os.fsencode(word) + b"\0" for word in words),
         os.fsencode("\n".join(lines) + "\n"),
     )
+
+
+def _compare(identities: Collection[str]) -> list[str]:
+    """Lines that end the session unless there are all these mounts."""
+    lines = [f'seen="$({_CAT} /proc/self/mountinfo)"'] if identities else []
+    return lines + [f'case "$seen" in *{_quote(f" {each} r")}[ow]*) ;; *) moved;; esac' for each in identities]
 
 
 def number_proofs(roots: Sequence[str]) -> dict[int, str]:

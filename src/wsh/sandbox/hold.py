@@ -245,6 +245,10 @@ class Sandboxes:
                 profile=profile.name,
             ) from None
         mounts = found[0]
+        try:
+            identities = bubblewrap.identify(roots, mounts) if profile.writes else {}
+        except OSError:
+            raise _replaced(folder) from None
         proofs = bubblewrap.number_proofs(list(roots))
         held = {number: roots[root] for number, root in proofs.items()}
         program_fd = None
@@ -259,6 +263,7 @@ class Sandboxes:
                 argv=plan.argv,
                 env=plan.env,
                 proofs=proofs,
+                identities=identities.values(),
                 program_fd=program_fd,
             )
         except bubblewrap.NotPossible as problem:
@@ -355,11 +360,15 @@ def _open_roots(roots: Sequence[str], cwd_fd: int | None, folder: str, plan: San
         except OSError:
             raise CwdNotFound(root) from None
         if os.readlink(f"/proc/self/fd/{fd}") != root:
-            raise SandboxRefused(f"{root} was replaced while the session was made.", hint="Try again.", cwd=root)
+            raise _replaced(root)
         if root == folder and cwd_fd is not None and not os.path.samestat(os.fstat(fd), os.fstat(cwd_fd)):
             raise SandboxRefused(f"{root} is not the folder that was decided on any more.", hint="Try again.", cwd=root)
         found[root] = fd
     return found
+
+
+def _replaced(root: str) -> SandboxRefused:
+    return SandboxRefused(f"{root} was replaced while the session was made.", hint="Try again.", cwd=root)
 
 
 def _open_program(path: str, identity: tuple[int, int], plan: SandboxPlan) -> int:
