@@ -70,6 +70,35 @@ async def test_no_process_of_the_tree_survives(keeper: KeeperClient, tmp_path: P
     await child.exited
 
 
+_FORGER = """
+import os, resource, sys, time
+for _ in range(2):
+    if os.fork():
+        break
+    os.setsid()
+    for which in (10, 15):
+        resource.setrlimit(which, (int(sys.argv[1]), int(sys.argv[1])))
+    with open(sys.argv[2], "a") as note:
+        note.write(f"{os.getpid()}\\n")
+time.sleep(300)
+"""
+
+
+async def test_who_puts_on_the_mark_of_an_earlier_child_dies_with_its_own(keeper: KeeperClient, tmp_path: Path) -> None:
+    earlier = await keeper.spawn(shell("echo ready; read x; exit 9"))
+    mark, note = str(keeper.mark_base + earlier.id), tmp_path / "pids"
+    words = [sys.executable, "-c", _FORGER, mark, str(note)]
+    child = await keeper.spawn(SpawnSpec(words, "/", {"PATH": os.environ["PATH"]}))
+    await until(lambda: write_pids(note, 2))
+    pids = write_pids(note, 2)
+    assert {read_mark(pid) for pid in pids} == {int(mark)}
+    report = await keeper.kill_tree(child, grace_ms=100)
+    assert report.survivors == ()
+    assert not any(is_alive(pid) for pid in [child.pid, *pids])
+    await earlier.write_all(b"\n")
+    assert (await earlier.exited).code == 9
+
+
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
 async def test_hundreds_of_kills_leave_no_survivor_and_touch_nobody_else(

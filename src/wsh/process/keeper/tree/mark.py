@@ -2,7 +2,8 @@
 
 The mark is 2^50 + a number that holds a random part of this keeper and the child's id. It is the soft and the hard
 value of two limits, RLIMIT_RTTIME and RLIMIT_LOCKS, survives setsid, double forks, `env -i`, closed descriptors and a changed user, and
-`/proc/PID/limits` shows it to everybody. A process that lowered all four belongs to the child that it descends from.
+`/proc/PID/limits` shows it to everybody. A process that lowered all four belongs to the child that it descends from, also where
+it lowered them to the mark of an earlier child.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ class Census:
         self._tracing = False
         self._found: dict[int, int] = {}  # pid to child id, of this walk
         self._strangers: dict[int, list[bytes]] = {}  # without a mark of ours: the fields of their stat
+        self._marked: dict[int, tuple[int, int, bytes]] = {}  # with one, no leaders: parent, session and start
         self._known: dict[tuple[int, bytes], int] = {}  # by pid and start: descendants without a mark, seen before
         self._outside: dict[int, bytes] = {}
         """Processes that were never ours, with their start. They stay outside, since only descendants of ours come to us: one look at
@@ -136,7 +138,7 @@ class Census:
 
     def carries(self, pid: int, child: int) -> bool:
         """Whether that process belongs to that child now."""
-        return self._trace(pid) == child
+        return self._id_of(read_marks(pid)) == child or self._trace(pid) == child
 
     def is_outside(self, pid: int) -> bool:
         """Whether that process lives and descends from no child of ours."""
@@ -149,8 +151,8 @@ class Census:
         while todo and time.monotonic() < until:
             for pid in _children_of(todo.pop()):
                 todo.append(pid)
-                if self._id_of(read_marks(pid)) is None:
-                    self._note(pid, read_stat(pid), child)
+                if self._id_of(read_marks(pid)) != child:
+                    self._note(pid, _read_start(pid), child)
 
     def _id_of(self, marks: tuple[int, ...] | None) -> int | None:
         for mark in marks or ():
@@ -158,32 +160,36 @@ class Census:
                 return mark - self.base
         return None
 
-    def _note(self, pid: int, stat: list[bytes] | None, child: int) -> None:
-        if stat is not None and len(self._known) < _MOST_REMEMBERED:
-            self._known[pid, stat[19]] = child
+    def _note(self, pid: int, start: bytes | None, child: int) -> None:
+        if start is not None and len(self._known) < _MOST_REMEMBERED:
+            self._known[pid, start] = child
 
     def _trace(self, pid: int) -> int | None:
-        """The child that a process belongs to, by its mark or by the nearest ancestor that has one."""
+        """The child that a process belongs to: by the nearest ancestor that is known, else by the nearest mark."""
+        said = None
         for _ in range(_MOST_ANCESTORS):
             child = self._leaders.get(pid)
-            if child is None:
-                child = self._id_of(read_marks(pid))
             if child is not None:
                 return child
             stat = read_stat(pid)
             if stat is None:
-                return None
-            child = self._known.get((pid, stat[19]))
-            if child is None:
-                child = self._leaders.get(int(stat[3]))
+                break
+            child = self._find_known(pid, int(stat[3]), stat[19], self._known)
             if child is not None:
                 return child
+            if said is None:
+                said = self._id_of(read_marks(pid))
             pid = int(stat[1])
             if pid == os.getpid():
-                return NOBODY
+                return NOBODY if said is None else said
             if pid <= 1:
-                return None
-        return None
+                break
+        return said
+
+    def _find_known(self, pid: int, session: int, start: bytes, known: dict[tuple[int, bytes], int]) -> int | None:
+        """By what was seen before, or by the leader of its session, which nobody can join."""
+        child = known.get((pid, start))
+        return self._leaders.get(session) if child is None else child
 
     def _begin(self) -> None:
         self._walking = True
@@ -193,6 +199,7 @@ class Census:
         self._tracing = False
         self._found.clear()
         self._strangers.clear()
+        self._marked.clear()
         self._still_outside = {}
         self._loop.add_step(self._step)
 
@@ -238,23 +245,24 @@ class Census:
                 return
         elif child is not None:
             self._count.alive.setdefault(child, []).append(pid)
-        if child is not None:
-            self._found[pid] = child
-        else:
+        if child is None:
             self._strangers[pid] = stat
+            return
+        self._found[pid] = child
+        if self._count.traced and pid not in self._leaders:
+            self._marked[pid] = int(stat[1]), int(stat[3]), stat[19]
 
     def _place_strangers(self) -> None:
         """Give each descendant without a mark to the child of its nearest ancestor that has one."""
         me = os.getpid()
         known, self._known = self._known, {}
+        self._correct_marks(known)
         for pid, stat in self._strangers.items():
             line = [pid]
             child: int | None = None
             fields: list[bytes] | None = stat
             while fields is not None and len(line) <= _MOST_ANCESTORS:
-                child = known.get((line[-1], fields[19]))
-                if child is None:
-                    child = self._leaders.get(int(fields[3]))
+                child = self._find_known(line[-1], int(fields[3]), fields[19], known)
                 parent = int(fields[1])
                 if child is None:
                     child = self._found.get(parent)
@@ -272,11 +280,32 @@ class Census:
             for each in line:
                 self._found[each] = child
             if child != NOBODY:
-                self._note(pid, stat, child)
+                self._note(pid, stat[19], child)
             if stat[0] not in (b"Z", b"X", b"x"):
                 self._count.alive.setdefault(child, []).append(pid)
             elif child != NOBODY:
                 self._count.sure = False
+
+    def _correct_marks(self, known: dict[tuple[int, bytes], int]) -> None:
+        """A mark that is another than the parent's was put on: whom the parent belongs to, it belongs to as well."""
+        for _ in range(_MOST_ANCESTORS):  # once, unless there is one: then those below it follow
+            changed = False
+            for pid, (parent, session, start) in self._marked.items():
+                said = self._found[pid]
+                child = self._find_known(pid, session, start, known)
+                if child is None:
+                    child = self._found.get(parent, said)
+                if child == said:
+                    continue
+                changed = True
+                self._found[pid] = child
+                self._note(pid, start, child)
+                if pid in self._count.alive.get(said, ()):
+                    self._count.alive[said].remove(pid)
+                    self._count.alive.setdefault(child, []).append(pid)
+            if not changed:
+                break
+        self._marked.clear()
 
     def _are_related(self, line: list[int]) -> bool:
         """Whether each in a line began after the next: a number that was used again is no parent."""
