@@ -36,6 +36,11 @@ def reads(session: Session) -> bool:
     return look_for_reader([session.pid], terminal)[0] not in ("no", "unknown")
 
 
+def has_begun(session: Session) -> bool:
+    """By the shell's own word: between a command and its prompt it is at no prompt either."""
+    return session.commands is not None and session.commands.current is not None
+
+
 def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
@@ -87,7 +92,7 @@ def test_a_run_hears_the_end_of_its_command_before_it_ends(
     async def work(session: Session) -> None:
         await session.run_command("true", AGENT, max_wait_ms=60_000)
         running = asyncio.ensure_future(session.run_command(text, AGENT, timeout_ms=30, max_wait_ms=60_000))
-        await until(lambda: session.at_prompt == "no", "the command does not begin")
+        await until(lambda: has_begun(session), "the command does not begin")
         await end_unheard(session, gate)
         done = await running
         assert (done.finished_by, done.exit_code, text_of(done)) == ("command", 3, "second")
@@ -100,8 +105,7 @@ def test_a_run_that_waits_for_a_command_hears_its_end_before_it_types(places: Pl
     async def work(session: Session) -> None:
         await session.run_command("true", AGENT, max_wait_ms=60_000)
         await session.input.send(f"cat {gate}; sh -c 'exit 3'\r".encode(), AGENT)
-        log = session.commands
-        await until(lambda: log is not None and log.current is not None, "the command does not begin")
+        await until(lambda: has_begun(session), "the command does not begin")
         typed_at: list[str] = []
         stop = session.listeners.add(
             lambda event: typed_at.append(session.at_prompt) if isinstance(event, Input) else None
@@ -175,7 +179,7 @@ def test_a_wait_for_the_end_or_a_question_names_the_end(places: Places, shell: s
     async def work(session: Session) -> None:
         await session.run_command("true", AGENT, max_wait_ms=60_000)
         await session.input.send(f"cat {gate}\r".encode(), AGENT)
-        await until(lambda: session.at_prompt == "no", "the command does not begin")
+        await until(lambda: has_begun(session), "the command does not begin")
         waiting = asyncio.ensure_future(session.wait(WaitSpec(command=True, input_wanted=True, max_wait_ms=60_000)))
         await end_unheard(session, gate)
         assert (await waiting).ended_by == "command"
