@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.workspace.tools import Tools
 from wsh.wire.error import SandboxRefused
+from wsh.workspace.search.scan import ScanResult
+from wsh.workspace.search.snippet import MatchMark, mark_spans
 from wsh.workspace.surroundings import ToolContext, Unbounded
 from wsh.workspace.tool import call_tool
 
@@ -73,6 +76,34 @@ def test_a_pattern_matches_and_keeps_to_lines(indexed: Tools) -> None:
     assert indexed.names(query=r"def \w+_connection", match="regex") == ["accept_connection"]
     assert indexed.names(query=r"^type \w+ struct", match="regex") == ["Store"]
     assert indexed.names(query=r"(?i)QUOKKA", match="regex") == ["Troubleshooting"]
+
+
+@pytest.mark.parametrize("match", ["literal", "regex"])
+def test_a_file_that_became_shorter_while_it_was_searched_holds_up_nobody(
+    indexed: Tools, tree: Path, monkeypatch: pytest.MonkeyPatch, match: str
+) -> None:
+    scanners = indexed.service._scanners
+    scan_files = scanners.scan_files
+
+    async def scan_and_change(*given: Any) -> ScanResult:
+        found = await scan_files(*given)
+        (tree / "docs/guide.md").write_text("# Guide\n")
+        await indexed.service.build(ToolContext(str(tree)))
+        return found
+
+    monkeypatch.setattr(scanners, "scan_files", scan_and_change)
+    (hit,) = indexed("search", query="quokka", match=match, mode="prose")["hits"]
+    assert (hit["path"], hit["snippet"]["matches"]) == ("docs/guide.md", [])
+    monkeypatch.undo()
+    assert indexed("search", query="quokka", match=match, mode="prose")["hits"] == []
+
+
+def test_places_beyond_the_end_of_a_text_are_left_out() -> None:
+    assert mark_spans(b"ab\ncd\n", [(1, 100), (4, 5), (50, 60)]) == [
+        MatchMark(0, 1, 2),
+        MatchMark(1, 0, 2),
+        MatchMark(1, 1, 2),
+    ]
 
 
 def test_a_pattern_that_would_explode_is_stopped(indexed: Tools, tree: object) -> None:

@@ -30,13 +30,16 @@ class MatchMark:
 
 
 def mark_spans(data: bytes, spans: list[tuple[int, int]]) -> list[MatchMark]:
-    """Byte spans of a UTF-8 text as marks; a span over several lines becomes one mark per line."""
+    """Byte spans of a UTF-8 text as marks; a span over several lines becomes one mark per line.
+
+    The text may have become shorter since it was searched: what lies beyond its end is left out.
+    """
     marks: list[MatchMark] = []
     counted = line = 0  # `line` is the line of the byte `counted`
     for start, end in spans[:_MAX_MARKS]:
         line, counted = line + data.count(b"\n", counted, start), start
         at, row = start, line
-        while at < end:
+        while at < min(end, len(data)):
             begin = data.rfind(b"\n", 0, at) + 1
             newline = data.find(b"\n", at)
             line_end = len(data) if newline < 0 else newline
