@@ -14,6 +14,7 @@ import pytest
 from tests.support.workspace.tools import FILES, MakeTools, Tools, write_tree
 from wsh.workspace.child import LocalRunner
 from wsh.workspace.schema import TOOLS
+from wsh.workspace.search.filter import compile_globs, compile_name
 from wsh.workspace.transcript.transcript import Transcript
 
 PROVEN: dict[str, set[str]] = {}
@@ -204,6 +205,29 @@ def test_search_name(full: Tools) -> None:
     assert full.names(query="port OR return", name="__*") == ["__init__"]
     assert full.names(query="return", match="literal", name="Lookup") == ["Lookup"]
     assert full.names(query="port", name="nobody") == []
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "fits"),
+    [
+        ("*.py", "a/b.py", True),
+        ("a b/[!x]?.{py,js*}", "a b/cd.js5", True),
+        ("a b/[!x]?.{py,js*}", "a b/xd.py", False),
+        ("src/**/ü+(1).txt", "src/a/b/ü+(1).txt", True),
+        ("docs", "docs/a/b.md", True),
+        ("do\\cs", "do\\cs", True),
+        ("!docs", "docs/a/b.md", False),
+        ("**/" * 60 + "z", "a/" * 60 + "y", False),
+        ("*a" * 40 + "z", "a" * 120, False),
+    ],
+)
+def test_a_glob_fits_a_path_in_little_time_whatever_it_is(glob: str, path: str, fits: bool) -> None:
+    assert compile_globs((glob,))(path) is fits
+
+
+def test_a_name_fits_in_little_time_whatever_it_is() -> None:
+    assert compile_name("*A*" * 40 + "z")("a" * 200) is False
+    assert compile_name("parse?args")("module.Parse_Args")
 
 
 @proves("search", "modifiedAfter")

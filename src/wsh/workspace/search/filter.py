@@ -1,15 +1,18 @@
 """Narrowing a search to some files and chunks: globs, languages, kinds, names, times.
 
 One `Filter` serves words, literals and patterns, in this process and in the one that runs patterns: it writes itself
-as a condition in SQL over `file f` and `chunk c`.
+as a condition in SQL over `file f` and `chunk c`. Globs and names are matched in a time that grows with the path alone
+(by RE2), since nothing could stop them and all of this process would wait.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+import re2
 
 from wsh.workspace.error import InvalidArguments
 
@@ -84,8 +87,8 @@ class _Globs:
     """Whether a path fits: any of the globs, and none of those that start with `!`."""
 
     def __init__(self, globs: tuple[str, ...]) -> None:
-        self._fits: list[re.Pattern[str]] = []
-        self._not: list[re.Pattern[str]] = []
+        self._fits: list[Any] = []
+        self._not: list[Any] = []
         for glob in globs:
             target, body = (self._not, glob[1:]) if glob.startswith("!") else (self._fits, glob)
             if not body.strip("/"):
@@ -98,7 +101,15 @@ class _Globs:
         return not self._fits or any(pattern.fullmatch(path) for pattern in self._fits)
 
 
-def _glob_to_regex(glob: str) -> re.Pattern[str]:
+def _compile(said: str, *, case_sensitive: bool = True) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.dot_nl = True
+    options.case_sensitive = case_sensitive
+    return re2.compile(said, options)
+
+
+def _glob_to_regex(glob: str) -> Any:
     """`*` stays within a folder, `**` does not; without a slash the glob fits at any depth; a folder fits whole."""
     body = glob.removeprefix("./").strip("/")
     out = [] if "/" in glob.removeprefix("./").rstrip("/") else ["(?:.*/)?"]
@@ -122,15 +133,15 @@ def _glob_to_regex(glob: str) -> re.Pattern[str]:
             out.append("[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]")
             at = end + 1
         elif char == "{" and (end := body.find("}", at)) > 0:
-            choices = (re.escape(c).replace(r"\*", "[^/]*") for c in body[at + 1 : end].split(","))
+            choices = (re2.escape(c).replace(r"\*", "[^/]*") for c in body[at + 1 : end].split(","))
             out.append("(?:" + "|".join(choices) + ")")
             at = end + 1
         else:
-            out.append(re.escape(char))
+            out.append(re2.escape(char))
             at += 1
     try:
-        return re.compile("".join(out) + "(?:/.*)?", re.DOTALL)
-    except re.error:
+        return _compile("".join(out) + "(?:/.*)?")
+    except re2.error:
         raise InvalidArguments(f"{glob!r} is not a glob.", hint="Write globs such as src/** or *.py.") from None
 
 
@@ -143,8 +154,8 @@ class _Name:
     """Whether a symbol is called so: whole or its last part, without regard to case; `*` and `?` stand for any."""
 
     def __init__(self, name: str) -> None:
-        body = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
-        self._pattern = re.compile(rf"(?:.*[.:#\\])?{body}", re.IGNORECASE | re.DOTALL)
+        body = re2.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
+        self._pattern = _compile(rf"(?:.*[.:#\\])?{body}", case_sensitive=False)
 
     def __call__(self, name: str) -> bool:
         return bool(name) and self._pattern.fullmatch(name) is not None
