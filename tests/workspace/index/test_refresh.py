@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 from pathlib import Path
 
 from tests.support.waiting import until
 from tests.support.workspace.tools import MakeTools, Tools, write_tree
+from wsh.workspace.index.refresh import Watcher
 
 
 async def until_found(tools: Tools, query: str, expected: list[str]) -> None:
@@ -49,6 +51,34 @@ def test_changes_new_folders_and_removals_arrive_by_themselves(make_tools: MakeT
         await until_found(tools, "jabiru", ["deep/er/new.py"])
         (tree / "notes.txt").unlink()
         await until_found(tools, "cassowary", [])
+
+    tools.runner.run(body())
+
+
+def test_a_build_that_fails_ends_no_watch(make_tools: MakeTools, tree: Path) -> None:
+    tools = make_tools()
+    builds = 0
+
+    async def build(root: str) -> None:
+        nonlocal builds
+        builds += 1
+        raise OSError(errno.EMFILE, "no descriptor for a builder")
+
+    async def body() -> None:
+        await tools.call("index_build", {})
+        watcher = Watcher(build, tools.service.home_of)
+        watcher.follow(str(tree))
+
+        async def is_built_again() -> bool:
+            (tree / "notes.txt").write_text(f"{builds} builds\n")
+            await asyncio.sleep(0.1)
+            return builds >= 3
+
+        try:
+            await until(is_built_again, "another build after one that failed", seen=lambda: builds)
+            assert watcher.is_following(str(tree))
+        finally:
+            await watcher.aclose()
 
     tools.runner.run(body())
 

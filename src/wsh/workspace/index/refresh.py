@@ -111,6 +111,8 @@ class Watcher:
             await self._build(root)
         except ToolError as problem:
             log.info("the index of %s was not refreshed: %s", root, problem.message)
+        except Exception:  # the next change is another chance; nobody else would begin to watch again
+            log.exception("the index of %s was not refreshed", root)
 
     def _folders(self, root: str) -> list[str]:
         """The folders of the indexed files, and all those above them."""
