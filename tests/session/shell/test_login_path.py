@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, make_home, run, text_of
+from tests.support.waiting import HANG_S, until
 from wsh.session.registry import SessionRegistry
 from wsh.session.session import Session
-from wsh.session.shell.login_path import merge
+from wsh.session.shell import login_path
+from wsh.session.shell.login_path import LoginPath, merge
 from wsh.session.spec import SessionSpec
 from wsh.wire.system.place import Places
 
@@ -62,3 +66,25 @@ def test_a_login_shell_that_hangs_delays_no_session_for_long(places: Places) -> 
         assert text_of(await run(session, "echo $PATH")) == "/usr/bin:/bin"
 
     run_with_registry(places, body, session__login_path_wait_ms=10)
+
+
+async def test_a_login_shell_that_did_not_answer_is_asked_again_later(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(
+        make_home(places.state.parent, bash_profile="[ -e ~/calm ] || sleep 6000; PATH=$HOME/bin:/usr/bin:/bin\n")
+    )
+    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    monkeypatch.setattr(login_path, "_DEADLINE_S", 0.05)
+    monkeypatch.setattr(login_path, "_AGAIN_S", 0.0)
+    paths = LoginPath(HANG_S)
+    try:
+        assert await paths.extend("/bin/bash", environ) is None
+        (home / "calm").touch()
+        monkeypatch.setattr(login_path, "_DEADLINE_S", HANG_S)
+        await until(lambda: not paths._asked, "the time to ask again")
+        assert await paths.extend("/bin/bash", environ) == f"{home}/bin:/usr/bin:/bin"
+        monkeypatch.setattr(login_path, "_ask", None)  # what was answered is remembered
+        assert await paths.extend("/bin/bash", environ) == f"{home}/bin:/usr/bin:/bin"
+    finally:
+        await paths.aclose()
