@@ -94,6 +94,9 @@ class RemoteSessions:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_REFRESH_S):
                         await events.recv()
+                    while True:  # one look serves all that has been told by now
+                        async with asyncio.timeout(0):
+                            await events.recv()
 
     async def _look(self, server: Server, sessions: list[SessionReply]) -> bool:
         """Ask what the sessions wait for, silent ones less and less often. True if a state changed."""
