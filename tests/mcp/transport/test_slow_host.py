@@ -8,7 +8,10 @@ from typing import Any
 
 from tests.support.session.running import run
 from tests.support.waiting import until
+from wsh.mcp.caller import ConnectionSurroundings
 from wsh.mcp.quick_call import QuickCalls
+from wsh.mcp.transport.stdio import MOST_UNANSWERED, StdioLink
+from wsh.wire.caller import Caller
 from wsh.wire.json import rpc
 
 
@@ -30,7 +33,22 @@ class SlowLink:
         self.open.discard(id)
 
 
-def make_calls(link: SlowLink) -> QuickCalls:
+class SlowOut:
+    def __init__(self) -> None:
+        self.reads = asyncio.Event()
+        self.lines: list[bytes] = []
+
+    def write_now(self, line: bytes) -> bool:
+        if self.reads.is_set():
+            self.lines.append(line)
+        return self.reads.is_set()
+
+    async def write(self, line: bytes) -> None:
+        await self.reads.wait()
+        self.lines.append(line)
+
+
+def make_calls(link: SlowLink | StdioLink) -> QuickCalls:
     async def answer(*_: object) -> None:
         """Over at once."""
 
@@ -70,5 +88,26 @@ def test_an_answer_that_waits_for_the_host_can_still_be_taken_back() -> None:
         link.reads.set()
         await asyncio.sleep(0.01)
         assert not link.written
+
+    run(work())
+
+
+def test_a_host_that_reads_nothing_is_not_read_either_until_it_does() -> None:
+    async def work() -> None:
+        out = SlowOut()
+        link = StdioLink(Caller("agent", "mcp", "unix"), ConnectionSurroundings("12345678", "/"), out)
+        link.quick_calls = make_calls(link)
+        call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "quick", "arguments": {}}}
+        taken = 0
+        while taken < 10 * MOST_UNANSWERED and link.take_at_once(rpc.dump({**call, "id": taken})):
+            taken += 1
+        assert taken == MOST_UNANSWERED
+        waiting = asyncio.ensure_future(link.wait_until_read())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        out.reads.set()
+        await waiting
+        await until(lambda: len(out.lines) == MOST_UNANSWERED, "the answers")
+        assert link.take_at_once(rpc.dump({**call, "id": "after"}))
 
     run(work())

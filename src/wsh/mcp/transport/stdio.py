@@ -39,6 +39,8 @@ from wsh.wire.version import VERSION
 log = logging.getLogger(__name__)
 
 _LONG_BYTES = 1 << 20
+MOST_UNANSWERED = 256
+"""With so many requests unanswered, a host that reads nothing is not read either."""
 
 
 class LineOut(Protocol):
@@ -60,6 +62,7 @@ class StdioLink:
         self._lock = asyncio.Lock()
         self._writers = 0
         """How many wait until they may write, or do."""
+        self._caught_up = asyncio.Event()
         self._open: set[str] = set()
         self._muted = False
         self.quick_calls: QuickCalls | None = None
@@ -80,10 +83,21 @@ class StdioLink:
                     await self._out.write(line)
         finally:
             self._writers -= 1
+            self._caught_up.set()
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._writers > 0 and len(self._open) >= MOST_UNANSWERED
+
+    async def wait_until_read(self) -> None:
+        """Waits while answers pile up for a host that does not read them."""
+        while self._is_behind:
+            self._caught_up.clear()
+            await self._caught_up.wait()
 
     def take_at_once(self, line: bytes) -> bool:
         """Whether `line` was a plain call, or a word about one, and has been seen to."""
-        if self.quick_calls is None or len(line) > _LONG_BYTES:
+        if self.quick_calls is None or len(line) > _LONG_BYTES or self._is_behind:
             return False
         read = rpc.parse(line)
         return isinstance(read, rpc.Message) and self.quick_calls.take(read)
@@ -160,12 +174,14 @@ class _In(_Stream):
         self._lines = lines
 
     async def receive(self) -> SessionMessage:
+        await self._link.wait_until_read()
         async for line in self._lines:
             if line is not None and not line.strip():
                 continue
             message = await self._admit(line)
             if message is not None:
                 return message
+            await self._link.wait_until_read()
         raise anyio.EndOfStream
 
     async def _admit(self, line: bytes | None) -> SessionMessage | None:
