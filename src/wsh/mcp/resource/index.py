@@ -232,6 +232,10 @@ class ResourceIndex:
             for view in VIEWS:
                 self._note(f"{SESSIONS_URI}/{name}/{view}")
 
+    def note_command(self, name: str, id: int) -> None:
+        """A command of the session printed, or ended."""
+        self._note(f"{SESSIONS_URI}/{name}/commands/{id}")
+
     def _note(self, uri: str | None) -> None:
         if not self.wanted:
             return

@@ -16,7 +16,16 @@ from wsh.operation.operation import NOTHING, Operation, OperationCall
 from wsh.operation.screen import Formatted, ScrollbackParams, get_screen, get_scrollback
 from wsh.operation.session import ListParams, list_sessions
 from wsh.session.command.command import Command
-from wsh.session.event import Exited, Output, Resized, SessionEvent, TagsChanged, TakenOver, TitleChanged
+from wsh.session.event import (
+    CommandFinished,
+    Exited,
+    Output,
+    Resized,
+    SessionEvent,
+    TagsChanged,
+    TakenOver,
+    TitleChanged,
+)
 from wsh.session.record.playback import read_output
 from wsh.session.registry import LifecycleEvent, SessionCreated, SessionDestroyed
 from wsh.session.session import Session
@@ -131,6 +140,10 @@ class SessionResources:
         def hear(event: SessionEvent) -> None:
             if isinstance(event, Output):
                 resources.note_session(session.name)
+                if resources.wanted and session.commands is not None and session.commands.current is not None:
+                    resources.note_command(session.name, session.commands.current.id)
+            elif isinstance(event, CommandFinished):
+                resources.note_command(session.name, event.id)
             elif isinstance(event, _ON_LIST):
                 resources.note_session(session.name)
                 resources.note_sessions()
