@@ -50,6 +50,12 @@ def test_reports_and_pasted_text_are_no_keys() -> None:
     assert split(prefix, b"\x1c" + pasted) == ["open", "cancel", b"\x1b[200~", b"\x1cd\x1b[201~"]
 
 
+def test_the_prefix_is_one_again_behind_a_paste_whose_end_came_in_two_reads() -> None:
+    prefix = Prefix(Bindings())
+    assert split(prefix, b"\x1b[200~a\x1c\x1b[20") == [b"\x1b[200~", b"a\x1c\x1b[20"]
+    assert split(prefix, b"1~\x1cd") == [b"1~", "open", "detach"]
+
+
 def test_arrows_move_a_window_for_half_a_second_on() -> None:
     prefix = Prefix(Bindings())
     assert split(prefix, b"\x1c\x1b[A\x1bOB", 0.0, True) == ["open", "up", "down"]

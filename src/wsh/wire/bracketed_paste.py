@@ -23,6 +23,34 @@ class PastedPart(NamedTuple):
     """The mark at the end has not arrived yet."""
 
 
+class PasteInPieces:
+    """A paste that arrives in several reads, each of which may end anywhere, also within the mark at its end."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        """Whether what comes next is pasted."""
+        self._held = b""
+
+    def open(self) -> None:
+        """The mark at the beginning was read."""
+        self.is_open, self._held = True, b""
+
+    def close(self) -> None:
+        self.is_open, self._held = False, b""
+
+    def read(self, data: bytes, at: int) -> PastedPart:
+        """As `read_pasted`; `text` leaves out what may be the beginning of the mark, and has it next time if it was none."""
+        whole = self._held + data[at:]
+        found = whole.find(PASTE_END)
+        if found >= 0:
+            end = at + found + len(PASTE_END) - len(self._held)
+            self.close()
+            return PastedPart(whole[:found], end, False)
+        begun = next((n for n in range(len(PASTE_END) - 1, 0, -1) if whole.endswith(PASTE_END[:n])), 0)
+        self._held = whole[len(whole) - begun :]
+        return PastedPart(whole[: len(whole) - begun], len(data), True)
+
+
 def starts_paste(data: bytes, at: int = 0) -> bool:
     return data.startswith(PASTE_BEGIN, at)
 

@@ -425,6 +425,15 @@ def test_typed_text_is_followed(typed: bytes, modes: LineModes, text: str | None
             assert line.describe().text == text and line.author == PERSON
 
 
+def test_a_line_ends_with_enter_behind_a_paste_whose_end_came_in_two_reads() -> None:
+    line = TypedLine()
+    note(line, b"\x1b[200~ls\x1b[20", RAW)
+    note(line, b"1~", RAW)
+    assert line.describe().text == "ls"
+    note(line, b"\r", RAW)
+    assert not line.stands(RAW)
+
+
 def test_keys_belong_to_the_program_that_was_in_front() -> None:
     line = TypedLine()
     note(line, b"q", RAW)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wsh.client.attach.keystroke import read_keystroke
-from wsh.wire.bracketed_paste import BEGIN_PATTERN, read_pasted, starts_paste
+from wsh.wire.bracketed_paste import BEGIN_PATTERN, PasteInPieces, starts_paste
 from wsh.wire.setting import SettingError
 
 PAN_S = 0.5
@@ -94,7 +94,8 @@ class Prefix:
         self.is_open = False
         self.unknown = ""
         """The key of the last `unknown`."""
-        self._pasting = False
+        self.paste = PasteInPieces()
+        """What is pasted for the program."""
         self._panned = float("-inf")
         code = ord(bindings.prefix.removeprefix("ctrl+"))
         ctrl = rb"(?::\d*)*;(?:5|69|133|197)"  # whatever the lock keys are
@@ -114,8 +115,8 @@ class Prefix:
         """
         at = 0
         while at < len(data):
-            if self._pasting:
-                _, end, self._pasting = read_pasted(data, at)
+            if self.paste.is_open:
+                end = self.paste.read(data, at).end
                 yield data[at:end]
                 at = end
                 continue
@@ -131,7 +132,7 @@ class Prefix:
                 yield data[at : found.start()]
             at = found.end()
             if found["paste"]:
-                self._pasting = True
+                self.paste.open()
                 yield found[0]
             elif found["prefix"]:
                 self.is_open = True
@@ -142,7 +143,7 @@ class Prefix:
 
     def is_at_rest(self, now: float) -> bool:
         """Whether the next key goes to the program unless it is the prefix."""
-        return not (self.is_open or self._pasting or now - self._panned <= PAN_S)
+        return not (self.is_open or self.paste.is_open or now - self._panned <= PAN_S)
 
     def _obey(self, data: bytes, at: int, now: float, is_window: bool) -> tuple[list[bytes | str], int]:
         """What the key at `at` asks for behind the prefix, and where it ends."""

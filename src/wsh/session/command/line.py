@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from wsh.session.event import Actor
-from wsh.wire.bracketed_paste import PASTE_BEGIN, read_pasted, starts_paste
+from wsh.wire.bracketed_paste import PASTE_BEGIN, PasteInPieces, starts_paste
 from wsh.wire.json.object import JsonObject
 
 Editor: TypeAlias = Literal["", "emacs", "vi"]
@@ -101,7 +101,7 @@ class TypedLine:
     _hidden: bool = False
     _canonical: bool = False
     _group: int = 0
-    _pasting: bool = False
+    _paste: PasteInPieces = field(default_factory=PasteInPieces)
     _searching: bool = False
     _last: int = 0
 
@@ -125,11 +125,11 @@ class TypedLine:
         self._canonical, self._group = modes.canonical, modes.group
         at = 0
         while at < len(data):
-            if self._pasting:
-                text, at, self._pasting = read_pasted(data, at)
+            if self._paste.is_open:
+                text, at, _ = self._paste.read(data, at)
                 self._add(text, actor, wall, modes)
             elif not modes.canonical and starts_paste(data, at):
-                self._pasting = True
+                self._paste.open()
                 at += len(PASTE_BEGIN)
             else:
                 at = self._key(data, at, actor, modes, now, wall, asked)
@@ -202,7 +202,8 @@ class TypedLine:
             self.changed()
         self.authors.clear()
         self._text.clear()
-        self._opaque = self._hidden = self._pasting = self._searching = False
+        self._opaque = self._hidden = self._searching = False
+        self._paste.close()
         self._last = 0
 
     def restore(self, text: str, author: Actor, at: float, modes: LineModes) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wsh.wire.bracketed_paste import BEGIN_PATTERN, read_pasted
+from wsh.wire.bracketed_paste import BEGIN_PATTERN, PasteInPieces
 
 Direction: TypeAlias = Literal["up", "down", "right", "left"]
 Action: TypeAlias = Literal["release", "detach", "take"] | Direction
@@ -57,14 +57,14 @@ class Keyboard:
     def __init__(self) -> None:
         self._last_prefix = float("-inf")
         self._last_move = float("-inf")
-        self._pasting = False
+        self._paste = PasteInPieces()
 
     def split(self, data: bytes, now: float, movable: bool = False) -> Iterator[bytes | Action]:
         """Input in pieces: bytes for the program, and what the person asked of us. `movable`: arrows can mean something."""
         position = 0
         while position < len(data):
-            if self._pasting:
-                _, end, self._pasting = read_pasted(data, position)
+            if self._paste.is_open:
+                end = self._paste.read(data, position).end
                 yield data[position:end]
                 position = end
                 continue
@@ -87,7 +87,7 @@ class Keyboard:
                 yield data[position : found.start()]
             position = found.end()
             if found["paste"]:
-                self._pasting = True
+                self._paste.open()
                 yield found[0]
             elif found["release"]:
                 yield self._press(now)
