@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from wsh.client import tty
 from wsh.client.attach.keystroke import Keystroke, read_keystrokes
 from wsh.client.attach.prefix import Bindings, Prefix, fit_words
+from wsh.wire.bracketed_paste import PASTE_BEGIN, PasteInPieces
 from wsh.wire.error import WshError
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import find_places
@@ -79,6 +80,8 @@ class Person:
         self._left: AttachPage | None = None
         """Earlier lines that were left by the prefix, and are gone back to."""
         self._prefix = Prefix(bindings)
+        self._paste = PasteInPieces()
+        """What is pasted, but not for the program: it began at a page, or in a session that has ended."""
         self._viewer = ""
         self._taken_by: str | None = None
         self._is_captured = False
@@ -154,7 +157,7 @@ class Person:
             self.has_prefix
             and self._page is None
             and self._left is None
-            and not (self.read_only or self.has_ended or self.is_leaving or self._has_told)
+            and not (self.read_only or self.has_ended or self.is_leaving or self._has_told or self._paste.is_open)
             and self._prefix.is_at_rest(time.monotonic())
         )
 
@@ -164,6 +167,9 @@ class Person:
             return
         if self.is_leaving:
             return  # it was not meant for the program any more
+        data = self._skip_paste(data)
+        if not data:
+            return
         had_told, self._has_told = self._has_told, False
         said = self._said
         if self._page is not None:
@@ -172,6 +178,18 @@ class Person:
             self._type(data)
         if had_told and said == self._said and self._page is None:
             self._say("")
+        if self._paste.is_open:
+            self._prefix.paste.close()  # the rest of it never comes there
+
+    def _skip_paste(self, data: bytes) -> bytes:
+        """What comes behind the paste that is not for the program."""
+        return data[self._paste.read(data, 0).end :] if self._paste.is_open else data
+
+    def _note_paste(self, key: Keystroke) -> None:
+        """A key that is pasted text may have arrived in part: the rest is neither keys nor for the program."""
+        if key.name == "paste":
+            self._paste.open()
+            self._paste.read(key.raw, len(PASTE_BEGIN))
 
     def _type(self, data: bytes) -> None:
         for piece in self._prefix.split(data, time.monotonic(), self._is_window):
@@ -193,9 +211,10 @@ class Person:
 
     def _press_ended(self, data: bytes) -> None:
         """Keys at a session that has ended: they read it, or leave."""
-        at = 0
+        data, at = self._skip_paste(data), 0
         for key in read_keystrokes(data):
             at += len(key.raw)
+            self._note_paste(key)
             command = self.bindings.by_key.get(key.name, "")
             if key.name in _LEAVING or command == "detach":
                 self._obey("detach")
@@ -331,10 +350,11 @@ class Person:
 
     def _turn(self, data: bytes) -> None:
         """Give keys to the open page. Keys after the one that closes it go to the program."""
-        at = 0
+        data, at = self._skip_paste(data), 0
         try:
             for key in read_keystrokes(data):
                 at += len(key.raw)
+                self._note_paste(key)
                 assert self._page is not None
                 if key.name == self.bindings.prefix:
                     if self._page is self._earlier:
