@@ -182,6 +182,35 @@ def test_the_status_line_says_for_a_while_who_typed(places: Places, monkeypatch:
     run_with_registry(places, work)
 
 
+def test_a_paste_while_keys_are_captured_presses_none_though_it_comes_in_pieces(places: Places) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="captured")
+        viewers = viewers_of(session)
+        viewer, _ = look(viewers, 24, 80)
+        control = viewers.stage.input
+        control.capture("agent:ada", by_agent=True)
+        for piece in (b"a\x1b[200~", b"yes\r\x1b[20", b"1~\r", b"\x1b[200~no", b"\r"):
+            viewers.keys.press(viewer, piece)
+        events, _ = control.take_events("agent:ada")
+        assert [(event.key, event.raw) for event in events] == [
+            ("a", b"a"),
+            ("paste", b"\x1b[200~"),
+            ("paste", b"yes\r\x1b[20"),
+            ("paste", b"1~"),
+            ("enter", b"\r"),
+            ("paste", b"\x1b[200~"),
+            ("paste", b"no"),
+            ("paste", b"\r"),
+        ]
+        control.release("agent:ada")
+        viewers.keys.press(viewer, b"\x1b[201~")
+        control.capture("agent:ada", by_agent=True)
+        viewers.keys.press(viewer, b"\r")
+        assert [event.key for event in control.take_events("agent:ada")[0]] == ["enter"]
+
+    run_with_registry(places, work)
+
+
 def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry, name="looked")

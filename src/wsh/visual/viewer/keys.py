@@ -15,6 +15,7 @@ from wsh.visual.viewer.frame import ViewerFrames
 from wsh.visual.viewer.size import ViewerSizes
 from wsh.visual.viewer.viewer import PresentViewers, Viewer
 from wsh.visual.viewer.window import is_window
+from wsh.wire.bracketed_paste import PASTE_BEGIN
 from wsh.wire.error import WshError
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ class ViewerKeys:
             if turns:
                 viewer.outlet.tell({"type": "wheel", "turns": turns})
         if self._stage.input.is_diverting(self._session):
-            for name, raw in parse_keys(data):
-                self._stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
+            self._divert(viewer, data)
             return 0
+        viewer.diverted_paste.close()
         if is_typed(data):
             self.note_typing(viewer)
         if b"\x1b" in data:
@@ -132,6 +133,18 @@ class ViewerKeys:
         if not self.typing.put(data, viewer.actor, viewer.receipt):
             viewer.outlet.send(b"\x07")
         return len(data)
+
+    def _divert(self, viewer: Viewer, data: bytes) -> None:
+        """Make events of captured keys. Each piece of a paste is one named `paste`: no text in it is a key."""
+        paste, at = viewer.diverted_paste, 0
+        if paste.is_open:
+            at = paste.read(data, 0).end
+            self._stage.input.divert(data[:at], "paste", viewer.id)
+        for name, raw in parse_keys(data[at:]):
+            if name == "paste":
+                paste.open()
+                paste.read(raw, len(PASTE_BEGIN))
+            self._stage.input.divert(raw, None if name == "unknown" else name, viewer.id)
 
     def tell_received(self, viewer: Viewer) -> None:
         """The first thing that a viewer with a number is told: how much of what it sent came, here or to a server before."""

@@ -11,6 +11,7 @@ from wsh.session.input.receipt import Receipt
 from wsh.visual.input.keyboard import Keyboard
 from wsh.visual.picture.page import Page
 from wsh.visual.picture.painter import ViewShape
+from wsh.wire.bracketed_paste import PasteInPieces
 
 _REMEMBERED = 64
 """Viewers that have left."""
@@ -72,6 +73,8 @@ class Viewer:
     """Whether it is told when the wheel is turned up where the program does not want the mouse."""
     receipt: Receipt = field(default_factory=Receipt)
     """How much of what was typed there the program has."""
+    diverted_paste: PasteInPieces = field(default_factory=PasteInPieces)
+    """What is pasted there while keys are captured."""
     page: Page | None = None
     """What it shows instead of the session's picture."""
 
