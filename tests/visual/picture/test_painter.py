@@ -205,6 +205,17 @@ def test_the_status_line_is_the_last_row_and_the_banner_covers_its_end() -> None
     assert last.startswith("name") and last.rstrip().endswith("captured")
 
 
+def test_wide_characters_in_the_status_line_and_the_banner_stay_in_the_last_row() -> None:
+    scene = Scene(ViewShape(11, 30, True))
+    scene.feed(b"\r\n".join(b"row %d" % n for n in range(10)))
+    for status, banner in (("日本語" * 8, ""), ("name", "日本語" * 8), ("日本語" * 8, "wants 日本語")):
+        scene.painter.status, scene.painter.banner = status, banner
+        scene.show()
+        lines = [str(line) for line in scene.viewer.screen(styled=False).lines]
+        assert lines[:10] == [f"row {n}" for n in range(10)]
+        assert "日本" in lines[10]
+
+
 def test_a_viewers_cursor_stays_its_own_until_the_program_sets_one_and_the_title_is_the_sessions_name() -> None:
     scene = Scene()
     scene.painter.name = "work"

@@ -300,15 +300,16 @@ class Painter:
             rows = [*rows, b"\x1b[2m%s\x1b[0m" % line.encode(), *[b""] * (missing - 1)]
         if shape.picture_rows < shape.rows:
             if self._status_drawn[0] != self.status:
-                self._status_drawn = (self.status, encode(lay_text(self.status[: shape.cols].ljust(shape.cols), "7")))
+                bar = lay_text(self.status.ljust(shape.cols), "7")
+                self._status_drawn = (self.status, encode(clip(bar, 0, shape.cols)))
             rows = [*rows, self._status_drawn[1]]
         if shape.note:
             bar = lay_text(f" {shape.note}".ljust(shape.cols), "38;5;16;48;5;44")
             rows = [*rows[:-1], encode(clip(bar, 0, shape.cols))]
         elif self.banner:
-            text = f" {self.banner} "[: shape.cols]
-            at = shape.cols - len(text) + 1
-            rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(lay_text(text, "38;5;16;48;5;44"))]
+            cells = clip(lay_text(f" {self.banner} ", "38;5;16;48;5;44"), 0, shape.cols)
+            at = shape.cols - len(cells) + 1
+            rows = [*rows[:-1], rows[-1] + b"\x1b[%dG" % at + encode(cells)]
         return rows
 
     # lines that scrolled off
