@@ -58,3 +58,14 @@ def test_a_paste_in_a_session_that_has_ended_presses_no_key(
     assert not person.is_leaving and server.typed == b""
     person.type(b"q")
     assert person.is_leaving
+
+
+def test_what_is_typed_while_a_server_fails_to_come_reaches_the_one_that_does(
+    person: Person, server: FakeServer
+) -> None:
+    person.wait_for_server()
+    person.type(b"echo ")
+    person.wait_for_server()
+    person.type(b"kept")
+    person.connect(server)
+    assert server.typed == b"echo kept"

@@ -96,9 +96,10 @@ class Person:
         """Rows and columns of the session."""
 
     def wait_for_server(self) -> bytearray:
-        """There is no connection for now. What is typed for the program is collected in the result."""
-        self._line = waiting = _Waiting()
-        return waiting.unsent
+        """There is no connection for now. What is typed for the program is collected in the result, until there is one."""
+        if not isinstance(self._line, _Waiting):
+            self._line = _Waiting()
+        return self._line.unsent
 
     def connect(self, line: Sender) -> None:
         """A new connection: what was known of the server is not known any more.
