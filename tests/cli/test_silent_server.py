@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.pane import WSH, read_until
 from tests.support.serving import RunningServer, running_server
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 from tests.support.warm import run_warm
 from wsh.cli.request import call
 from wsh.wire.error import ServerSilent
@@ -64,6 +67,58 @@ def test_the_sessions_of_a_stopped_server_are_ended_through_their_keeper(stopped
     os.kill(pid, signal.SIGKILL)
     stopped.process.wait(HANG_S)
     assert "No server runs." in run("stop").stdout
+
+
+def attach_to(name: str) -> tuple[int, int]:
+    """`wsh attach` on a terminal of its own: its process and the other end of that terminal. It is in raw mode on return."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(sys.executable, [*WSH.split(), "attach", "--json", name])
+    wait_until(lambda: not termios.tcgetattr(fd)[3] & termios.ICANON, "the terminal in raw mode")
+    return pid, fd
+
+
+@pytest.mark.usefixtures("stopped", "no_supervisor")
+def test_a_stopped_server_holds_no_terminal() -> None:
+    pid, fd = attach_to("kept")
+    try:
+        shown = read_until(fd, lambda seen: b'"server_silent"' in seen, b"")
+        assert b"\x1b" not in shown, "nothing was drawn"
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
+    finally:
+        os.close(fd)
+
+
+def test_a_person_may_leave_before_a_server_that_is_healthy_lets_them_in(places: Places) -> None:
+    places.socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(places.socket))
+        listener.listen()
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            """Answers nothing but questions about its health."""
+            while True:
+                try:
+                    held.append(listener.accept()[0])
+                    if b"/health" in held[-1].recv(65536):
+                        held[-1].sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                except OSError:
+                    return
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        pid, fd = attach_to("slow")
+        try:
+            os.write(fd, b"ls\r\x1c\x1c")
+            read_until(fd, lambda seen: b'"reason": "detached"' in seen, b"")
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        finally:
+            os.close(fd)
+            listener.shutdown(socket.SHUT_RDWR)
+            server.join(HANG_S)
+            for one in held:
+                one.close()
 
 
 def test_a_server_that_is_healthy_may_take_its_time(places: Places) -> None:

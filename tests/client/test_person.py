@@ -38,12 +38,12 @@ def test_a_long_paste_at_a_page_presses_no_key_and_reaches_no_program(
     person: Person, server: FakeServer, cut: int
 ) -> None:
     person.type(b"\x1c?")
-    assert not person.types_plainly, "the help is open"
+    assert server.told[-1]["type"] == "hint", "the help is open"
     person.type(PASTE_BEGIN + b"one\n")
     person.type(b"two\nq\x1cd" + PASTE_END[:cut])
-    assert server.typed == b"" and not person.is_leaving and not person.types_plainly
+    assert (server.typed, person.is_leaving, person.types_plainly) == (b"", False, False)
     person.type(PASTE_END[cut:] + b"ls")
-    assert server.typed == b"ls" and person.types_plainly
+    assert (server.typed, person.types_plainly) == (b"ls", True)
     person.type(b"\x1cd")
     assert person.is_leaving, "the prefix is one again"
 
@@ -55,7 +55,7 @@ def test_a_paste_in_a_session_that_has_ended_presses_no_key(
     person.hear({"type": "exit", "exit_code": 0, "ended_before": True})
     for piece in pieces:
         person.type(piece)
-    assert not person.is_leaving and server.typed == b""
+    assert (person.is_leaving, server.typed) == (False, b"")
     person.type(b"q")
     assert person.is_leaving
 

@@ -6,15 +6,18 @@ from wsh.cli.output import print_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from wsh.client.attach.look_back import CopyKeys
+    from wsh.wire.json.object import JsonObject
 
 
 def find_last(host: str | None = None) -> str:
     """The session that was attached last, or else the one that was used last, on `host` if that is given. Raises where there is none."""
-    from wsh.cli.request import call, is_server_there
+    from wsh.cli.request import ANSWER_S, call, is_server_there
     from wsh.wire.error import InvalidRequest
     from wsh.wire.system.place import find_places
 
-    found = call("GET", "/sessions", query={"host": host}, doing="") if host or is_server_there() else []
+    found: list[JsonObject] = []
+    if host or is_server_there():
+        found = call("GET", "/sessions", query={"host": host}, doing="", answer_s=ANSWER_S)
     running = [session for session in found if session["running"]] or found
     if not running:
         raise InvalidRequest(
@@ -46,6 +49,7 @@ def show(
     """
     import os
 
+    from wsh.cli.request import check_health
     from wsh.client import tty
 
     if os.environ.get("WSH_SESSION") == name:
@@ -74,7 +78,7 @@ def show(
         held.status = status
         wheel = settings.get_bool("attach.mouse")
         options = ViewOptions(read_only, status, scrollback, bindings, copy_keys, wheel, shows_ended)
-        end = view(name, options, held)
+        end = view(name, options, held, check_health)
         held.used_rows = end.row
     name = end.session
     if as_json:

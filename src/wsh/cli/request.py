@@ -187,6 +187,12 @@ def _is_healthy(limit_s: float) -> bool:
     return True
 
 
+def check_health() -> None:
+    """Raises ServerSilent where the server gives no sign of life."""
+    if not _is_healthy(ANSWER_S / 2):
+        raise _silent()
+
+
 def _receive(connection: Socket, answer_s: float | None) -> bytes:
     while True:
         try:

@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -133,8 +134,11 @@ def _next_frame(buffer: bytearray, at: int) -> tuple[int, int, int] | None:
     return (buffer[at], start, start + size) if len(buffer) >= start + size else None
 
 
-def open_ws_client(path: Path, target: str) -> WsClient:
-    """Connect to the server's socket and upgrade. Raises what the server refuses with, or ServerGone."""
+def open_ws_client(path: Path, target: str, wait: Callable[[socket.socket], None] = lambda _: None) -> WsClient:
+    """Connect to the server's socket and upgrade. Raises what the server refuses with, or ServerGone.
+
+    `wait` is called before the answer is read; it may return when there is something to read, or raise.
+    """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         sock.settimeout(HANDSHAKE_S)
@@ -146,7 +150,7 @@ def open_ws_client(path: Path, target: str) -> WsClient:
                 f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
             ).encode()
         )
-        status, rest = _read_answer(sock)
+        status, rest = _read_answer(sock, wait)
         if status != 101:
             raise _refusal(status, sock, rest)
         return WsClient(sock, rest)
@@ -158,10 +162,11 @@ def open_ws_client(path: Path, target: str) -> WsClient:
         raise
 
 
-def _read_answer(sock: socket.socket) -> tuple[int, bytes]:
+def _read_answer(sock: socket.socket, wait: Callable[[socket.socket], None]) -> tuple[int, bytes]:
     """The status of an HTTP answer, and what came behind its headers."""
     answer = b""
     while b"\r\n\r\n" not in answer:
+        wait(sock)
         more = sock.recv(65536)
         if not more or len(answer) > 65536:
             raise ValueError("it hung up before it answered")

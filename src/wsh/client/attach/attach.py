@@ -13,9 +13,11 @@ import json
 import os
 import select
 import signal
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, urlencode
@@ -24,7 +26,7 @@ from wsh.client import tty
 from wsh.client.attach.lending import Lending
 from wsh.client.attach.person import Elsewhere, Person
 from wsh.client.attach.prefix import Bindings
-from wsh.client.ws_client import WsClient, WsLost, WsMessage, open_ws_client
+from wsh.client.ws_client import HANDSHAKE_S, WsClient, WsLost, WsMessage, open_ws_client
 from wsh.wire.error import InvalidRequest, ServerGone
 from wsh.wire.system.place import find_places
 
@@ -37,6 +39,10 @@ _UNSENT_BYTES = 256 * 1024
 """Keys are left in the terminal while the server has so much to read."""
 _LOOK_S = 0.05
 """Between two looks for the server."""
+_AT_ONCE_S = 0.25
+"""A server that is well lets a viewer in within so long: nobody wants to leave before."""
+_SILENT_S = 2.5
+"""After so long without an answer its health is asked for."""
 _LEAVING_S = 1.0
 """How long a server may take to say goodbye to a person who detaches."""
 _REMEMBERED = 16
@@ -79,19 +85,23 @@ class _Suspended(Exception):
         self.by = by
 
 
-def view(name: str, options: ViewOptions, held: tty.Held) -> ViewEnd:
+def view(
+    name: str, options: ViewOptions, held: tty.Held, check_health: Callable[[], None] = lambda: None
+) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal is `held` in raw mode.
 
-    Raises what the server refuses with; nothing was drawn then.
+    Raises what the server refuses with; nothing was drawn then. `check_health` is called where it has not answered at first, and may raise.
     """
     person = Person(name, options.bindings, read_only=options.read_only, copy_keys=options.copy_keys)
     screen = _Screen(person, held, options.shows_ended)
+    wait = partial(_wait_for_answer, person, screen, check_health)
     try:
         with _signals() as resized:
             last: ServerRecord | None = None
             while True:
                 try:
-                    line = open_ws_client(find_places().socket, _target(person.session, options, person.has_prefix))
+                    target = _target(person.session, options, person.has_prefix)
+                    line = open_ws_client(find_places().socket, target, wait)
                     last = _read_record()
                     _note_last(person.session)
                     _view_once(line, screen, person, resized)
@@ -160,12 +170,41 @@ def _find_server(last: ServerRecord | None, person: Person) -> None:
     Thread(target=find, daemon=True).start()
     unsent = person.wait_for_server()
     while not done.done():
-        readable = [0] if len(unsent) < _UNSENT_BYTES else []
-        if select.select(readable, [], [], _LOOK_S)[0]:
-            person.type(_read_keys())
-            if person.is_leaving:
-                raise _Ended(ViewEnd("detached"))
+        _type_meanwhile(person, unsent, [], _LOOK_S)
     done.result()
+
+
+def _wait_for_answer(
+    person: Person, screen: _Screen, check_health: Callable[[], None], connection: socket.socket
+) -> None:
+    """Until the server answers. The person may leave meanwhile. Raises TimeoutError."""
+    if select.select([connection], [], [], _AT_ONCE_S)[0]:
+        return
+    unsent = person.wait_for_server()
+    screen.tell(f"waiting for the server · {person.bindings.shown} twice leaves")
+    now = time.monotonic()
+    until, check_at = now + HANDSHAKE_S, None if screen.held.has_screen else now + _SILENT_S
+    while now < until:
+        if _type_meanwhile(person, unsent, [connection], until - now if check_at is None else max(0.0, check_at - now)):
+            return
+        now = time.monotonic()
+        if check_at is not None and now >= check_at:
+            check_at = None
+            check_health()
+    raise TimeoutError("it does not answer")
+
+
+def _type_meanwhile(person: Person, unsent: bytearray, connections: list[socket.socket], limit_s: float) -> bool:
+    """Wait for a connection, or for what the person types while the server reads nothing. True if a connection can be read."""
+    watched: list[int | socket.socket] = [*connections]
+    if len(unsent) < _UNSENT_BYTES:
+        watched.append(0)
+    ready = select.select(watched, [], [], limit_s)[0]
+    if 0 in ready:
+        person.type(_read_keys())
+        if person.is_leaving:
+            raise _Ended(ViewEnd("detached"))
+    return any(connection in ready for connection in connections)
 
 
 @contextlib.contextmanager
