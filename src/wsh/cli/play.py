@@ -13,6 +13,7 @@ from wsh.wire.json.text import read_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 @command(
@@ -39,6 +40,7 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
         lasts_s = sum(pause for pause, _ in moments)
         print_json({"what": what, "moments": [list(moment) for moment in moments], "duration_s": lasts_s})
         return
+    before = _stop_hearing()
     try:
         for pause, data in _moments(text):
             time.sleep(_shorten(pause, speed, idle_limit))
@@ -49,6 +51,22 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
         if sys.stdout.isatty():
             # Some of what is switched off moves the cursor, and the shell goes on where the recording ended.
             tty.write_all(1, b"\x1b7" + tty.RESTORE + b"\x1b8\x1b[0m\r\n")
+        if before is not None:
+            import termios
+
+            termios.tcsetattr(0, termios.TCSAFLUSH, before)  # drops what nobody was to hear
+
+
+def _stop_hearing() -> list[Any] | None:
+    """Let the terminal's answers to questions of the recorded program not be shown; how it was before, if there is one."""
+    if not tty.is_terminal():
+        return None
+    import termios
+    from tty import setcbreak
+
+    before = termios.tcgetattr(0)
+    setcbreak(0, termios.TCSADRAIN)
+    return before
 
 
 def _shorten(pause_s: float, speed: float, idle_limit: float | None) -> float:
