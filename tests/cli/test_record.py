@@ -52,3 +52,8 @@ def test_without_a_terminal_an_interrupt_is_typed_for_the_program(monkeypatch: p
     assert record._wait_for_end("job") == 5
     waiting = "GET /sessions/job/idle"
     assert asked == [waiting, "POST /sessions/job/keys", waiting, "GET /sessions/job"]
+
+
+def test_a_status_that_nobody_could_tell_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "call", lambda *_, **__: {"exit_code": None})
+    assert record._wait_for_end("job") == 7

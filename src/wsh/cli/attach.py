@@ -49,6 +49,7 @@ def show(
     """
     import os
 
+    from wsh.cli.output import NOT_KNOWN
     from wsh.cli.request import check_health
     from wsh.client import tty
 
@@ -81,14 +82,17 @@ def show(
         end = view(name, options, held, check_health)
         held.used_rows = end.row
     name = end.session
+    unknown = NOT_KNOWN if end.reason == "exited" else 0
     if as_json:
         print_json({"session": name, "reason": end.reason, "exit_code": end.exit_code})
-        return end.exit_code or 0
+        return unknown if end.exit_code is None else end.exit_code
     if end.exit_code is not None:
         echo(f"[exited {end.exit_code} · {name}]", err=True)
         return end.exit_code
     echo(f"[{end.reason} · {name}]" if end.reason == "detached" else f"[{name}: {end.reason}]", err=True)
-    return 0
+    if unknown:
+        echo(f"wsh: {name} ended, and nobody could tell with which status.", err=True)
+    return unknown
 
 
 @command(

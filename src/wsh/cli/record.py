@@ -5,7 +5,7 @@ import os
 from wsh.cli.attach import show
 from wsh.cli.declare import Argument, Option, WrongUse, command, echo, json_option
 from wsh.cli.export import fetch, save
-from wsh.cli.output import print_json
+from wsh.cli.output import NOT_KNOWN, print_json
 from wsh.cli.request import call, session_path
 from wsh.cli.start import open_here
 
@@ -48,14 +48,15 @@ def record(output: str, v3: bool, as_json: bool, words: tuple[str, ...]) -> int:
 
 
 def _wait_for_end(name: str) -> int:
-    """The exit status of the session's program. Ctrl+C is passed on to it, as a terminal would."""
+    """The exit status of the session's program, and 7 where nobody can tell it. Ctrl+C is passed on to it, as a terminal would."""
     from wsh.wire.error import WaitTimeout
 
     query = {"exit": True, "max_wait_ms": _WAIT_MS, "format": "plain"}
     while True:
         try:
             call("GET", session_path(name, "/idle"), query=query, doing="recording")
-            return int(call("GET", session_path(name), doing="")["exit_code"] or 0)
+            status = call("GET", session_path(name), doing="")["exit_code"]
+            return NOT_KNOWN if status is None else int(status)
         except WaitTimeout:
             continue  # one request has a limit of its own (server.max_wait_ms)
         except (KeyboardInterrupt, SystemExit):  # `call` raises SystemExit at Ctrl+C

@@ -84,7 +84,8 @@ class SwitcherPage:
         return " ".join(str(one.get(key) or "") for key in ("name", "command", "title", "cwd")) + " ".join(one["tags"])
 
     def _describe(self, one: JsonObject, width: int) -> str:
-        state = "" if one["running"] else f"  exited {one['exit_code']}"
+        status = "" if one["exit_code"] is None else f" {one['exit_code']}"
+        state = "" if one["running"] else f"  exited{status}"
         viewers = f"  {one['clients']} watching" if one["clients"] else ""
         what = one.get("title") or one.get("command") or ""
         here = "*" if one["name"] == self._current else " "

@@ -29,7 +29,7 @@ def status_line(session: Session, stage: Stage, shape: ViewShape, present: Prese
     if len(present) > 1:
         parts.append(f"{len(present)} viewers")
     if not session.running:
-        parts.append(f"exited {session.exit_code}")
+        parts.append("exited" if session.exit_code is None else f"exited {session.exit_code}")
     if session.input.taken_by:
         keys = f"{shape.prefix} t" if shape.prefix else "Ctrl+\\ Ctrl+T"
         who = "another terminal" if session.input.taken_by in present else session.input.taken_by
