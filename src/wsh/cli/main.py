@@ -83,6 +83,8 @@ def load_command(name: str) -> CliCommand:
 
 def main() -> None:
     """Run the command line; failures become one line on stderr and a status scripts can use."""
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        _open_closed_streams()
     if "_WSH_COMPLETE" in os.environ:
         from wsh.cli.manual import complete
 
@@ -101,7 +103,17 @@ def main() -> None:
         if not isinstance(end.code, int):
             raise
         status = end.code
+    except KeyboardInterrupt:  # at a question, or while standard input is read
+        status = 130
     _leave(status)
+
+
+def _open_closed_streams() -> None:
+    """Let a stream that the caller closed, as with `2>&-`, be the null device, so that no socket takes its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _is_reader_gone() -> bool:
