@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wsh.terminal import Terminal
-from wsh.visual.picture.cell import BLANK, CellRow, clip, lay_spans, put
+from wsh.visual.picture.cell import BLANK, CellRow, clip, lay_spans, lay_text, put
 from wsh.visual.picture.compositor import Picture
 from wsh.visual.picture.draw import draw_overlay, draw_panel
 from wsh.visual.picture.painter import Painter, ViewShape
@@ -116,6 +117,30 @@ def panel(position: str, height: int, text: str) -> PanelCreate:
     return PanelCreate.model_validate(
         {"position": position, "height": height, "spans": [{"text": text}], "background": "blue"}
     )
+
+
+def test_every_character_is_laid_out_in_the_columns_that_the_terminal_gives_it() -> None:
+    terminal = Terminal(1, 20)
+    differ: list[str] = []
+    for code in range(0x20, 0x10000):
+        character = chr(code)
+        if unicodedata.category(character) in ("Cc", "Cs", "Cn", "Co"):
+            continue
+        terminal.feed(b"\x1bcx" + character.encode())
+        if len(lay_text("x" + character, "")) != terminal.cursor.col:
+            differ.append(f"{code:x}")
+    assert differ == []
+
+
+def test_an_overlay_lies_at_its_place_beside_every_script() -> None:
+    scene = Scene()
+    scene.feed("हिन्दी में लिखा हुआ पाठ यहाँ है".encode())
+    scene.stage.overlays.create(overlay(20, 0, 4, 1, "LOOK"))
+    scene.show()
+    shown = str(scene.viewer.screen(styled=False).lines[0])
+    before = Terminal(1, 30)
+    before.feed(shown[: shown.index("LOOK")].encode())
+    assert before.cursor.col == 20
 
 
 def test_removing_an_overlay_restores_what_it_covered() -> None:

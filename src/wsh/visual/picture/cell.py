@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
+from unicodedata import category, east_asian_width
 
 from wsh.wire.json.object import JsonObject
 from wsh.wire.model.screen import IndexedColor, RgbColor
 
 _BLANK_STYLE = ""
+_OWN_WIDTHS = {"\u115f": 0, "\u2e3a": 2, "\u2e3b": 2}
+_OWN_WIDTHS |= {chr(code): 1 for code in (*range(0xFFF9, 0xFFFC), 0x1171E, *range(0x13430, 0x13440))}
+"""Where the terminal's engine and `wcwidth` differ otherwise."""
 _LINK_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -80,9 +84,13 @@ def _numbers(indexed: int | None, rgb: dict[str, int] | None, base: int) -> str:
 
 @lru_cache(maxsize=8192)
 def width_of(character: str) -> int:
-    """Columns that a character takes: 0 for one that combines with the one before."""
+    """Columns that the terminal gives a character: 0 for one that combines with the one before."""
     if " " <= character <= "~":
         return 1
+    if character in _OWN_WIDTHS:
+        return _OWN_WIDTHS[character]
+    if category(character) == "Mc":  # such as the vowel signs of Devanagari, which others draw into the cell before
+        return 2 if east_asian_width(character) in "WF" else 1
     from wcwidth import wcwidth  # large tables, which a screen without them does not need
 
     return max(0, wcwidth(character))
