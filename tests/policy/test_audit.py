@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import itertools
 import json
 import multiprocessing
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+import wsh.policy.audit
 from wsh.policy import Policy, PolicyRequest, decide
 from wsh.policy.audit import Audit, describe_decision, describe_result, hide_values
 
@@ -104,6 +108,60 @@ def test_the_chain_goes_on_across_rotation_and_restarts(tmp_path: Path) -> None:
     assert audit.verify().intact
     (tmp_path / "audit.jsonl.2").unlink()
     assert not audit.verify().intact
+
+
+@pytest.mark.parametrize("at", ["open", "unlink"])
+def test_a_rotation_that_fails_on_a_full_disk_does_not_look_like_a_log_that_was_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = Audit(path, max_bytes=2000, keep=1)
+    while not (tmp_path / "audit.jsonl.1").exists() or path.stat().st_size < 1700:
+        audit.append({"kind": "decision"})
+    real = os.open
+
+    def refuse(file: object, flags: int, mode: int = 0o777) -> int:
+        if file == path and not path.exists():
+            raise OSError(errno.ENOSPC, "full")
+        return real(file, flags, mode)  # type: ignore[arg-type]  # what the log gives
+
+    def keep(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        if at == "open":
+            patch.setattr(os, "open", refuse)
+        else:
+            patch.setattr(Path, "unlink", keep)
+        with pytest.raises(OSError, match="full"):
+            audit.append({"kind": "decision", "text": "x" * 400})
+    assert audit.verify().problems == ()
+    audit.append({"kind": "decision"})
+    assert Audit(path).verify().problems == ()
+
+
+def test_others_write_while_the_log_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = filled(path, 10)
+    real = wsh.policy.audit._hash
+    seen: list[int] = []
+
+    def look(record: Mapping[str, object]) -> str:
+        lock = os.open(tmp_path / "audit.jsonl.lock", os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(lock)
+        with monkeypatch.context() as patch:
+            patch.setattr("wsh.policy.audit._hash", real)
+            seen.append(Audit(path, max_bytes=4000).append({"kind": "decision"})["seq"])
+        return real(record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wsh.policy.audit._hash", look)
+        report = audit.verify()
+    assert report.intact and report.entries == 10 and seen == list(range(11, 21))
+    assert audit.verify().entries == 20
 
 
 def test_a_line_torn_by_a_crash_is_told_and_does_not_stop_the_log(tmp_path: Path) -> None:

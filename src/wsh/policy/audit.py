@@ -14,11 +14,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 from wsh.policy.request import PolicyRequest
 from wsh.policy.verdict import Verdict
@@ -94,9 +95,10 @@ class Audit:
                 head = self._find_head(fd)
                 line, record = self._make(entry, head)
                 if head.size and head.size + len(line) > self.max_bytes:
-                    os.close(fd)
                     head = self._rotate(head)
-                    fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    fresh = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    os.close(fd)
+                    fd = fresh
                 data = (b"\n" if head.torn else b"") + line
                 written = os.write(fd, data)
                 if written != len(data):
@@ -120,29 +122,32 @@ class Audit:
             yield from _backwards(path)
 
     def verify(self) -> VerifyReport:
-        """Walk the whole chain, oldest file first."""
+        """Walk the whole chain as it stands at the start, oldest file first. Others go on writing meanwhile."""
         problems: list[str] = []
         notes: list[str] = []
-        with self._locked():
-            files = self._files()
-            anchor = self._read_anchor()
+        with ExitStack() as stack:
+            # A log may be long, and a server waits for this lock with everything that it does.
+            with self._locked():
+                anchor = self._read_anchor()
+                files = [(path.name, stack.enter_context(path.open("rb"))) for path in self._files()]
+                sizes = [os.fstat(file.fileno()).st_size for _, file in files]
             previous: str | None = None
             sequence: int | None = None
             count = 0
-            for path in files:
+            for (name, file), size in zip(files, sizes, strict=True):
                 torn: int | None = None
                 whole = True
-                for number, record, raw in _lines(path):
-                    where = f"{path.name}:{number}"
+                for number, record, raw in _lines(file, size):
+                    where = f"{name}:{number}"
                     if record is None:
                         torn, whole = number, raw.endswith(b"\n")
                         continue
                     if torn is not None:
-                        told = f"{path.name}:{torn}: a line is no entry"
+                        told = f"{name}:{torn}: a line is no entry"
                         (notes if record.get("after_torn_line") else problems).append(told)
                         torn = None
                     count += 1
-                    if count == 1 and anchor is not None and _place(record) != (anchor.first, anchor.before_first):
+                    if count == 1 and anchor is not None and not _begins(record, anchor):
                         problems.append(
                             f"{where}: the log begins with entry {record.get('seq')}, but the first one kept is entry "
                             f"{anchor.first}: its beginning was cut off or replaced"
@@ -158,9 +163,9 @@ class Audit:
                     previous = str(record.get("hash"))
                     sequence = record.get("seq") if isinstance(record.get("seq"), int) else None
                 if torn is not None and whole:
-                    problems.append(f"{path.name}:{torn}: a line is no entry")
+                    problems.append(f"{name}:{torn}: a line is no entry")
                 elif torn is not None:
-                    notes.append(f"{path.name}:{torn}: the last line is incomplete")
+                    notes.append(f"{name}:{torn}: the last line is incomplete")
             if anchor is not None and (anchor.sequence, anchor.hash) != (sequence or 0, previous or GENESIS):
                 problems.append(
                     f"the log ends with entry {sequence or 0}, but entry {anchor.sequence} was the last one written: "
@@ -197,6 +202,7 @@ class Audit:
 
     def _rotate(self, head: _Head) -> _Head:
         """Begin a new file; the head of the chain as it stands then."""
+        self._head = _Head()  # read anew where this fails half-way
         for number in range(self.keep, 0, -1):
             path = self._numbered(number)
             if path.exists():
@@ -204,6 +210,8 @@ class Audit:
                     last = _last_record(path)
                     if last is not None:
                         head = replace(head, first=last["seq"] + 1, before_first=last["hash"])
+                        # Before the file goes: what fails after this, or a kill, must not look like a log that was cut.
+                        self._write_anchor(_Anchor(head.sequence, head.hash, head.first, head.before_first))
                     path.unlink()
                 else:
                     path.rename(self._numbered(number + 1))
@@ -261,8 +269,12 @@ class Audit:
         return _Anchor(int(match[1]), match[2], int(match[3]), match[4]) if match else _Anchor(-1, "")
 
 
-def _place(record: Mapping[str, object]) -> tuple[object, object]:
-    return record.get("seq"), record.get("prev")
+def _begins(record: Mapping[str, object], anchor: _Anchor) -> bool:
+    """Whether a log whose first entry is `record` has all that was kept; a rotation that was cut off leaves more."""
+    sequence = record.get("seq")
+    if isinstance(sequence, int) and 0 < sequence < anchor.first:
+        return True
+    return (sequence, record.get("prev")) == (anchor.first, anchor.before_first)
 
 
 def _hash(record: Mapping[str, object]) -> str:
@@ -272,14 +284,14 @@ def _hash(record: Mapping[str, object]) -> str:
     ).hexdigest()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, JsonObject | None, bytes]]:
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    with file:
-        for number, raw in enumerate(file, 1):
-            yield number, _parse(raw) if raw.endswith(b"\n") else None, raw
+def _lines(file: BinaryIO, size: int) -> Iterator[tuple[int, JsonObject | None, bytes]]:
+    """The lines in the first `size` bytes."""
+    left = size
+    number = 0
+    while left > 0 and (raw := file.readline(left)):
+        left -= len(raw)
+        number += 1
+        yield number, _parse(raw) if raw.endswith(b"\n") else None, raw
 
 
 def _backwards(path: Path) -> Iterator[JsonObject]:
