@@ -6,7 +6,7 @@ import pytest
 
 from wsh.policy import Mode, RuleEffect, RuleError
 from wsh.policy.file.document import parse_policy
-from wsh.policy.file.edit import NewRule, change_rule
+from wsh.policy.file.edit import NewRule, add_rule, change_rule, remove_rules
 
 HEADLESS = frozenset({Mode.HEADLESS})
 TEXT = """\
@@ -59,3 +59,24 @@ def test_deny_rules_can_be_removed_and_what_is_not_there_is_said() -> None:
 def test_words_that_cannot_be_a_rule_change_nothing() -> None:
     with pytest.raises(RuleError):
         change_rule(TEXT, NewRule("ls", modes=HEADLESS), NewRule("ls; rm x", modes=HEADLESS))
+
+
+def test_rules_that_are_written_as_one_list_stay_when_another_comes_or_goes() -> None:
+    text = (
+        'rule = [\n  {effect = "deny", command = "git push"}, # never\n  {effect = "allow", command = "make x"},\n]\n'
+    )
+    text += '[headless]\nallow = ["ls", "cat"]\n'
+    grown = add_rule(text, NewRule("make test", cwd="/tmp", exact=True))
+    assert list_labels(grown) == ["allow ls", "allow cat", "deny git push", "allow make x", "allow exactly make test"]
+    assert "# never" in grown
+    shrunk, removed = remove_rules(grown, "make x")
+    assert removed == 1
+    assert list_labels(shrunk) == ["allow ls", "allow cat", "deny git push", "allow exactly make test"]
+    changed, found = change_rule(shrunk, NewRule("git push", RuleEffect.DENY), NewRule("git pull", RuleEffect.DENY))
+    assert found and "deny git pull" in list_labels(changed)
+    moved, found = change_rule(changed, NewRule("ls", modes=HEADLESS), NewRule("ls", comment="looks"))
+    assert found and list_labels(moved) == ["allow cat", "deny git pull", "allow exactly make test", "allow ls"]
+
+
+def list_labels(text: str) -> list[str]:
+    return [rule.label for rule in parse_policy(text).rules]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.items import AoT
+from tomlkit.items import AoT, Array
 
 from wsh.policy.file.document import MAX_POLICY_BYTES, PolicyError, parse_policy
 from wsh.policy.policy import Policy, default_policy
@@ -69,11 +69,7 @@ def add_rule(text: str, rule: NewRule, source: str = "policy.toml") -> str:
     """`text` with the rule at its end. Raises RuleError or PolicyError."""
     parse_pattern(rule.command)
     document = _load(text.rstrip("\n") + "\n\n" if text.strip() else "", source)
-    rules = document.get("rule")
-    if not isinstance(rules, AoT):
-        rules = tomlkit.aot()
-        document["rule"] = rules
-    rules.append(rule._table())
+    _append_rule(document, rule)
     return _checked(tomlkit.dumps(document), source)
 
 
@@ -82,8 +78,8 @@ def remove_rules(text: str, command: str, source: str = "policy.toml") -> tuple[
     wanted = parse_pattern(command)
     document = _load(text, source)
     removed = 0
-    rules = document.get("rule")
-    if isinstance(rules, AoT):
+    rules = _find_rules(document)
+    if rules is not None:
         for index in range(len(rules) - 1, -1, -1):
             table = rules[index]
             if table.get("effect") == "allow" and _same(table.get("command"), wanted):
@@ -145,6 +141,24 @@ def _load(text: str, source: str) -> Any:
     return tomlkit.parse(text)
 
 
+def _find_rules(document: Any) -> Any:
+    """The rules as they are written: [[rule]] tables, or one list `rule = [{…}]`. None if there are none."""
+    rules = document.get("rule")
+    return rules if isinstance(rules, AoT | Array) else None
+
+
+def _append_rule(document: Any, rule: NewRule) -> None:
+    rules = _find_rules(document)
+    if isinstance(rules, Array):
+        table = tomlkit.inline_table()
+        table.update(rule._table())
+        rules.append(table)
+        return
+    if rules is None:
+        document["rule"] = rules = tomlkit.aot()
+    rules.append(rule._table())
+
+
 def _checked(text: str, source: str) -> str:
     parse_policy(text, source)
     return text
@@ -173,8 +187,8 @@ def change_rule(text: str, old: NewRule, new: NewRule | None, source: str = "pol
 
 
 def _change_table(document: Any, old: NewRule, new: NewRule | None) -> bool:
-    rules = document.get("rule")
-    if not isinstance(rules, AoT):
+    rules = _find_rules(document)
+    if rules is None:
         return False
     for index, table in enumerate(rules):
         if _identity(_from_table(table)) != _identity(old):
@@ -220,9 +234,7 @@ def _change_entry(document: Any, old: NewRule, new: NewRule | None) -> bool:
             return True
         del entries[index]
         if new is not None:
-            if not isinstance(document.get("rule"), AoT):
-                document["rule"] = tomlkit.aot()
-            document["rule"].append(new._table())
+            _append_rule(document, new)
         return True
     return False
 
