@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
@@ -17,8 +18,9 @@ import pytest
 
 from tests.support.waiting import HANG_S
 from tests.support.warm import run_warm
-from wsh.policy import Effect, Mode, PolicyRequest, decide
+from wsh.policy import Effect, Mode, PolicyRequest, RuleEffect, decide
 from wsh.policy.audit import Audit
+from wsh.policy.file.edit import NewRule, add_rule, locked, write_policy
 from wsh.policy.file.store import PolicyStore
 from wsh.wire.system.owner import MARK_BASE
 from wsh.wire.system.place import Places
@@ -30,8 +32,13 @@ def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return run_warm([*WSH, *words], input=stdin, text=True)
 
 
-def type_into(words: list[str], typed: str, prepare: Callable[[], None] | None = None) -> tuple[int, str]:
-    """Run `wsh policy WORDS` on a terminal of its own and type once it asks."""
+def type_into(
+    words: list[str],
+    typed: str,
+    prepare: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> tuple[int, str]:
+    """Run `wsh policy WORDS` on a terminal of its own and type once it asks; `meanwhile` is done while it waits."""
     master, slave = pty.openpty()
     child = subprocess.Popen(
         [*WSH, *words],
@@ -56,6 +63,7 @@ def type_into(words: list[str], typed: str, prepare: Callable[[], None] | None =
                     break
                 seen += data.decode()
             if not sent and "confirm" in seen:
+                meanwhile()
                 os.write(master, typed.encode() + b"\n")
                 sent = True
         return child.wait(HANG_S), seen
@@ -140,6 +148,29 @@ def test_a_person_at_a_terminal_allows_and_revokes(places: Places) -> None:
     assert kinds == ["policy_allow", "policy_revoke", "policy_revoke"]
 
 
+@pytest.mark.parametrize("words", [["allow", "make"], ["revoke", "npm"], ["init", "--preset", "make", "--write"]])
+def test_others_change_the_file_while_a_person_is_asked_and_both_changes_stay(
+    places: Places, tmp_path: Path, words: list[str]
+) -> None:
+    places.policy_file.parent.mkdir(parents=True, exist_ok=True)
+    places.policy_file.write_text('[interactive]\nallow = ["npm"]\n')
+    (tmp_path / "Makefile").write_text("test:\n")
+
+    def write() -> None:
+        lock = os.open(places.policy_file.parent / ".policy.toml.lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(lock)
+        with locked(places.policy_file) as text:
+            write_policy(places.policy_file, add_rule(text, NewRule("git push", RuleEffect.DENY)))
+
+    given = [*words, str(tmp_path)] if words[0] == "init" else words
+    status, seen = type_into(given, words[0], meanwhile=write)
+    assert status == 0, seen
+    labels = {rule.label for rule in PolicyStore(places.policy_file).current().rules}
+    assert "deny git push" in labels and ("allow npm" in labels) is (words[0] != "revoke")
+    assert bool({"allow make", "allow make test"} & labels) is (words[0] != "revoke")
+
+
 @pytest.mark.parametrize("typed", ["", "yes", "y", "ALLOW"])
 def test_without_the_exact_word_nothing_changes(places: Places, typed: str) -> None:
     status, _ = type_into(["allow", "make"], typed)
@@ -160,11 +191,12 @@ def test_what_runs_inside_wsh_cannot_allow_even_on_a_terminal(places: Places, li
     assert status == 5 and "inside wsh" in seen and not places.policy_file.exists()
 
 
-def test_a_broken_file_is_not_changed(places: Places) -> None:
+@pytest.mark.parametrize("text", [b"[headless\n", b'[headless]\nallow = ["\xff"]\n'])
+def test_a_broken_file_is_not_changed(places: Places, text: bytes) -> None:
     places.policy_file.parent.mkdir(parents=True, exist_ok=True)
-    places.policy_file.write_text("[headless\n")
+    places.policy_file.write_bytes(text)
     status, seen = type_into(["allow", "make"], "allow")
-    assert status == 1 and "corrected first" in seen and places.policy_file.read_text() == "[headless\n"
+    assert status == 1 and "corrected first" in seen and places.policy_file.read_bytes() == text
 
 
 def test_audit_shows_and_verifies(places: Places) -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -250,6 +250,20 @@ def _confirm(word: str, *, err: bool) -> None:
         raise Refused("Nothing was changed.", hint=f"The confirmation was not {word!r}.")
 
 
+def _change(path: Path, rewrite: Callable[[str], str], told: str, word: str, *, err: bool) -> None:
+    """Tell, ask, and write. The file is taken after the answer and as it stands then: whoever else writes it waits for nobody's typing."""
+    from wsh.policy.file.edit import locked, read_policy_text, write_policy
+
+    try:
+        rewrite(read_policy_text(path))
+        echo(told, err=err)
+        _confirm(word, err=err)
+        with locked(path) as text:
+            write_policy(path, rewrite(text))
+    except PolicyError as problem:
+        raise Failure(f"the policy file must be corrected first: {problem}") from None
+
+
 @policy.command(
     "allow",
     Option("--mode", choices=("headless", "interactive", "both"), default="headless", show_default=True),
@@ -272,7 +286,7 @@ def allow(
     command: tuple[str, ...],
 ) -> None:
     """Allow COMMAND: a program, or a program and its subcommand; ` *` at the end permits any arguments."""
-    from wsh.policy.file.edit import NewRule, add_rule, locked, write_policy
+    from wsh.policy.file.edit import NewRule, add_rule
 
     _need_a_person()
     pattern = " ".join(command)
@@ -287,15 +301,8 @@ def allow(
         comment,
     )
     path = find_places().policy_file
-    with locked(path) as text:
-        try:
-            grown = add_rule(text, rule, str(path))
-        except PolicyError as problem:
-            raise Failure(f"the policy file must be corrected first: {problem}") from None
-        echo(f"This rule will be added to {path}:\n", err=as_json)
-        echo(rule.to_toml().rstrip() + "\n", err=as_json)
-        _confirm("allow", err=as_json)
-        write_policy(path, grown)
+    told = f"This rule will be added to {path}:\n\n{rule.to_toml().rstrip()}\n"
+    _change(path, lambda text: add_rule(text, rule, str(path)), told, "allow", err=as_json)
     _note("policy_allow", rule.to_toml())
     if as_json:
         print_json({"allowed": pattern, "file": str(path), "rule": rule.to_toml()})
@@ -331,7 +338,7 @@ def init(
     agents everywhere, and is written with --sandbox only.
     """
     from wsh.cli.policy_sandbox import offer_sandbox, say_sandbox
-    from wsh.policy.file.edit import NewRule, add_rule, locked, set_value, write_policy
+    from wsh.policy.file.edit import NewRule, add_rule, set_value
     from wsh.policy.rule.preset import find_presets, find_project_name, propose_rules
 
     place = Path(canonical_cwd(str(folder) if folder else None, os.getcwd()))
@@ -367,29 +374,24 @@ def init(
         return
     _need_a_person()
     modes = BOTH if mode == "both" else frozenset({Mode(mode)})
-    with locked(path) as text:
-        try:
-            for one in proposed:
-                rule = NewRule(
-                    one.command, RuleEffect.ALLOW, modes, str(place), comment=f"wsh policy init: {one.lets_in}"
-                )
-                text = add_rule(text, rule, str(path))
-            if sandbox is not None:
-                text = set_value(text, "sandbox", "agents", sandbox, str(path))
-        except PolicyError as problem:
-            raise Failure(f"the policy file must be corrected first: {problem}") from None
-        where = (
-            "without asking, also where nobody looks"
-            if mode != "interactive"
-            else "without asking, where a person can watch"
-        )
-        if proposed:
-            said = f"These {len(proposed)} rules will be added to {path}: they run {where}, in {place} and below."
-            echo(said, err=as_json)
-        if sandbox is not None:
-            echo(f"Agents will get the sandbox {sandbox}, in every folder ({path}).", err=as_json)
-        _confirm("init", err=as_json)
-        write_policy(path, text)
+
+    def rewrite(text: str) -> str:
+        for one in proposed:
+            rule = NewRule(one.command, RuleEffect.ALLOW, modes, str(place), comment=f"wsh policy init: {one.lets_in}")
+            text = add_rule(text, rule, str(path))
+        return text if sandbox is None else set_value(text, "sandbox", "agents", sandbox, str(path))
+
+    where = (
+        "without asking, also where nobody looks"
+        if mode != "interactive"
+        else "without asking, where a person can watch"
+    )
+    said = []
+    if proposed:
+        said.append(f"These {len(proposed)} rules will be added to {path}: they run {where}, in {place} and below.")
+    if sandbox is not None:
+        said.append(f"Agents will get the sandbox {sandbox}, in every folder ({path}).")
+    _change(path, rewrite, "\n".join(said), "init", err=as_json)
     changes = [one.command for one in proposed] + ([f"sandbox.agents = {sandbox}"] if sandbox is not None else [])
     _note("policy_init", "; ".join(changes))
     if as_json:
@@ -401,24 +403,22 @@ def init(
 @policy.command("revoke", json_option, command_argument)
 def revoke(as_json: bool, command: tuple[str, ...]) -> None:
     """Take back what allows exactly COMMAND. One of the shipped defaults gets a rule that denies it."""
-    from wsh.policy.file.edit import NewRule, add_rule, is_shipped, locked, remove_rules, write_policy
+    from wsh.policy.file.edit import NewRule, add_rule, is_shipped, remove_rules
 
     _need_a_person()
     pattern = _checked_pattern(" ".join(command))
     path = find_places().policy_file
-    with locked(path) as text:
-        try:
-            shrunk, removed = remove_rules(text, pattern, str(path))
-            listed = "allow" in (_section(shrunk, "headless") or {})
-            if is_shipped(pattern) and not listed:
-                shrunk = add_rule(shrunk, NewRule(pattern, RuleEffect.DENY), str(path))
-            elif not removed:
-                raise Failure(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
-        except PolicyError as problem:
-            raise Failure(f"the policy file must be corrected first: {problem}") from None
-        echo(f"{pattern!r} will no longer be allowed.", err=as_json)
-        _confirm("revoke", err=as_json)
-        write_policy(path, shrunk)
+
+    def rewrite(text: str) -> str:
+        shrunk, removed = remove_rules(text, pattern, str(path))
+        listed = "allow" in (_section(shrunk, "headless") or {})
+        if is_shipped(pattern) and not listed:
+            return add_rule(shrunk, NewRule(pattern, RuleEffect.DENY), str(path))
+        if not removed:
+            raise Failure(f"no rule allows exactly {pattern!r}; `wsh policy show` lists them")
+        return shrunk
+
+    _change(path, rewrite, f"{pattern!r} will no longer be allowed.", "revoke", err=as_json)
     _note("policy_revoke", pattern)
     if as_json:
         print_json({"revoked": pattern, "file": str(path)})

@@ -110,18 +110,25 @@ def set_value(text: str, section: str, key: str, value: object, source: str = "p
     return _checked(tomlkit.dumps(document), source)
 
 
+def read_policy_text(path: Path) -> str:
+    """The file's text; empty if missing. Raises PolicyError if it is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as problem:
+        line = problem.object[: problem.start].count(b"\n") + 1
+        raise PolicyError(str(path), [(line, "the text is not UTF-8")]) from None
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[str]:
-    """The file's text (empty if missing) while no other writer can change it."""
+    """The file's text (empty if missing) while no other writer can change it. Not for as long as a person thinks: a server may wait."""
     ensure_private(path.parent)
     lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = ""
-        yield text
+        yield read_policy_text(path)
     finally:
         os.close(lock)
 
