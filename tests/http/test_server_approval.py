@@ -197,6 +197,33 @@ def test_always_for_a_relative_path_holds_in_the_folder_that_was_shown(
         ask(server, "./build.sh", cwd=str(folder))
 
 
+def test_an_always_whose_rule_cannot_be_written_says_so_and_counts_once(server: RunningServer, places: Places) -> None:
+    before = places.policy_file.read_bytes() if places.policy_file.exists() else b""
+    lock = places.policy_file.parent / ".policy.toml.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    try:
+        answer = ask(server, "echo", "once", "alone")
+        told = wsh("approvals", "approve", "--always", shown(server, answer)["id"])
+    finally:
+        lock.rmdir()
+    assert told.returncode != 0 and "the rule was not written: Is a directory" in told.stderr, told
+    assert "once alone" in read_end(server, answer)["result"]["stdout"]
+    assert (places.policy_file.read_bytes() if places.policy_file.exists() else b"") == before
+
+    places.policy_file.write_bytes(before + b"\n[half")
+    try:
+        answer = ask(server, "echo", "never", "always")
+        card = shown(server, answer)
+        assert card["evidence"]["scopes"] == ["once", "session"]
+        told = wsh("approvals", "approve", "--always", card["id"])
+        assert told.returncode != 0 and "approve it once" in told.stderr
+        assert wsh("approvals", "approve", card["id"]).returncode == 0
+        assert "never always" in read_end(server, answer)["result"]["stdout"]
+    finally:
+        places.policy_file.write_bytes(before)
+
+
 def test_where_no_window_is_none_is_launched_and_off_means_unavailable(server: RunningServer, places: Places) -> None:
     answer = ask(server, "true", "stays")
     assert wsh("approvals", "off").returncode == 0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AnswerRefused(Exception):
-    """An answer does not count; nothing ran because of it, and the request is as it was."""
+    """An answer does not count; nothing ran because of it, and the request is as it was. Only `rule_not_written` counts, without its rule."""
 
     def __init__(self, code: str, message: str, **details: object) -> None:
         super().__init__(message)
@@ -122,7 +122,16 @@ def take_answer(pending: Pending, answer: Answer, end: Approver) -> None:
     argv = tuple(answer.argv) if answer.argv is not None else None
     _give(pending, Decided(True, answer.scope, answer.by, answer.where, None, argv))
     if choice is not None:
+        _write_rule(choice, pending, answer, end)
+
+
+def _write_rule(choice: RuleChoice, pending: Pending, answer: Answer, end: Approver) -> None:
+    try:
         end.write_rule(choice, pending, answer.by)
+    except (OSError, ValueError) as problem:  # the disk, or a file that somebody has broken
+        why = problem.strerror if isinstance(problem, OSError) else str(problem)
+        message = f"It was approved this once; the rule was not written: {why}"
+        raise AnswerRefused("rule_not_written", message) from None
 
 
 def _give(pending: Pending, decided: Decided) -> None:
@@ -131,17 +140,14 @@ def _give(pending: Pending, decided: Decided) -> None:
 
 
 def _choose_rule(pending: Pending, answer: Answer, end: Approver) -> RuleChoice:
+    proposal = end.propose_rule(pending)
     if answer.rule is not None:
         end.check_rule(answer.rule)
-        proposal = end.propose_rule(pending)
-        exact = proposal is not None and answer.rule.strip() == proposal.rule
-        folder = find_folder(answer.rule, pending.evidence.cwd)
-        return RuleChoice(answer.rule, exact=exact, headless=answer.headless, cwd=folder)
-    proposal = end.propose_rule(pending)
-    if proposal is None:
+    if proposal is None:  # then no card offers it, whatever rule is named
         raise AnswerRefused("bad_rule", "No rule can stand for exactly these words; approve it once.")
-    folder = find_folder(proposal.rule, pending.evidence.cwd)
-    return RuleChoice(proposal.rule, headless=answer.headless, cwd=folder)
+    rule = answer.rule if answer.rule is not None else proposal.rule
+    folder = find_folder(rule, pending.evidence.cwd)
+    return RuleChoice(rule, exact=rule.strip() == proposal.rule, headless=answer.headless, cwd=folder)
 
 
 def _check_meant(pending: Pending, answer: Answer, end: Approver) -> None:

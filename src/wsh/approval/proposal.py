@@ -11,7 +11,9 @@ from wsh.policy import Policy, RuleError, parse_pattern
 
 
 def propose_for(pending: Pending, past: Iterable[Sequence[str]], policy: Policy, home: str) -> Proposal | None:
-    """A rule that would let this request through; None if there is none to offer."""
+    """A rule that would let this request through; None if there is none to offer, or no file to write it to."""
+    if policy.broken is not None:
+        return None
     cwd = pending.evidence.cwd
     proposal = propose(pending.evidence.argv, past, cwd)
     if proposal is None:
