@@ -15,7 +15,7 @@ import pytest
 
 import wsh.policy.audit
 from wsh.policy import Policy, PolicyRequest, decide
-from wsh.policy.audit import Audit, describe_decision, describe_result, hide_values
+from wsh.policy.audit import Audit, describe_decision, describe_result
 
 
 def filled(path: Path, count: int = 5, **limits: int) -> Audit:
@@ -213,7 +213,6 @@ def test_no_value_of_a_variable_reaches_the_log(tmp_path: Path) -> None:
         audit.append(describe_decision(request, decide(request, Policy()), trace_id="t", tool="x"))
     text = (tmp_path / "audit.jsonl").read_text()
     assert secret not in text and text.count("TOKEN") == 6
-    assert hide_values("dd if=/dev/zero of=x") == "dd if=/dev/zero of=x"
 
 
 def test_an_entry_says_who_asked_what_and_how_it_ended(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from wsh.policy.request import PolicyRequest
+from wsh.policy.variable import hide_argv_values, hide_values
 from wsh.policy.verdict import Verdict
 from wsh.wire.json.object import JsonObject
 from wsh.wire.system.place import ensure_private
@@ -336,27 +337,6 @@ def _last_record(path: Path) -> JsonObject | None:
 
 
 # entries
-
-_ASSIGNED = re.compile(
-    r"""(?:^|(?<=[;&|(\n])|\b(?:env|export|declare|sudo)\s)[^\S\n]*(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"])*\s*)+"""
-)
-_VALUE = re.compile(r"""([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'"])*""")
-
-
-def hide_values(command: str) -> str:
-    """`command` with the values of variables that it sets left out."""
-    if "=" not in command:
-        return command
-    return _ASSIGNED.sub(lambda match: _VALUE.sub(r"\1=[...]", match[0]), command)
-
-
-def hide_argv_values(argv: Sequence[str]) -> list[str]:
-    shown = list(argv)
-    if shown and shown[0].rpartition("/")[2] in ("env", "sudo", "doas"):
-        for index, word in enumerate(shown[1:], 1):
-            if re.match(r"^[A-Za-z_]\w*=", word):
-                shown[index] = word.partition("=")[0] + "=[...]"
-    return shown
 
 
 def describe_decision(
