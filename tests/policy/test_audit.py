@@ -242,6 +242,14 @@ def test_a_huge_argv_is_cut_and_still_told_apart(tmp_path: Path) -> None:
     assert len(json.dumps(first)) < 40_000 and first["argv"][-1] != second["argv"][-1]
 
 
+def test_a_request_with_very_many_variables_is_recorded(tmp_path: Path) -> None:
+    audit = Audit(tmp_path / "audit.jsonl")
+    request = PolicyRequest(argv=("ls",), env={f"V{number:06}_{'x' * 50}": "1" for number in range(30_000)})
+    audit.append(describe_decision(request, decide(request, Policy()), trace_id="t", tool="x"))
+    (entry,) = audit.read()
+    assert entry["env_names"][0].startswith("V000000") and entry["env_names"][-1] == "[... 29744 more]"
+
+
 def test_an_append_is_quick(tmp_path: Path) -> None:
     audit = filled(tmp_path / "audit.jsonl", 200)
     before = os.times().user

@@ -30,6 +30,7 @@ from wsh.wire.system.place import ensure_private
 GENESIS = "0" * 64
 _MAX_LINE_BYTES = 1024 * 1024
 _BLOCK_BYTES = 64 * 1024
+_MOST_NAMES = 256
 
 
 @dataclass(frozen=True)
@@ -407,6 +408,8 @@ def _trim(key: str, value: object) -> object:
     """
     if key == "command" and isinstance(value, str):
         return hide_values(value[:4096])
+    if key == "env_names" and isinstance(value, list) and len(value) > _MOST_NAMES:
+        return [*value[:_MOST_NAMES], f"[... {len(value) - _MOST_NAMES} more]"]
     if key != "argv" or not isinstance(value, list | tuple):
         return value
     if value and all(isinstance(item, list | tuple) for item in value):
