@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bridge.talk import ask
+from wsh.approval.always import propose
 from wsh.approval.escape import escape_argument, escape_text, is_hidden
 from wsh.approval.evidence import CannotRun, resolve, resolve_typing
+from wsh.approval.judgement import Judgement, take_stricter
+from wsh.approval.request import Badge
 
 BASE = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
@@ -27,6 +31,9 @@ BASE = {"PATH": "/usr/bin:/bin", "LANG": "C"}
         ("no\u00a0break", "$'no\\u00a0break'"),
         ("hangul\u3164filler", "$'hangul\\u3164filler'"),
         ("tag\U000e0041", "$'tag\\U000e0041'"),
+        ("selected\U000e0100", "$'selected\\U000e0100'"),
+        ("mongolian\u180b", "$'mongolian\\u180b'"),
+        ("note\U0001d159", "$'note\\U0001d159'"),
         ("schön€", "'schön€'"),
         ("back\\slash\n", "$'back\\\\slash\\n'"),
         ("many    spaces", "'many    spaces'"),
@@ -37,8 +44,19 @@ def test_nothing_in_an_argument_can_hide(argument: str, shown: str) -> None:
     assert not any(is_hidden(char) for char in shown)
 
 
+def test_no_rule_is_offered_for_words_that_do_not_show_whole() -> None:
+    assert propose(("echo", "schön")) is not None
+    assert propose(("echo", "selected\U000e0100")) is None
+
+
 def test_text_for_people_keeps_its_words_and_shows_its_tricks() -> None:
     assert escape_text("it's fine\r\u202e!") == "it's fine\\r\\u202e!"
+
+
+def test_what_the_asking_side_says_of_a_command_shows_its_tricks() -> None:
+    claim = Badge(name="x", title="Safe\u202e", sentence="It is\x1b[2J fine.")
+    (badge,) = take_stricter(ask("true").model_copy(update={"badges": [claim]}), Judgement("ask")).badges
+    assert (badge.title, badge.sentence) == ("Safe\\u202e", "It is\\e[2J fine.")
 
 
 def test_the_same_request_resolves_to_the_same_binding(tmp_path: Path) -> None:

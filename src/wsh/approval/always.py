@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from wsh.approval.escape import is_hidden
 from wsh.approval.request import ApprovalValue
 from wsh.policy import Policy, PolicyRequest, Rule, RuleEffect, RuleError, decide, parse_pattern
 from wsh.policy.request import Mode
@@ -57,6 +58,8 @@ def find_folder(pattern: str, cwd: str) -> str | None:
 def propose(argv: Sequence[str], past: Iterable[Sequence[str]] = (), cwd: str = "") -> Proposal | None:
     """A proposal for `argv` in `cwd`; None if no rule can be written that means exactly these words."""
     exact = shlex.join(argv)
+    if any(map(is_hidden, exact)):
+        return None  # a rule is shown as it is written
     try:
         if parse_pattern(exact) != (tuple(argv), False):
             return None

@@ -8,8 +8,10 @@ import unicodedata
 _PLAIN = re.compile(r"[A-Za-z0-9@%_+=:,./~^-]+")
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e", "\x00": "\\0", "\\": "\\\\", "'": "\\'"}
-# letters and symbols of category L or S that render as nothing
-_BLANK = {"\u115f", "\u1160", "\u3164", "\uffa0", "\u2800", "\u034f", "\u17b4", "\u17b5"}
+# letters, marks and symbols that render as nothing
+_BLANK = set("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\U00016fe4\U0001d159")
+_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+"""They choose another look of the character before them, where a font has one."""
 
 
 def is_hidden(char: str) -> bool:
@@ -17,7 +19,7 @@ def is_hidden(char: str) -> bool:
     if char == " ":
         return False
     category = unicodedata.category(char)
-    return category in _HIDDEN or category == "Zs" or char in _BLANK or 0xFE00 <= ord(char) <= 0xFE0F
+    return category in _HIDDEN or category == "Zs" or char in _BLANK or any(ord(char) in each for each in _SELECTORS)
 
 
 def escape_argument(argument: str) -> str:

@@ -49,12 +49,18 @@ def take_stricter(request: ApprovalRequest, judged: Judgement) -> Judgement:
         effect = "ask"
     reasons = [*judged.reasons, *(reason for reason in request.reasons if reason not in judged.reasons)]
     known = {badge.name for badge in judged.badges} | {LEAVES}
-    badges = [*judged.badges, *(badge for badge in request.badges or () if badge.name not in known)]
+    claimed = [badge for badge in request.badges or () if badge.name not in known]
+    badges = [*judged.badges, *map(_make_visible, claimed)]
     if request.leaves is not None:
         # No rule was written for that: a person decides each time.
         effect = max(effect, "ask", key=_STRICTNESS.index)
         badges = [_make_leaving_badge(request.leaves), *badges]
     return Judgement(effect, risk, reasons, judged.rule, badges)
+
+
+def _make_visible(badge: Badge) -> Badge:
+    """Its texts come from the side that asks."""
+    return badge.model_copy(update={"title": escape_text(badge.title), "sentence": escape_text(badge.sentence)})
 
 
 def _make_leaving_badge(profile: str) -> Badge:
