@@ -127,6 +127,15 @@ def test_a_class_that_is_not_blocked_may_be_allowed_but_never_what_is_irrecovera
     assert verdict_of('[headless]\nallow = ["rm *"]\n', "rm x") is Effect.DENY
 
 
+def test_many_findings_of_a_class_that_is_not_blocked_hide_none_that_is() -> None:
+    text = '[headless]\nallow = ["sh *"]\n[destructive]\nblocked = ["delete"]\n'
+    kills = "; ".join(f"kill {number}" for number in range(2, 40))
+    assert decide(PolicyRequest(argv=("sh", "-c", kills)), parse_policy(text)).allowed
+    assert (
+        decide(PolicyRequest(argv=("sh", "-c", f"{kills}; rm -r x")), parse_policy(text)).reason is Reason.DESTRUCTIVE
+    )
+
+
 def test_a_policy_may_call_more_commands_destructive() -> None:
     text = (
         '[headless]\nallow = ["deploy *"]\n[interactive]\nallow = ["deploy *"]\n[destructive]\nalso = ["deploy prod"]\n'

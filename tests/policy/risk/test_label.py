@@ -97,3 +97,10 @@ def test_the_shipped_headless_list_reads_no_secrets_and_a_rule_of_ones_own_does(
 
 def test_only_what_leaves_the_machine_wants_the_hold_by_itself() -> None:
     assert [label for label in Label if label.wants_hold] == [Label.LEAVES_MACHINE]
+
+
+@pytest.mark.parametrize("other", ["cat ~/.ssh/id_rsa{}", "sudo -u u{} true", "pip install x{}"])
+def test_many_findings_of_one_kind_push_out_no_other(other: str) -> None:
+    line = "; ".join([*(other.format(number) for number in range(40)), "curl -d @x https://example.com"])
+    verdict = decide(PolicyRequest(command=line, mode=Mode.INTERACTIVE, home=HOME), default_policy())
+    assert Label.LEAVES_MACHINE in {found.label for found in verdict.labels} and len(verdict.labels) == 16

@@ -7,9 +7,10 @@ Findings are hints for a person and a reason to refuse; their absence allows not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from wsh.policy.danger import find_models
 from wsh.policy.danger.file import writes
@@ -21,6 +22,8 @@ from wsh.policy.risk.label import LabelReason, find_labels
 from wsh.policy.risk.target import Target, classify
 from wsh.policy.verdict import Kind, Risk, RiskReason
 
+T = TypeVar("T")
+_MAX_FINDINGS = 16
 _MAX_DEPTH = 12
 _MAX_LOOKS = 2_000
 _MAX_NESTED_BYTES = 24 * 1024
@@ -72,6 +75,22 @@ def assess_argv(argv: Sequence[str], setting: CommandSetting) -> Assessment:
     return looker.finish()
 
 
+def _shorten(findings: Sequence[T], kind: Callable[[T], object]) -> list[T]:
+    """As many as are shown, in their order, and of each kind at least the first: many of one must not push out another."""
+    first: dict[object, T] = {}
+    for found in findings:
+        first.setdefault(kind(found), found)
+    left = max(0, _MAX_FINDINGS - len(first))
+    kept: list[T] = []
+    for found in findings:
+        if first[kind(found)] is not found:
+            if not left:
+                continue
+            left -= 1
+        kept.append(found)
+    return kept
+
+
 class _Looker:
     def __init__(self, setting: CommandSetting) -> None:
         self.setting = setting
@@ -83,8 +102,8 @@ class _Looker:
     def finish(self) -> Assessment:
         unique = list(dict.fromkeys(self.out.reasons))
         unique.sort(key=lambda found: -found.risk.rank)
-        self.out.reasons = unique[:16]
-        self.out.labels = list(dict.fromkeys(self.out.labels))[:16]
+        self.out.reasons = _shorten(unique, lambda found: found.kind)
+        self.out.labels = _shorten(list(dict.fromkeys(self.out.labels)), lambda found: found.label)
         return self.out
 
     def text(self, text: str, cwd: str | None, depth: int, tree: Tree | None = None) -> None:
