@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wsh.policy import Mode, Policy, PolicyRequest, decide
+from wsh.policy import Mode, Policy, PolicyRequest, Reason, decide
 from wsh.policy.parse.hygiene import MAX_COMMAND_BYTES
 from wsh.policy.policy import allow_rules
 
@@ -68,6 +68,54 @@ def test_a_long_literal_text_is_understood() -> None:
         PolicyRequest(command=f"bash <<'EOF'\n{'true; ' * 60}\nrm -rf /\nEOF\n", mode=Mode.INTERACTIVE), EVERYTHING
     )
     assert run.risk == "irrecoverable"
+
+
+def nest(before: str, inside: str, after: str, depth: int) -> str:
+    return before * depth + inside + after * depth
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (nest("for i in 1 2 3 4 5 6 7 8; do ", "a=1", "; done", 6), "too often"),
+        (nest("for i in 1 2 3 4 5 6 7 8; do ", "", "; done", 5), "too often"),
+        (
+            " ".join(
+                "eval 'for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3 4 5 6 7 8; do for k in 1 2 3 4 5 6 7 8; do a=1; done; done; done';"
+                for _ in range(60)
+            ),
+            "too often",
+        ),
+        ("a=xxxxxxxx; " + "a=$a$a; " * 18 + "rm $a", "hold too much"),
+        ("a=xxxxxxxx; " + 'a="$a$a"; ' * 18 + "rm x", "hold too much"),
+        (f"a={'x' * 9_000}; rm {'$a ' * 60}", "hold too much"),
+    ],
+)
+def test_what_grows_beyond_its_length_is_not_understood(command: str, what: str) -> None:
+    for mode in Mode:
+        verdict = decide(PolicyRequest(command=command, mode=mode), EVERYTHING)
+        assert verdict.reason is Reason.PARSE_ERROR and what in verdict.message
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_default_within_a_default_is_looked_at_once(quote: str) -> None:
+    def make(depth: int) -> str:
+        return f"echo {quote}{nest('${a:-', 'x', '}', depth)}{quote}"
+
+    assert cpu_ms(make(16), 3) < max(NOTHING_MS, cpu_ms(make(8), 3) * 24)
+    verdict = decide(PolicyRequest(command=f"rm -rf {make(40)[5:]}", mode=Mode.INTERACTIVE), EVERYTHING)
+    assert verdict.reason is Reason.DESTRUCTIVE
+
+
+def test_every_value_of_a_loop_and_every_word_of_a_variable_is_looked_at() -> None:
+    for values in ("a b c d e f g h /", " ".join(f"x{number}" for number in range(100)) + " /"):
+        verdict = decide(PolicyRequest(command=f"for d in {values}; do rm -rf $d; done"), EVERYTHING)
+        assert verdict.reason is Reason.IRRECOVERABLE
+        verdict = decide(PolicyRequest(command=f"D='{values}'; rm -rf $D"), EVERYTHING)
+        assert verdict.reason is Reason.IRRECOVERABLE
+    many = " ".join(f"x{number}" for number in range(2000))
+    verdict = decide(PolicyRequest(command=f"for d in {many}; do touch $d; done", mode=Mode.INTERACTIVE), EVERYTHING)
+    assert verdict.reason is Reason.SHELL_SYNTAX
 
 
 # Inside quotes the shell's grammar sees one word; what a model makes of that word must be bounded too.

@@ -30,7 +30,12 @@ _MAX_HEREDOCS = 24
 _MAX_OPEN = 64
 _MAX_NODES = 6_000
 _MAX_COMMANDS = 1_000
+_MIN_VALUES = 8
+"""Values of a loop that are gone through however many commands there are."""
 _MAX_DEPTH = 200
+# A node may be gone through once for each value of the loops around it, and a value may hold others twice.
+_MAX_STEPS = 30_000
+_MAX_EXPANDED = 256 * 1024
 
 
 class TooComplicated(Exception):
@@ -65,6 +70,8 @@ class Script:
     broken: bool = False
     recursive_functions: list[str] = field(default_factory=list)
     """Functions that start themselves more than once: fork bombs."""
+    steps: int = 0
+    """How much was gone through to read it."""
 
 
 @dataclass(frozen=True)
@@ -249,8 +256,16 @@ class _Reader:
         self.restore = folded.restore
         self.variables = dict(start.variables)
         self.cwd = start.cwd
+        self.expanded = 0
+        """Characters that variables were replaced by."""
+
+    def _step(self) -> None:
+        self.script.steps += 1
+        if self.script.steps > _MAX_STEPS:
+            raise TooComplicated("its loops and expansions hold each other too often")
 
     def visit(self, node: Node, depth: int, around: _Around = _NOTHING) -> None:
+        self._step()
         if depth > _MAX_DEPTH or len(self.script.commands) > _MAX_COMMANDS:
             raise TooComplicated("it has too many or too deeply nested commands")
         kind = node.type
@@ -279,6 +294,7 @@ class _Reader:
         return expand(self._word(node, depth, quoted, True))
 
     def _word(self, node: Node, depth: int, quoted: bool, at_start: bool) -> str:
+        self._step()
         kind = node.type
         if depth > _MAX_DEPTH:
             raise TooComplicated("it has too deeply nested commands")
@@ -331,13 +347,13 @@ class _Reader:
             yield _unescape_double(raw[position - base : end - base].decode(errors="replace"))
 
     def _expansion(self, node: Node, depth: int, quoted: bool) -> str:
-        name, others = "", 0
+        name, other, others = "", UNKNOWN, 0
         for child in node.named_children:
             if not name and child.type in ("variable_name", "special_variable_name"):
                 name = text_of(child)
             else:
                 others += 1
-                self._word(child, depth + 1, quoted, False)
+                other = self._word(child, depth + 1, quoted, False)
         raw = text_of(node)
         plain = raw in (f"${name}", f"${{{name}}}")
         if name == "HOME" and (plain or ":" in raw[:8]) and "HOME" not in self.variables:
@@ -348,10 +364,12 @@ class _Reader:
             return self.cwd
         if name in self.variables and plain:
             value = self.variables[name]
+            self.expanded += len(value)
+            if self.expanded > _MAX_EXPANDED:
+                raise TooComplicated("its variables hold too much")
             return value if quoted else re.sub(r"[ \t\n]+", SPLIT, value.replace("*", GLOB).replace("?", GLOB))
         if name and others == 1 and name not in self.variables and (":-" in raw or ":=" in raw):
-            default = node.named_children[-1]
-            return self._word(default, depth + 1, quoted, False)
+            return other
         return UNKNOWN
 
     def _substitution(self, node: Node, depth: int, quoted: bool) -> str:
@@ -496,10 +514,13 @@ class _Reader:
         if body is None:
             self._children(node, depth)
             return
-        for value in values[:8] or [UNKNOWN]:
+        for number, value in enumerate(values or [UNKNOWN]):
+            enough = number >= _MIN_VALUES and len(self.script.commands) > _MAX_COMMANDS // 4
             if variable is not None:
-                self.variables[text_of(variable)] = value
+                self.variables[text_of(variable)] = UNKNOWN if enough else value
             self.visit(body, depth + 1)
+            if enough:  # once for all that are left
+                break
 
     def _function(self, node: Node, depth: int) -> None:
         name = node.child_by_field_name("name")

@@ -58,16 +58,16 @@ def mark_unquoted(raw: str, at_start: bool) -> str:
 
 
 def expand(word: str) -> list[str]:
-    """Brace expansion and word splitting, as far as stand-ins say; at most 64 words."""
+    """Brace expansion, to at most 64 words, and word splitting, as far as stand-ins say."""
     found = [word]
     if OPEN in word and CLOSE in word:
-        found = _expand_braces(word)
+        found = _expand_braces(word)[:_MAX_WORDS]
     words: list[str] = []
     for one in found:
         for char, plain in ((OPEN, "{"), (COMMA, ","), (CLOSE, "}")):
             one = one.replace(char, plain)
         words += [part for part in one.split(SPLIT) if part] if SPLIT in one else [one]
-    return words[:_MAX_WORDS]
+    return words
 
 
 def _expand_braces(word: str) -> list[str]:

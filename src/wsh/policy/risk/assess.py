@@ -28,6 +28,7 @@ _MAX_DEPTH = 12
 _MAX_LOOKS = 2_000
 _MAX_NESTED_BYTES = 24 * 1024
 _MAX_NESTED_TEXTS = 200
+_MAX_STEPS = 60_000
 _RUNS_ITS_VALUE = frozenset(
     "PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF "
     "GIT_ASKPASS SSH_ASKPASS LESSOPEN PROMPT_COMMAND BROWSER GIT_PROXY_COMMAND".split()
@@ -98,6 +99,7 @@ class _Looker:
         self.looks = 0
         self.nested_bytes = 0
         self.nested_texts = 0
+        self.steps = 0
 
     def finish(self) -> Assessment:
         unique = list(dict.fromkeys(self.out.reasons))
@@ -119,6 +121,9 @@ class _Looker:
         if is_fork_bomb(text):
             self.add(RiskReason(Risk.IRRECOVERABLE, Kind.PROCESS, "starts itself without end", text[:80]))
         script = read_script(text, Start(cwd, self.setting.variables), tree)
+        self.steps += script.steps
+        if self.steps > _MAX_STEPS:
+            raise TooComplicated("commands within it hold each other too often")
         if depth == 0:
             self.out.broken = script.broken
         for name in script.recursive_functions:
@@ -237,12 +242,12 @@ class _Scene:
     def _inner(self) -> _Looker:
         inner = _Looker(self.looker.setting)
         inner.looks, inner.nested_bytes = self.looker.looks, self.looker.nested_bytes
-        inner.nested_texts = self.looker.nested_texts
+        inner.nested_texts, inner.steps = self.looker.nested_texts, self.looker.steps
         return inner
 
     def _merge(self, inner: _Looker) -> list[RiskReason]:
         self.looker.looks, self.looker.nested_bytes = inner.looks, inner.nested_bytes
-        self.looker.nested_texts = inner.nested_texts
+        self.looker.nested_texts, self.looker.steps = inner.nested_texts, inner.steps
         self.looker.out.commands += inner.out.commands
         self.looker.out.labels += inner.out.labels
         return inner.out.reasons
