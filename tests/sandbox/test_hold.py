@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.sandbox.held import BackendName, each_backend, make_project, 
 from tests.support.session.running import run_with_registry
 from tests.support.session.shells import AGENT, run, text_of
 from tests.support.waiting import until
+from wsh.process import KeeperClient
 from wsh.process.keeper.tree.mark import is_alive
 from wsh.sandbox import bubblewrap, landlock
 from wsh.sandbox.hold import Sandboxes
@@ -23,7 +25,7 @@ from wsh.sandbox.spare import SpareRulesets
 from wsh.session.registry import SessionRegistry
 from wsh.session.spec import SessionSpec
 from wsh.session.wait.wait import WaitSpec
-from wsh.wire.error import SandboxRefused, SandboxUnavailable
+from wsh.wire.error import KeeperGone, SandboxRefused, SandboxUnavailable
 from wsh.wire.system.place import Places
 
 pytestmark = pytest.mark.accept
@@ -377,6 +379,28 @@ def test_a_link_in_a_protected_place_is_refused(places: Places, tmp_path: Path) 
         spec = SessionSpec(command="cat", cwd=str(project), sandbox=WORKSPACE, sandbox_policy=policy)
         with pytest.raises(SandboxUnavailable, match="symbolic link"):
             await registry.open_session(spec)
+
+    run_with_registry(places, work)
+
+
+@each_backend
+def test_nothing_is_left_where_the_keeper_dies_and_no_other_can_be_started(
+    places: Places, tmp_path: Path, backend: BackendName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path)
+
+    async def refuse(self: KeeperClient) -> None:
+        raise KeeperGone("no keeper here")
+
+    async def work(registry: SessionRegistry) -> None:
+        reopen = KeeperClient.reopen
+        monkeypatch.setattr(KeeperClient, "reopen", refuse)
+        session = await open_held(registry, backend, project, "cat")
+        os.kill(registry.keeper.pid, signal.SIGKILL)
+        await until(lambda: any("cannot be started" in line for line in registry.restored))
+        await until(lambda: not [*project.iterdir(), *(places.state / "sandbox").iterdir()])
+        assert not session.running
+        await reopen(registry.keeper)
 
     run_with_registry(places, work)
 

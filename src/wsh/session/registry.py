@@ -430,6 +430,8 @@ class SessionRegistry:
         except WshError as problem:
             log.error("no new keeper: %s", problem)
             self.restored.append(f"the keeper died and cannot be started again: {problem}")
+            for session in lost:
+                await self._release(session)
             return
         names = ", ".join(session.name for session in lost) or "none"
         said = f"the keeper died, and with it the programs of these sessions: {names}; what they printed is kept"
