@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sandbox.held import make_project
 from tests.support.serving import running_server
 from tests.support.waiting import wait_until
 from tests.support.warm import run_warm
+from wsh.sandbox import bubblewrap
 from wsh.wire.system.place import Places
 
 
@@ -93,3 +95,23 @@ def test_inside_of_a_session_no_server_is_started_that_would_end_with_it(places:
         assert "from a terminal outside of wsh" in said.read_text()
         assert run("resize", "inner", "20", "70").returncode == 0, "from outside it is brought back"
         assert run("stop").returncode == 0
+
+
+@pytest.mark.accept
+@pytest.mark.usefixtures("no_supervisor")
+@pytest.mark.parametrize("words", ["stop", "kill held"])
+def test_what_a_sandbox_made_is_taken_away_by_who_ends_its_session(places: Places, tmp_path: Path, words: str) -> None:
+    missing = bubblewrap.find_missing()
+    if missing is not None:
+        pytest.skip(missing)
+    project = make_project(tmp_path)
+    with running_server(places, check_left=False) as server:
+        asked = {"name": "held", "command": "sleep 600", "cwd": str(project), "sandbox": "workspace"}
+        assert server.request("POST", "/sessions", asked).status == 201
+        wait_until(lambda: list(places.sessions.glob("*/meta.json")), "the session's description on disk")
+        assert (project / ".git").is_dir()
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(60)
+        assert run(*words.split()).returncode == 0
+        assert list(project.iterdir()) == [] and list((places.state / "sandbox").iterdir()) == []
+        run("stop")

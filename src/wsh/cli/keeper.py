@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wsh.process import KeeperClient, KeeperOptions
+from wsh.sandbox.point import SandboxLedger
 from wsh.wire.error import KeeperGone, SessionNotFound
 from wsh.wire.setting import SettingError, load
 from wsh.wire.system.place import Places, find_places
@@ -32,9 +33,15 @@ def stop_keeper() -> int | None:
     count = asyncio.run(work())
     end_connections(places)
     if count is not None:
+        _get_ledger(places).sweep(())
         for folder, _ in _folders(places):
             shutil.rmtree(folder, ignore_errors=True)
     return count
+
+
+def _get_ledger(places: Places) -> SandboxLedger:
+    """What the sandboxes of a server have made in the file system."""
+    return SandboxLedger(places.state / "sandbox", places.server)
 
 
 def end_connections(places: Places) -> None:
@@ -79,6 +86,7 @@ def kill_session(name: str) -> None:
                     await keeper.kill_tree(child, _GRACE_MS)
                     await child.exited
                     await keeper.forget(child)
+                    _get_ledger(places).remove(str(meta["sid"]))
                     shutil.rmtree(places.sessions / str(meta["sid"]), ignore_errors=True)
                     return True
             return False
@@ -89,6 +97,7 @@ def kill_session(name: str) -> None:
         return
     for folder, known in _folders(places):
         if known == name:
+            _get_ledger(places).remove(folder.name)
             shutil.rmtree(folder, ignore_errors=True)
             return
     raise SessionNotFound(name)
