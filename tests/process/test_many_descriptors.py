@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import resource
@@ -200,6 +201,30 @@ def test_a_keeper_without_a_descriptor_for_a_client_rests_and_takes_it_when_ther
         (stranger,) = door._strangers
         stranger.close()
         door.close()
+
+
+async def test_a_keeper_without_a_free_descriptor_ends_a_tree_once_there_is_one_and_loses_no_other(
+    places: Places,
+) -> None:
+    async with opened(places) as keeper:
+        bystander = await keeper.spawn(shell("echo ready; read x; exit 9"))
+        child = await keeper.spawn(shell("trap '' TERM HUP; setsid sleep 300 & echo ready; while :; do sleep 1; done"))
+        for each in (bystander, child):
+            await until(lambda each=each: b"ready" in each.ring.peek())  # type: ignore[misc]
+        before = resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        try:
+            with pytest.raises(DescriptorsExhausted):
+                await keeper.inspect(bystander, jobs=True)
+            killing = asyncio.ensure_future(keeper.kill_tree(child, grace_ms=0))
+            await keeper.ping()
+            assert not killing.done()
+        finally:
+            resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE, before)
+        assert (await killing).survivors == ()
+        assert (await keeper.inspect(bystander, jobs=True)).running
+        await bystander.write_all(b"\n")
+        assert (await bystander.exited).code == 9
 
 
 def test_a_failure_that_cannot_be_logged_is_no_failure_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

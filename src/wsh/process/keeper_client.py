@@ -476,6 +476,8 @@ def _failure(code: str, facts: JsonObject, spec: SpawnSpec | None) -> Exception:
             "the keeper that runs is of a version without sandboxes",
             "End it with `wsh stop`, which ends its sessions, and start again.",
         )
+    if code == "no_descriptors":
+        return DescriptorsExhausted("keeper")
     if code == "no_such_child":
         return _NoSuchChild("The keeper has no such child any more.", **facts)
     if code == "still_running":

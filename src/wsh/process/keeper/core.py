@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from errno import EMFILE, ENFILE
 
 from wsh.process.keeper import descriptor, layout
 from wsh.process.keeper.child import Child
@@ -148,6 +149,10 @@ class Keeper:
             answer = request(connection, message, fds)
         except Refusal as refusal:
             answer = {"error": refusal.code, "facts": refusal.facts}
+        except OSError as problem:
+            if problem.errno not in (EMFILE, ENFILE):
+                raise
+            answer = {"error": "no_descriptors", "facts": {}}
         finally:
             for fd in fds:
                 os.close(fd)

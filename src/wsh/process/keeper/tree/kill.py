@@ -175,7 +175,10 @@ class KillJob:
             return
         if not self._cgroup_works:
             self._cgroup_works = True
-            cgroup.kill_in_thread(self._cgroup_home, self._cgroup_name, self._carries, self._cgroup_done)
+            try:
+                cgroup.kill_in_thread(self._cgroup_home, self._cgroup_name, self._carries, self._cgroup_done)
+            except RuntimeError:  # the tree leaves no room for a thread: the next round may find some
+                self._cgroup_works = False
 
     def _cgroup_done(self) -> None:
         self._cgroup_works = False

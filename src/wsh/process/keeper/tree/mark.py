@@ -30,6 +30,7 @@ _MOST_REMEMBERED = 4096
 NOBODY = 0
 """Stands for the child of a process that descends from the keeper and bears no trace of whose it is."""
 _BUDGET_S = 0.001
+_AGAIN_S = 0.05
 
 
 def choose_base() -> int:
@@ -193,8 +194,12 @@ class Census:
 
     def _begin(self) -> None:
         self._walking = True
+        try:
+            self._todo = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        except OSError:  # no descriptor is free just now
+            self._loop.after(_AGAIN_S, self._begin)
+            return
         self._asked, self._waiting = self._waiting, []
-        self._todo = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self._count = Count(self._tracing)
         self._tracing = False
         self._found.clear()
