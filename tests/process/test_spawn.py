@@ -11,7 +11,7 @@ from tests.support.process.descriptor import count_descriptors
 from tests.support.process.keeper import journal_in, read_journal, said, shell
 from tests.support.waiting import until
 from wsh.process import KeeperClient, SpawnSpec
-from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound
+from wsh.wire.error import CwdNotFound, InvalidEnvironment, InvalidSize, ProgramNotFound, TooLarge
 
 
 async def test_a_child_runs_on_a_terminal_of_the_asked_size_and_its_exit_code_comes_after_its_output(
@@ -110,6 +110,16 @@ async def test_environment_and_arguments_pass_unchanged_even_if_they_are_not_utf
     )
     await child.exited
     assert child.ring.peek().split() == [b"61", b"ff", b"fe", b"0a", b"01", b"62", b"20", b"c3", b"bc"]
+
+
+async def test_what_no_message_can_hold_is_refused_and_costs_no_descriptor(keeper: KeeperClient) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    folder = os.open("/", os.O_PATH)
+    with pytest.raises(TooLarge):
+        await keeper.spawn(SpawnSpec(["true"], "/", {"BIG": "x" * (9 << 20)}, cwd_fd=folder))
+    os.close(folder)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert (await (await keeper.spawn(shell("exit 3"))).exited).code == 3
 
 
 async def test_a_program_may_let_go_of_the_terminal_and_take_it_again(keeper: KeeperClient) -> None:

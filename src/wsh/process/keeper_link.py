@@ -7,8 +7,8 @@ import os
 import socket
 from collections.abc import Callable
 
-from wsh.process.keeper import frame
-from wsh.wire.error import KeeperGone
+from wsh.process.keeper import descriptor, frame
+from wsh.wire.error import KeeperGone, TooLarge
 from wsh.wire.json.object import JsonObject
 
 
@@ -50,13 +50,16 @@ class KeeperLink:
             self._waiting.pop(number, None)
 
     def tell(self, message: JsonObject, fds: list[int] | None = None) -> None:
-        """Send without waiting. The caller keeps its descriptors; duplicates travel."""
+        """Send without waiting. The caller keeps its descriptors; duplicates travel. Raises TooLarge and OSError with nothing sent."""
         if self.problem is not None:
             raise KeeperGone(self.problem)
-        copies = [os.dup(fd) for fd in fds or []]
-        if copies:
-            message = {**message, "fds": len(copies)}
-        self._queue.append((memoryview(frame.encode(message)), copies))
+        if fds:
+            message = {**message, "fds": len(fds)}
+        try:
+            data = memoryview(frame.encode(message))
+        except frame.FrameError:
+            raise TooLarge("What the keeper is asked to start", frame.MAX_FRAME_BYTES, "none") from None
+        self._queue.append((data, descriptor.duplicate(fds or [])))
         self._write()
 
     def fileno(self) -> int:
