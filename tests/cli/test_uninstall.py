@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.support.serving import running_server
+from wsh.sandbox.point import SandboxLedger
 from wsh.wire.system.place import Places
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
@@ -36,3 +37,14 @@ def test_purging_removes_what_wsh_wrote_and_nothing_else(places: Places, tmp_pat
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["config/systemd/user/wsh-like.service", *(name for name in left if name.startswith("server-"))]
     assert json.loads(_uninstall("--json").stdout)["found"] == []
+
+
+def test_purging_takes_away_what_a_killed_server_left_in_a_project(places: Places, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    point = (str(project / ".vscode"), True)
+    SandboxLedger(places.state / "sandbox", "gone").make_points("session", lambda made: [point])
+    assert (project / ".vscode").is_dir()
+    done = _uninstall("--purge", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert list(project.iterdir()) == [] and not places.state.exists()

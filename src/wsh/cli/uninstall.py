@@ -35,6 +35,7 @@ def uninstall(purge: bool, yes: bool, as_json: bool) -> None:
         if not yes:
             _ask(found)
         _end_connections()
+        _clear_sandboxes(state_folder(os.environ))
         _remove(found)
     if as_json:
         print_json({"found": found, "removed": purge})
@@ -75,6 +76,15 @@ def _end_connections() -> None:
     from wsh.wire.system.place import find_places
 
     end_connections(find_places())
+
+
+def _clear_sandboxes(state: str) -> None:
+    """Take away what sandboxes of servers that were killed have left in projects: afterwards nobody knows of it."""
+    from pathlib import Path
+
+    from wsh.sandbox.point import sweep_all
+
+    sweep_all(Path(state, "sandbox"))
 
 
 def _ask(found: list[str]) -> None:

@@ -139,8 +139,7 @@ class SandboxLedger:
 
     def sweep(self, alive: Collection[str]) -> None:
         """Remove what belongs to sessions of this server that do not live any more."""
-        for path in list(self._folder.glob("*.json")):
-            server, _, id = path.stem.rpartition(".")  # a server may have a dot in its name, an id has none
+        for server, id in _list_records(self._folder):
             if server == self._server and id not in alive:
                 self.remove(id)
 
@@ -150,6 +149,17 @@ class SandboxLedger:
 
     def _list_all(self) -> list[Belongings]:
         return [found for path in self._folder.glob("*.json") if (found := _read(path)) is not None]
+
+
+def sweep_all(folder: Path) -> None:
+    """Remove what belongs to the sessions of all servers whose records lie in `folder`, none of which runs any more."""
+    for server, id in _list_records(folder):
+        SandboxLedger(folder, server).remove(id)
+
+
+def _list_records(folder: Path) -> list[tuple[str, str]]:
+    """Server and session of each. A server may have a dot in its name, an id has none."""
+    return [(server, id) for server, _, id in (path.stem.rpartition(".") for path in folder.glob("*.json"))]
 
 
 def _read(path: Path) -> Belongings | None:
