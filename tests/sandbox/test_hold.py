@@ -299,6 +299,23 @@ def test_a_folder_in_which_nothing_can_be_protected_is_refused(
     assert list(project.iterdir()) == []
 
 
+@each_backend
+def test_a_root_that_vanished_since_the_policy_was_read_ends_no_session(
+    places: Places, tmp_path: Path, backend: BackendName
+) -> None:
+    project, gone = make_project(tmp_path), str(tmp_path / "gone")
+
+    async def work(registry: SessionRegistry) -> None:
+        profile = replace(WORKSPACE, name="build", readable=(gone,))
+        session = await open_held(registry, backend, project, "sh -c 'echo well'", profile)
+        await until(lambda: not session.running)
+        assert session.exit_code == 0, session.terminal.screen(styled=False).lines
+        with pytest.raises(SandboxRefused, match="lists as writable, cannot be opened: No such file"):
+            await open_held(registry, backend, project, "cat", replace(WORKSPACE, name="build", writable=(gone,)))
+
+    run_with_registry(places, work)
+
+
 def test_a_missing_file_is_kept_free_by_a_file(places: Places, tmp_path: Path) -> None:
     """git reads `config.worktree` where it is switched on, and refuses to work with a folder of that name."""
     project = make_project(tmp_path)

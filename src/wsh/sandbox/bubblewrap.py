@@ -212,7 +212,8 @@ def plan_mounts(
             words += ["--symlink", "/dev/null", os.path.join(home, name)]
     roots = dict.fromkeys((*readable, folder), False) | dict.fromkeys(writable, True)
     for path in sorted(roots):
-        words += ["--bind" if roots[path] else "--ro-bind", path, path]
+        reads = "--ro-bind" if path == folder else "--ro-bind-try"  # what has vanished is not there inside either
+        words += ["--bind" if roots[path] else reads, path, path]
     if protect:
         for root in sorted(writable):
             _protect(root, mounts, made)

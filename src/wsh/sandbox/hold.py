@@ -352,13 +352,20 @@ def _open_folder(path: str, plan: SandboxPlan) -> int:
 
 
 def _open_roots(roots: Sequence[str], cwd_fd: int | None, folder: str, plan: SandboxPlan) -> dict[str, int]:
-    """Each root's descriptor: what was judged is what is mounted, whatever its name means by then. Raises CwdNotFound."""
+    """Each root's descriptor: what was judged is what is mounted, whatever its name means by then. Raises CwdNotFound or SandboxRefused."""
     found = {}
     for root in roots:
         try:
             fd = _open_folder(root, plan)
-        except OSError:
-            raise CwdNotFound(root) from None
+        except OSError as problem:
+            if root == folder:
+                raise CwdNotFound(root) from None
+            name = plan.holding.profile.name
+            raise SandboxRefused(
+                f"{root}, which the profile {name!r} lists as writable, cannot be opened: {problem.strerror}.",
+                hint="Make the folder, or take it out of `writable` in policy.toml.",
+                profile=name,
+            ) from None
         if os.readlink(f"/proc/self/fd/{fd}") != root:
             raise _replaced(root)
         if root == folder and cwd_fd is not None and not os.path.samestat(os.fstat(fd), os.fstat(cwd_fd)):
