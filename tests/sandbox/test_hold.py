@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 from dataclasses import replace
@@ -312,6 +313,19 @@ def test_a_root_that_vanished_since_the_policy_was_read_ends_no_session(
         assert session.exit_code == 0, session.terminal.screen(styled=False).lines
         with pytest.raises(SandboxRefused, match="lists as writable, cannot be opened: No such file"):
             await open_held(registry, backend, project, "cat", replace(WORKSPACE, name="build", writable=(gone,)))
+
+    run_with_registry(places, work)
+
+
+def test_a_limit_of_processes_that_is_above_the_users_own_ends_no_session(places: Places, tmp_path: Path) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if hard == resource.RLIM_INFINITY:
+        pytest.skip("as many processes as there may be")
+
+    async def work(registry: SessionRegistry) -> None:
+        profile = replace(WORKSPACE, name="build", processes=hard + 1)
+        session = await open_held(registry, "bubblewrap", make_project(tmp_path), "bash --norc", profile)
+        assert text_of(await run(session, "ulimit -Hu")) == str(hard)
 
     run_with_registry(places, work)
 

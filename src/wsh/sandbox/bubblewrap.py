@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -348,7 +349,8 @@ def wrap(
         lines += [f"[ {_quote(path)} -ef /proc/self/fd/{program_fd} ] || moved", f"exec {program_fd}<&-"]
     lines += [*_compare(identities), f"exec {SCRIPT_FD}<&-"]
     if profile.processes is not None:
-        lines += [f"ulimit -u {profile.processes} 2>/dev/null || ulimit -p {profile.processes} || exit {MOVED}"]
+        most = _lower(profile.processes, resource.getrlimit(resource.RLIMIT_NPROC)[1])
+        lines += [f"ulimit -u {most} 2>/dev/null || ulimit -p {most} || exit {MOVED}"]
     program = [path, *argv[1:]]
     if argv[0].startswith("-"):
         program.insert(1, "-l")  # a login shell by its name, which cannot be handed on
@@ -363,6 +365,11 @@ def wrap(
         b"".join(os.fsencode(word) + b"\0" for word in words),
         os.fsencode("\n".join(lines) + "\n"),
     )
+
+
+def _lower(wanted: int, hard: int) -> int:
+    """Where fewer are allowed already, that holds: a limit cannot be raised."""
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def _compare(identities: Collection[str]) -> list[str]:
