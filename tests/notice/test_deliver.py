@@ -1,18 +1,21 @@
-"""What becomes of a notice at one channel: it is sent once, also where the disk refuses to note it."""
+"""On the way of a notice from the outbox to a channel: what is written when, what is sent again and what is not."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.session.running import run
+from tests.support.session.running import run, settings_of
 from tests.support.waiting import until
 from wsh.notice.deliver import Courier, Send
+from wsh.notice.notices import Notices
 from wsh.notice.outbox import Delivery, Notice, Outbox
 from wsh.notice.post import Undelivered
+from wsh.wire.system.place import Places
 
 
 def make(outbox: Outbox, delivery: Delivery | None = None) -> Notice:
@@ -40,10 +43,10 @@ def test_what_was_sent_is_not_sent_again_where_the_disk_cannot_note_it(
     outbox = Outbox(tmp_path / "outbox", 10)
     write, full, sent = outbox._write, False, []
 
-    def refuse(text: bytes) -> None:
+    def refuse(state: dict[str, object], kept: dict[str, Notice]) -> None:
         if full:
             raise OSError(28, "No space left on device")
-        write(text)
+        write(state, kept)
 
     async def send(notice: Notice) -> None:
         nonlocal full
@@ -79,5 +82,31 @@ def test_the_two_thousandth_try_is_one_as_any_other(tmp_path: Path) -> None:
         courier.start()
         await until(lambda: outbox.notices[notice.id].deliveries["webhook"].tries > 2001, "another try")
         await courier.aclose()
+
+    run(main())
+
+
+def test_what_comes_while_the_outbox_is_written_waits_in_one_place(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        notices = Notices(places, settings_of())
+        write, go_on, writes = notices.outbox._write, threading.Event(), 0
+
+        def hold(state: dict[str, object], kept: dict[str, Notice]) -> None:
+            nonlocal writes
+            writes += 1
+            go_on.wait(60)
+            write(state, kept)
+
+        monkeypatch.setattr(notices.outbox, "_write", hold)
+        for number in range(1000):
+            notices.outbox.hear("sid", number)
+            notices._found()
+            await asyncio.sleep(0)
+        assert len(notices._commits) == 1
+        go_on.set()
+        await notices.aclose()
+        assert writes == 2 and not notices.outbox.is_changed
 
     run(main())

@@ -26,6 +26,9 @@ from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
+_BETWEEN_WRITES_S = 0.1
+"""A program may have something to say thousands of times a second."""
+
 
 class Notices:
     """`load` before the sessions are restored, `start` after that. `aclose` leaves what is due to the next server."""
@@ -49,6 +52,7 @@ class Notices:
         self._watch: NoticeWatch | None = None
         self._courier: Courier | None = None
         self._commits = TaskSet()
+        self._keeping = False
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -215,16 +219,27 @@ class Notices:
         return typed is not None and time.time() - (time.monotonic() - typed) > notice.made
 
     def _found(self) -> None:
-        if not self.outbox.is_changed:
-            return
-        self._commits.start(self._keep())
+        if self.outbox.is_changed and not self._keeping:
+            self._commits.start(self._keep())
 
     async def _keep(self) -> None:
-        """What was found is on disk before anybody is told."""
+        """What was found is on disk before anybody is told. Whatever comes meanwhile is written together, a moment later."""
+        self._keeping = True
         try:
-            await self.outbox.commit()
-        except OSError as problem:
-            log.warning("the outbox could not be written: %s", problem)
+            while self.outbox.is_changed:
+                try:
+                    await self.outbox.commit()
+                except OSError as problem:
+                    log.warning("the outbox could not be written: %s", problem)
+                    break
+                finally:
+                    self._tell()
+                if self.outbox.is_changed:
+                    await asyncio.sleep(_BETWEEN_WRITES_S)
+        finally:
+            self._keeping = False
+
+    def _tell(self) -> None:
         if self._courier is not None:
             self._courier.wake()
         for listener in list(self._listeners):

@@ -181,14 +181,14 @@ class Outbox:
             if self._written >= mine:
                 return  # somebody else's write had it
             now, kept = self._changes, dict(self.notices)
-            state = {"floor": self.floor, "seq": self._seq, "heard": self.heard}
-            text = json.dumps(state | {"notices": [asdict(one) for one in kept.values()]}).encode()
-            await asyncio.to_thread(self._write, text)
+            state = {"floor": self.floor, "seq": self._seq, "heard": dict(self.heard)}
+            await asyncio.to_thread(self._write, state, kept)
             self._written, self.kept = now, kept
 
-    def _write(self, text: bytes) -> None:
+    def _write(self, state: dict[str, object], kept: dict[str, Notice]) -> None:
         ensure_private(self._path.parent)
-        write_private(self._path, text)
+        text = json.dumps(state | {"notices": [asdict(one) for one in kept.values()]})
+        write_private(self._path, text.encode())
 
 
 _UNKNOWN: tuple[DeliveryState, str] = ("unknown", "the server ended while it was sent; whether it arrived is not known")

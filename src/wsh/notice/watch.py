@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -102,7 +103,8 @@ class NoticeWatch:
         """Sessions that are to be looked at once more after the look that is under way."""
         self._looked: set[str] = set()
         """Sessions that were looked at since the server began."""
-        self._recent: dict[str, list[float]] = {}
+        self._recent: dict[str, deque[float]] = {}
+        """When the newest notices of each session were made, at most as many as are told within a minute."""
         self._tasks = TaskSet()
         self.list_requests: Callable[[], Sequence[AskedOfPerson]] = tuple
         """Requests that wait for a person now."""
@@ -226,6 +228,8 @@ class NoticeWatch:
 
     def _take_messages(self, session: Session) -> None:
         """What its programs said by OSC 9 or OSC 777, also before anybody listened. Several may have been parsed at once."""
+        if not session.messages:
+            return  # told with an earlier one of the same output
         taken, heard = list(session.messages), self._outbox.heard.get(session.sid, -1)
         session.messages.clear()
         for offset, together in groupby(taken, key=lambda one: one[0]):
@@ -428,6 +432,7 @@ class NoticeWatch:
         return max(0.0, self._present_s - (time.monotonic() - session.input.person_typed))
 
     def _is_too_many(self, sid: str, now: float) -> bool:
-        recent = [at for at in self._recent.get(sid, ()) if now - at < 60]
-        self._recent[sid] = [*recent, now]
-        return len(recent) >= self._per_minute
+        recent = self._recent.setdefault(sid, deque(maxlen=self._per_minute))
+        too_many = len(recent) == self._per_minute and now - recent[0] < 60
+        recent.append(now)
+        return too_many
