@@ -27,6 +27,7 @@ _PAUSE_S = 0.25
 _SETTLED_S = 1.2
 """A program that polls for its input counts as asking after a second of silence."""
 _COMMANDS = 50
+_MOST_COUNTED = 10_000
 _HOST = "host:"
 """Begins what stands in place of a session's id for everything of another machine."""
 _LONGEST_TEXT = 400
@@ -393,7 +394,8 @@ class NoticeWatch:
         later = now + self._left_to_look(session)
         typed = next((rule for rule in rules if rule.into), None)
         channels = dict.fromkeys(channel for rule in rules for channel in rule.to)
-        held = self._is_too_many(sid, now)
+        # Sessions of another machine have no id here.
+        held = self._is_too_many(sid if session is not None else name or sid, now)
         deliveries = {
             channel: Delivery("sent")
             if channel == "page"
@@ -431,8 +433,11 @@ class NoticeWatch:
             return 0.0
         return max(0.0, self._present_s - (time.monotonic() - session.input.person_typed))
 
-    def _is_too_many(self, sid: str, now: float) -> bool:
-        recent = self._recent.setdefault(sid, deque(maxlen=self._per_minute))
+    def _is_too_many(self, whose: str, now: float) -> bool:
+        recent = self._recent.pop(whose, None) or deque(maxlen=self._per_minute)
+        self._recent[whose] = recent
+        while len(self._recent) > _MOST_COUNTED:
+            del self._recent[next(iter(self._recent))]
         too_many = len(recent) == self._per_minute and now - recent[0] < 60
         recent.append(now)
         return too_many
