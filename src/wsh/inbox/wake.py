@@ -273,6 +273,10 @@ class Wakes:
             self._kept = dict(self._wakes)
 
     async def _write_all(self) -> None:
+        # A write that has begun goes to its end before the next one begins, else an older state could come last.
+        await asyncio.shield(self._write_in_turn())
+
+    async def _write_in_turn(self) -> None:
         async with self._writing:
             now = time.time()
             self._wakes = {
