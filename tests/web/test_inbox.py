@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from tests.support.serving import RunningServer
 from tests.support.waiting import wait_until
@@ -57,6 +57,35 @@ def test_the_badge_counts_only_what_wants_a_person(three: RunningServer, browser
         expect(page.locator(".session", has_text="editor").locator(".state")).to_have_attribute("title", "open")
         three.request("POST", "/sessions/question/input", b"n\r")
         expect(page.locator(".place", has_text="Queue").locator(".count")).to_have_count(0)
+
+
+def test_an_answer_from_before_a_mark_does_not_bring_the_entry_back(three: RunningServer, browser: Browser) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+    later: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            later.append(route)
+        else:
+            held.append((route, route.fetch()))
+
+    with open_page(browser) as watched:
+        page = watched.page
+        sign_in(page, three)
+        page.get_by_role("button", name="Queue").first.click()
+        rows = page.locator(".inbox .entry > .row")
+        expect(rows).to_have_count(2)
+        page.route("**/inbox", hold)
+        wait_until(lambda: page.evaluate("1") and held, "a look at the inbox")
+        page.get_by_role("button", name="Done broken").click()
+        expect(rows).to_have_count(1)
+        route, answer = held[0]
+        route.fulfill(response=answer)
+        page.evaluate("() => new Promise((done) => setTimeout(done, 150))")
+        assert rows.count() == 1
+        for one in later:
+            one.abort()
+        page.unroute_all()
 
 
 def test_the_inbox_is_worked_through_by_keyboard(three: RunningServer, browser: Browser) -> None:

@@ -32,10 +32,17 @@ function wasSeen(entry: InboxEntry): boolean {
   return !entry.wants && at !== undefined && looked(entry.session ?? "") && Date.now() / 1000 - entry.age_ms / 1000 - at < THERE_S;
 }
 
+/** Questions to the server so far, and the newest of them whose answer is shown: an older answer may come later. */
+let asked = 0;
+let shown = 0;
+
 async function look(): Promise<void> {
   if (connection.peek() !== "connected") return;
+  const turn = ++asked;
   try {
     const found = await listInbox();
+    if (turn < shown) return;
+    shown = turn;
     const seen = found.items.filter((entry) => wasSeen(entry) && !putAside.has(entry.id));
     for (const entry of seen) {
       putAside.add(entry.id);
@@ -70,6 +77,7 @@ async function mark(entry: InboxEntry, action: "done" | "snooze"): Promise<void>
   const after = neighbour(entry.id);
   const found = await attempt(() => markInbox(entry.id, { action }));
   if (!found) return;
+  shown = ++asked;
   next = after;
   inbox.value = found;
 }
