@@ -377,7 +377,21 @@ def test_a_question_that_ended_while_no_server_ran_is_not_told(places: Places, r
         assert ("asks", "asker") not in hooks(receiver)
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"{}", b"[]", b'{"floor": 1, "seq": 1, "heard": {}, "notices": [{}]}'])
+BROKEN = """{"floor": 1, "seq": %s, "heard": {}, "notices": [{"seq": 1, "id": "told.1", "kind": "told", "since": 1.0, "made": 1.0,
+ "title": "t", "deliveries": {"webhook": {"state": "due", "tries": 0, "next_at": %s, "why": ""}}}]}"""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff",
+        b"{}",
+        b"[]",
+        b'{"floor": 1, "seq": 1, "heard": {}, "notices": [{}]}',
+        (BROKEN % ("Infinity", "0.0")).encode(),
+        (BROKEN % (1, '"soon"')).encode(),
+    ],
+)
 def test_a_broken_outbox_costs_nothing_but_what_was_due(places: Places, receiver: Receiver, content: bytes) -> None:
     places.outbox.parent.mkdir(parents=True, mode=0o700)
     places.outbox.write_bytes(content)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from types import UnionType
+from typing import Literal, TypeAlias, get_args
 
 from wsh.notice.rule import KINDS, WAITING, Channel, NoticeKind
 from wsh.wire.system.place import ensure_private, write_private
@@ -105,7 +106,7 @@ class Outbox:
             heard = {str(sid): int(offset) for sid, offset in found["heard"].items()}
         except FileNotFoundError:
             return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as problem:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as problem:
             log.warning("the outbox cannot be read; what was in it is not told: %s", problem)
             return
         self._changes -= 1
@@ -199,7 +200,19 @@ _AFTER_A_DEATH: dict[Channel, tuple[DeliveryState, str]] = {"push": ("due", ""),
 def _restore(kept: dict[str, object]) -> Notice:
     """Raises ValueError, TypeError or KeyError for what we cannot have written."""
     deliveries = kept.pop("deliveries")
+    if not isinstance(deliveries, dict):
+        raise ValueError("no deliveries")
     notice = Notice(**kept)  # type: ignore[arg-type]  # checked below
-    if notice.kind not in KINDS or not isinstance(notice.id, str) or not isinstance(deliveries, dict):
+    numbers = (notice.seq, notice.since, notice.made, notice.row, notice.front)
+    texts = (notice.id, notice.title, notice.text, notice.sid, notice.into, notice.line)
+    if not _are(int | float, numbers) or not _are(str, texts) or notice.kind not in KINDS:
         raise ValueError(f"no notice: {notice.id!r}")
-    return replace(notice, deliveries={channel: Delivery(**one) for channel, one in deliveries.items()})
+    restored = {channel: Delivery(**one) for channel, one in deliveries.items()}
+    for one in restored.values():
+        if not _are(int | float, (one.tries, one.next_at)) or one.state not in get_args(DeliveryState):
+            raise ValueError(f"no delivery: {one!r}")
+    return replace(notice, deliveries=restored)
+
+
+def _are(kind: type | UnionType, values: Iterable[object]) -> bool:
+    return all(isinstance(value, kind) for value in values)
