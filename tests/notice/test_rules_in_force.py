@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.http.test_inbox import SHELL, make, run
 from tests.http.test_inbox import places as places
-from tests.notice.test_notices import environ, notices, set_rules
+from tests.notice.test_notices import environ, notices, set_rules, wait_for
 from tests.support.notice.receiver import Receiver
 from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until
@@ -37,6 +38,18 @@ def test_each_rule_of_a_silence_is_told_at_its_own_length(server: RunningServer)
     make(server, "still", "sleep 1000", "running")
     wait_until(lambda: len(channels(server, "quiet")) == 2, "two notices", seen=lambda: notices(server))
     assert channels(server, "quiet") == [["page"], ["webhook"]], "and none of five minutes"
+
+
+def test_a_question_is_told_at_once_where_a_rule_waits_for_a_silence(
+    server: RunningServer, receiver: Receiver, tmp_path: Path
+) -> None:
+    set_rules(server, {"on": ["quiet"], "to": ["page"], "after_s": 3600}, {"on": ["asks", "quiet"], "to": ["webhook"]})
+    go = tmp_path / "go"
+    script = f"until [ -e {go} ]; do sleep 0.1; done; printf 'go on? '; read answer"
+    make(server, "work", f'sh -c "{script}"', "running")
+    wait_until(lambda: server.get("/sessions/work")["last_activity_ms"] > 1500, "some silence")
+    go.touch()
+    wait_for(receiver, ("asks", "work"))
 
 
 def test_new_rules_tell_of_what_ends_from_then_on_and_of_silences_that_last_already(server: RunningServer) -> None:

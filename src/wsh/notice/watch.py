@@ -222,7 +222,9 @@ class NoticeWatch:
             case ev.Notification():
                 self._take_messages(session)
             case ev.Output() | ev.Input():
-                if session.sid not in self._timers:
+                timer = self._timers.get(session.sid)
+                # One that waits for a silence would come too late for a question.
+                if timer is None or timer.when() > asyncio.get_running_loop().time() + _PAUSE_S:
                     self._schedule(session, _PAUSE_S)
             case ev.CommandFinished() | ev.Exited():
                 self._schedule(session, 0.0)
