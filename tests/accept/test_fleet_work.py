@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.host.test_fleet_server import Machine, make_machine, serving
+from tests.host.fleet.test_server import Machine, make_machine, serving
 from tests.support.fleet import DEBIAN_PROGRAM
 from tests.support.serving import Reply, RunningServer, start_server
 from tests.support.waiting import HANG_S, wait_until
