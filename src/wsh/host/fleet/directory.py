@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,8 +35,8 @@ class Member:
     facts: JsonObject = field(default_factory=dict)
     beat: JsonObject = field(default_factory=dict)
     """What its last beat said: load and number of sessions."""
-    beaten_at: float | None = None
-    """When that came, by the monotonic clock."""
+    silent_s: float = math.inf
+    """For how long beats were missing while this server looked for them."""
     online: bool = False
     since: float = field(default_factory=time.time)
     last_seen: float | None = None
@@ -150,6 +151,8 @@ class FleetDirectory:
             told.add((from_token(node), from_token(session)))
             self._on_session(from_token(node), from_token(session), value)
 
+        for member in self.members.values():
+            member.silent_s = math.inf  # until a beat is heard by this following
         try:
             watches.append(await connection.watch("sessions", ">", on_session))
             watches.append(await connection.watch("nodes", ">", self._on_beat))
@@ -160,9 +163,13 @@ class FleetDirectory:
                     self._on_session(member.name, session, None)
             told.clear()
             self._current.set()
+            passed = 0.0
             while self._wanted:
-                self._look_for_missing_beats()
+                self._count_silence(passed)
+                before = time.monotonic()
                 await asyncio.sleep(_LOOK_S)
+                # While this process had no processor, the beats of the others came and could not be read.
+                passed = min(time.monotonic() - before, 2 * _LOOK_S)
         except ConnectionLost:
             connection.ended.set()
         finally:
@@ -170,10 +177,10 @@ class FleetDirectory:
             for watch in watches:
                 await watch.aclose()
 
-    def _look_for_missing_beats(self) -> None:
-        now = time.monotonic()
+    def _count_silence(self, passed_s: float) -> None:
         for member in self.members.values():
-            if member.online and (member.beaten_at is None or now - member.beaten_at > self._lease_s):
+            member.silent_s += passed_s
+            if member.online and member.silent_s > self._lease_s:
                 self._set_online(member, False)
 
     def _on_fact(self, name: str, value: JsonObject | None) -> None:
@@ -199,7 +206,7 @@ class FleetDirectory:
             self._set_online(member, False)
             return
         member.beat = value
-        member.beaten_at = time.monotonic()
+        member.silent_s = 0.0
         member.last_seen = time.time()
         self._set_online(member, True)
 

@@ -1,0 +1,97 @@
+"""What a node knows of the others, where beats, facts and sessions come in the order of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from tests.support.waiting import until
+from wsh.host.ending import end_tasks
+from wsh.host.fleet import directory as module
+from wsh.host.fleet.connection import ConnectionLost
+from wsh.host.fleet.directory import FleetDirectory
+
+if TYPE_CHECKING:
+    from wsh.host.fleet.connection import FleetConnection
+    from wsh.wire.json.object import JsonObject
+
+
+class Watched:
+    def __init__(self, nats: Nats) -> None:
+        self.caught_up = asyncio.Event()
+        self._nats = nats
+
+    async def aclose(self) -> None:
+        await self._nats.closes.wait()
+
+
+class Nats:
+    """A connection whose buckets are as `kept` says when somebody begins to watch them."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.kept: dict[str, dict[str, JsonObject]] = {
+            "members": {"bob": {"tags": ["gpu"]}},
+            "nodes": {"bob": {"load": 0.5}},
+            "sessions": {"bob.train": {"name": "train", "running": True}},
+        }
+        self.listeners: dict[str, Callable[[str, int, JsonObject | None], None]] = {}
+        self.watches: dict[str, Watched] = {}
+        self.silent: set[str] = set()
+        """Buckets of which nothing comes for now."""
+        self.answers, self.closes = asyncio.Event(), asyncio.Event()
+        self.answers.set()
+        self.closes.set()
+
+    async def watch(self, bucket: str, keys: str, listener: Callable[[str, int, JsonObject | None], None]) -> Watched:
+        self.listeners[bucket], made = listener, Watched(self)
+        self.watches[bucket] = made
+        await self.answers.wait()
+        if self.ended.is_set():
+            raise ConnectionLost("it does not answer")
+        if bucket not in self.silent:
+            self.tell_all(bucket)
+        return made
+
+    def tell_all(self, bucket: str) -> None:
+        for key, value in self.kept[bucket].items():
+            self.listeners[bucket](key, 1, value)
+        self.watches[bucket].caught_up.set()
+
+
+@asynccontextmanager
+async def following(nats: Nats, *, lease_s: float = 60.0, linger_s: float = 60.0) -> AsyncIterator[FleetDirectory]:
+    told: list[JsonObject] = []
+    made = FleetDirectory(own_name="ann", lease_s=lease_s, linger_s=linger_s, told=lambda name, news: told.append(news))
+    task = asyncio.ensure_future(made.follow(cast("FleetConnection", nats)))
+    try:
+        await until(lambda: "members" in nats.watches)
+        yield made
+    finally:
+        nats.ended.set()
+        nats.closes.set()
+        nats.answers.set()
+        await end_tasks([task])
+
+
+async def test_nobody_is_out_of_reach_because_this_server_had_no_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, looks = 0.0, 0
+
+    def monotonic() -> float:
+        nonlocal looks
+        looks += 1
+        return time.monotonic() + late
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=monotonic, time=time.time))
+    async with following(Nats(), linger_s=100_000) as directory:
+        await until(lambda: "bob" in directory.members)
+        assert await directory.look() and directory.members["bob"].online
+        late, before = 1000.0, looks
+        await until(lambda: looks >= before + 6)
+        assert directory.members["bob"].online, "its beats could not be read meanwhile"
