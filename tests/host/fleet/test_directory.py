@@ -95,3 +95,51 @@ async def test_nobody_is_out_of_reach_because_this_server_had_no_processor(monke
         late, before = 1000.0, looks
         await until(lambda: looks >= before + 6)
         assert directory.members["bob"].online, "its beats could not be read meanwhile"
+
+
+async def test_a_look_ends_with_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CAUGHT_UP_S", 1000.0)
+    nats = Nats()
+    async with following(nats) as directory:
+        await until(lambda: "bob" in directory.members)
+        nats.answers.clear()
+        looking = asyncio.ensure_future(directory.look())
+        await until(lambda: "sessions" in nats.watches)
+        nats.ended.set()
+        nats.answers.set()
+        assert await looking is False
+
+
+async def test_who_looks_while_a_following_ends_begins_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CAUGHT_UP_S", 1000.0)
+    nats = Nats()
+    async with following(nats, linger_s=0) as directory:
+        await until(lambda: "bob" in directory.members)
+        release = directory.hold()
+        await until(lambda: directory.is_current)
+        nats.closes.clear()
+        release()
+        await until(lambda: not directory.is_current)
+        looking = asyncio.ensure_future(directory.look())
+        await asyncio.sleep(0)
+        nats.closes.set()
+        assert await looking
+
+
+async def test_one_look_is_enough_where_nothing_lingers() -> None:
+    async with following(Nats(), linger_s=0) as directory:
+        await until(lambda: "bob" in directory.members)
+        assert await directory.look()
+        assert directory.members["bob"].online and list(directory.members["bob"].sessions) == ["train"]
+
+
+async def test_sessions_of_a_node_that_is_told_late_are_not_left_out() -> None:
+    nats = Nats()
+    nats.silent.add("members")
+    async with following(nats) as directory:
+        looking = asyncio.ensure_future(directory.look())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        nats.tell_all("members")
+        assert await looking
+        assert list(directory.members["bob"].sessions) == ["train"]

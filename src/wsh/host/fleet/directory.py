@@ -8,7 +8,6 @@ counts as gone when its beats have been missing for a lease, whatever the server
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -72,6 +71,8 @@ class FleetDirectory:
         self._wanted_until = 0.0
         self._holds = 0
         self._attending: asyncio.Task[None] | None = None
+        self._known = asyncio.Event()
+        """Set while all nodes are known: what is told of another one is left out."""
         self._current = asyncio.Event()
 
     @property
@@ -87,36 +88,43 @@ class FleetDirectory:
             seen.add(key)
             self._on_fact(from_token(key), value)
 
-        watch = await connection.watch("members", ">", on_fact)
+        watch = None
         self._connection = connection
         try:
+            watch = await connection.watch("members", ">", on_fact)
             await _wait_caught_up(watch)
             for name in self.members.keys() - {from_token(key) for key in seen}:
                 self._on_fact(name, None)
+            self._known.set()
             self._attend()
             await connection.ended.wait()
         finally:
             # What must happen comes before the first await: the end of the connection may cancel this task here.
             self._connection = None
+            self._known.clear()
             self._current.clear()
             for member in self.members.values():
                 self._set_online(member, False)
             attending, self._attending = self._attending, None
             if attending is not None:
                 await end_tasks([attending])
-            await watch.aclose()
+            if watch is not None:
+                await watch.aclose()
         raise ConnectionLost("the connection to NATS ended")
 
     async def look(self) -> bool:
-        """Have beats and sessions followed from now on. Waits until all is known; False where NATS is away."""
-        self._wanted_until = time.monotonic() + self._linger_s
-        if self._connection is None:
-            return False
-        self._attend()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CAUGHT_UP_S):
-                await self._current.wait()
-        return self._current.is_set()
+        """Have beats and sessions followed from now on. Waits until all is known; False where NATS is away, or goes away."""
+        release = self.hold()
+        current = asyncio.ensure_future(self._current.wait())
+        try:
+            if self._attending is not None:
+                await asyncio.wait(
+                    {current, self._attending}, timeout=_CAUGHT_UP_S, return_when=asyncio.FIRST_COMPLETED
+                )
+            return self._current.is_set()
+        finally:
+            current.cancel()
+            release()
 
     def hold(self) -> Callable[[], None]:
         """Keep looking until the returned function is called."""
@@ -143,12 +151,18 @@ class FleetDirectory:
 
     async def _follow_closely(self, connection: FleetConnection) -> None:
         """Beats and sessions, until nobody looks any more."""
+        await self._known.wait()
+        while self._wanted and not connection.ended.is_set():  # somebody may look again while the watches are closed
+            await self._follow_once(connection)
+
+    async def _follow_once(self, connection: FleetConnection) -> None:
         watches: list[Watch] = []
         told: set[tuple[str, str]] = set()
 
         def on_session(key: str, revision: int, value: JsonObject | None) -> None:
             node, _, session = key.partition(".")
-            told.add((from_token(node), from_token(session)))
+            if not self._current.is_set():
+                told.add((from_token(node), from_token(session)))
             self._on_session(from_token(node), from_token(session), value)
 
         for member in self.members.values():
