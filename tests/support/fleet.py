@@ -88,6 +88,13 @@ class EchoStream:
         pass
 
 
+def make_info(name: str, **facts: object) -> JsonObject:
+    """SessionInfo of one that runs."""
+    texts = {"server": "there", "command": "sleep 1000", "state": "running", "title": "", "cwd": "/", "journal": "ok"}
+    numbers = {"pid": 1, "rows": 24, "cols": 80, "clients": 0, "last_activity_ms": 0, "exit_code": None}
+    return {"name": name, "running": True, "tags": [], **texts, **numbers, **facts}
+
+
 @dataclass
 class NodeForTest:
     """A node whose server notes calls and answers them."""
@@ -115,7 +122,7 @@ class NodeForTest:
         return self.sessions.get(name)
 
     def add_session(self, name: str, **facts: object) -> None:
-        self.sessions[name] = {"name": name, "running": True, "last_activity_ms": 0, **facts}
+        self.sessions[name] = make_info(name, **facts)
         self.node.sessions.mark(name)
 
     async def _make(self, call: ForwardedCall, on_progress: ProgressListener) -> ForwardedAnswer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from tests.support.fleet import make_info
 from tests.support.waiting import until
 from wsh.host.ending import end_tasks
 from wsh.host.fleet import directory as module
 from wsh.host.fleet.connection import ConnectionLost
 from wsh.host.fleet.directory import FleetDirectory
+from wsh.host.fleet.tell import refresh_age
+from wsh.wire.model.session import SessionInfo
 
 if TYPE_CHECKING:
     from wsh.host.fleet.connection import FleetConnection
@@ -39,7 +43,7 @@ class Nats:
         self.kept: dict[str, dict[str, JsonObject]] = {
             "members": {"bob": {"tags": ["gpu"]}},
             "nodes": {"bob": {"load": 0.5}},
-            "sessions": {"bob.train": {"name": "train", "running": True}},
+            "sessions": {"bob.train": make_info("train")},
         }
         self.listeners: dict[str, Callable[[str, int, JsonObject | None], None]] = {}
         self.watches: dict[str, Watched] = {}
@@ -143,3 +147,26 @@ async def test_sessions_of_a_node_that_is_told_late_are_not_left_out() -> None:
         nats.tell_all("members")
         assert await looking
         assert list(directory.members["bob"].sessions) == ["train"]
+
+
+GARBAGE: list[object] = [None, "text", 7, [1], {"a": 1}, float("nan"), float("inf"), -1]
+
+
+async def test_a_session_that_cannot_be_one_is_left_out_and_the_others_stay() -> None:
+    nats = Nats()
+    for number, wrong in enumerate(GARBAGE):
+        for field in ("name", "tags", "rows", "state", "command"):
+            key = f"bob.x{number}-{field}"
+            nats.kept["sessions"][key] = make_info(key.partition(".")[2]) | {field: wrong}
+        nats.kept["sessions"][f"bob.age{number}"] = make_info(f"age{number}") | {"active_at": wrong}
+    nats.kept["sessions"] |= {"bob.empty": {}, "bob.train2": make_info("train2") | {"new_in_a_later_version": 1}}
+    nats.kept["sessions"]["bob.a b"] = make_info("a b")
+    async with following(nats) as directory:
+        await until(lambda: "bob" in directory.members)
+        assert await directory.look()
+        shown = [refresh_age(info) for info in directory.members["bob"].sessions.values()]
+        assert {"train", "train2"} <= {info["name"] for info in shown}
+        assert not {"empty", "a b"} & {info["name"] for info in shown}
+        for info in shown:
+            SessionInfo.model_validate(info)
+            assert json.dumps(info, allow_nan=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from wsh.host.carrier import StreamRequest
 from wsh.host.fleet.credential import NodeCredential
 from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
 from wsh.host.fleet.subject import FleetNames
+from wsh.operation.fleet import FleetNodeInfo
 from wsh.wire.error import HostUnreachable
 
 pytestmark = pytest.mark.accept
@@ -279,3 +281,28 @@ async def test_how_a_call_goes_is_told_to_the_node_that_made_it(tmp_path: Path, 
         carrier = await ann.see("bob")
         await carrier.call(make_call("echo", "1"), told.append)
         assert told == [{"message": "begun", "stream": "info", "phase": "progress"}]
+
+
+async def test_what_a_node_says_of_itself_spoils_no_list(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        wrong: list[object] = [None, "text", 7, [1], {"a": 1}, float("nan"), float("inf")]
+        async with open_nodes(server.invite("ann"), server.invite("bob"), server.invite("box", "serve")) as nodes:
+            ann, bob, box = nodes
+            bob.add_session("train")
+            await ann.see("box")
+            connection = box.node.connection
+            assert connection is not None
+            for each in wrong:
+                keys = ("tags", "version", "role", "protocol", "start", "load", "sessions")
+                said = {"instance": "b1", **dict.fromkeys(keys, each)}
+                await connection.put("members", "box", said)
+                await connection.publish(f"$KV.{NAMES.bucket('nodes')}.box", json.dumps(said).encode())
+                await connection.put("sessions", "box.x", {"name": each})
+                member = ann.node.directory.members["box"]
+                told = json.dumps(each)
+                await until(lambda member=member, told=told: json.dumps(member.facts.get("tags")) == told)  # type: ignore[misc]
+                for node in ann.node.describe_nodes():
+                    FleetNodeInfo.model_validate_json(json.dumps(node, allow_nan=False))
+                assert [state.name for state in ann.hosts.list_hosts()] == ["bob", "box"]
+                assert ann.carrier("box").list_sessions() == []
+            await until(lambda: [one["name"] for one in ann.carrier("bob").list_sessions()] == ["train"])

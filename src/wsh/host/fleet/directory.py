@@ -8,6 +8,7 @@ counts as gone when its beats have been missing for a lease, whatever the server
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -17,9 +18,12 @@ from typing import TYPE_CHECKING
 from wsh.host.ending import end_tasks
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, Watch
 from wsh.host.fleet.subject import from_token
+from wsh.host.fleet.tell import read_told
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
+
+log = logging.getLogger("wsh.fleet")
 
 _CAUGHT_UP_S = 10.0
 _LOOK_S = 0.25
@@ -53,7 +57,7 @@ class Member:
     @property
     def tags(self) -> list[str]:
         tags = self.facts.get("tags")
-        return list(tags) if isinstance(tags, list) else []
+        return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
 class FleetDirectory:
@@ -235,6 +239,9 @@ class FleetDirectory:
         if member is None:
             return
         before = member.sessions.get(name)
+        if value is not None and (value := read_told(name, value)) is None:
+            log.warning("what is told of the session %r of the node %s cannot be; it is left out", name, node)
+            return
         if value is None:
             if member.sessions.pop(name, None) is not None:
                 self._told(node, {"event": "session_destroyed", "name": name})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import secrets
 import time
@@ -267,7 +268,9 @@ def _find_load() -> float:
 
 
 def _describe_member(member: Member) -> JsonObject:
-    beat, facts = member.beat, member.facts
+    # Another node may say anything of itself.
+    load, sessions = member.beat.get("load"), member.beat.get("sessions", len(member.sessions))
+    version, role = member.facts.get("version"), member.facts.get("role")
     return {
         "name": member.name,
         "online": member.online,
@@ -275,10 +278,10 @@ def _describe_member(member: Member) -> JsonObject:
         "since": member.since,
         "last_seen": member.last_seen,
         "tags": member.tags,
-        "load": beat.get("load"),
-        "sessions": beat.get("sessions", len(member.sessions)),
-        "version": facts.get("version"),
-        "role": facts.get("role"),
+        "load": load if isinstance(load, int | float) and math.isfinite(load) else None,
+        "sessions": sessions if isinstance(sessions, int) else None,
+        "version": version if isinstance(version, str) else None,
+        "role": role if isinstance(role, str) else None,
     }
 
 

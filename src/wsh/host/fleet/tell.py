@@ -14,8 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from pydantic import ValidationError
+
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection
 from wsh.host.fleet.subject import from_token, to_token
+from wsh.wire.model.session import SessionInfo
+from wsh.wire.name import is_name
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
@@ -103,6 +107,19 @@ class SessionTeller:
 
 def _without_age(info: JsonObject) -> JsonObject:
     return {key: value for key, value in info.items() if key not in _AGES}
+
+
+def read_told(name: str, told: JsonObject) -> JsonObject | None:
+    """A session as another node told it, or None for what cannot be one: one node must not spoil the list for all."""
+    known = {key: value for key, value in told.items() if key in SessionInfo.model_fields}
+    try:
+        info = SessionInfo.model_validate(known).model_dump(mode="json")
+    except ValidationError:
+        return None
+    active = told.get("active_at")
+    if info["name"] != name or not is_name(name):
+        return None
+    return info | ({"active_at": active} if isinstance(active, int | float) and abs(active) < 1e12 else {})
 
 
 def refresh_age(info: JsonObject) -> JsonObject:
