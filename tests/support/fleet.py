@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.support.waiting import until
@@ -105,10 +105,11 @@ class NodeForTest:
     streams: list[EchoStream] = field(default_factory=list)
     release: asyncio.Event = field(default_factory=asyncio.Event)
     hosts: HostRegistry = field(default_factory=HostRegistry)
+    options: FleetOptions = field(default_factory=lambda: FleetOptions("", linger_s=600))
 
     def __post_init__(self) -> None:
         server = NodeServer(self._make, self._open_stream, self)
-        options = FleetOptions(self.credential.url, linger_s=600)
+        options = replace(self.options, url=self.credential.url)
         self.node = FleetNode(self.credential, options, server, self.hosts)
         self.node.start()
 
@@ -130,6 +131,8 @@ class NodeForTest:
         on_progress({"message": "begun", "stream": "info", "phase": "progress"})
         if call.operation == "wait":
             await self.release.wait()
+        if call.operation == "large":
+            return ForwardedAnswer(result="x" * 1_000_000)
         return ForwardedAnswer(result={"node": self.credential.name, "params": dict(call.params)})
 
     async def _open_stream(self, request: StreamRequest) -> EchoStream:

@@ -14,13 +14,14 @@ import pytest
 from nats.aio.client import Client
 
 from tests.support.fleet import DEBIAN_PROGRAM, OWNER, NatsForTest, NodeForTest, make_call, open_nats, open_nodes
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 from wsh.host.carrier import StreamRequest
 from wsh.host.fleet.credential import NodeCredential
 from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
+from wsh.host.fleet.node import FleetOptions
 from wsh.host.fleet.subject import FleetNames
 from wsh.operation.fleet import FleetNodeInfo
-from wsh.wire.error import HostUnreachable
+from wsh.wire.error import HostUnreachable, InvalidRequest
 
 pytestmark = pytest.mark.accept
 
@@ -306,3 +307,16 @@ async def test_what_a_node_says_of_itself_spoils_no_list(tmp_path: Path) -> None
                 assert [state.name for state in ann.hosts.list_hosts()] == ["bob", "box"]
                 assert ann.carrier("box").list_sessions() == []
             await until(lambda: [one["name"] for one in ann.carrier("bob").list_sessions()] == ["train"])
+
+
+async def test_an_answer_that_is_too_large_is_told_as_such_at_once(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("bob")) as (bob,):
+        ann = NodeForTest(server.invite("ann"), options=FleetOptions("", linger_s=600, max_call_bytes=300_000))
+        try:
+            await ann.wait_joined()
+            answer = await (await ann.see("bob")).call(make_call("large", "1", deadline_s=HANG_S))
+            with pytest.raises(InvalidRequest, match="larger than 300000 bytes"):
+                answer.unwrap()
+            assert len(bob.calls) == 1
+        finally:
+            await ann.node.aclose()

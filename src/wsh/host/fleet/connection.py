@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from wsh.host.carrier import ForwardedAnswer
 from wsh.host.fleet.credential import NodeCredential
 from wsh.host.fleet.deploy import make_tls, split_url
 from wsh.host.fleet.seal import PieceBox, Sealer, split_pieces
@@ -159,7 +160,11 @@ class FleetConnection:
         try:
             kind, index, count = json.loads(line)
             whole = self._pieces.add("", f"{id}:{kind}", (int(index), int(count)), content)
-        except (ValueError, TypeError, InvalidRequest) as problem:
+        except InvalidRequest as problem:
+            # It would be as large when it is asked for again.
+            listener("answer", json.dumps(ForwardedAnswer.of_error(problem).to_wire()).encode())
+            return
+        except (ValueError, TypeError) as problem:
             log.warning("an answer of another node was dropped: %s", problem)
             return
         if whole is not None:

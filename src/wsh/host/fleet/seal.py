@@ -167,7 +167,8 @@ class PieceBox:
         if sum(map(len, held.values())) > self._max_bytes or count > 4096:
             self._drop((source, id))
             raise InvalidRequest(
-                f"A forwarded call is larger than {self._max_bytes} bytes.", hint="Raise fleet.max_call_bytes."
+                f"A call to another node, or the answer, is larger than {self._max_bytes} bytes.",
+                hint="Raise fleet.max_call_bytes, or ask for less at a time.",
             )
         if len(held) == count:
             self._drop((source, id))
