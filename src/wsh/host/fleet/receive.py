@@ -228,12 +228,22 @@ async def _join(far: CreditStream, local: Stream, is_silent: Callable[[], bool])
 
     async def bring() -> None:
         while (message := await far.receive()) is not None:
-            await local.send(message)
+            try:
+                await local.send(message)
+            except HostUnreachable:
+                # This end is over: `fetch` still brings what was said last, and why it closed.
+                await asyncio.wait({fetching})
+                return
 
     async def fetch() -> None:
-        while (message := await local.receive()) is not None:
-            await far.send(message)
-        await far.close(*local.closed)
+        try:
+            while (message := await local.receive()) is not None:
+                await far.send(message)
+        except HostUnreachable as problem:
+            if not far.is_over:
+                await far.fail(problem.to_wire())
+        else:
+            await far.close(*local.closed)
 
     async def watch() -> None:
         while True:
@@ -241,7 +251,8 @@ async def _join(far: CreditStream, local: Stream, is_silent: Callable[[], bool])
             if is_silent():
                 return
 
-    tasks = [asyncio.ensure_future(each()) for each in (bring, fetch, watch)]
+    fetching = asyncio.ensure_future(fetch())
+    tasks = [fetching, asyncio.ensure_future(bring()), asyncio.ensure_future(watch())]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

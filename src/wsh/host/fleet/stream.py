@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from wsh.host.fleet.connection import ConnectionLost
@@ -85,7 +86,8 @@ class CreditStream:
         self._taken += len(message.encode() if isinstance(message, str) else message) + 1 + _MESSAGE_COST
         if self._taken >= self._window // 2 and not self.is_over:
             taken, self._taken = self._taken, 0
-            await self._deliver("credit", str(taken).encode())
+            with suppress(HostUnreachable):  # the next look tells of it; what came before is given first
+                await self._deliver("credit", str(taken).encode())
         return message
 
     def take(self, kind: str, content: bytes) -> None:
