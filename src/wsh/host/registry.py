@@ -41,12 +41,16 @@ class HostRegistry:
         self._tell(name, {"event": "host_added"})
 
     async def remove(self, name: str) -> None:
+        await self.take_out(name).aclose()
+
+    def take_out(self, name: str) -> Carrier:
+        """From now on the host cannot be called, and another may have its name. The carrier is the caller's to close."""
         carrier = self.get_carrier(name)
         del self._carriers[name]
         self._stops.pop(name)()
         self.last_sessions.pop(name, None)
-        await carrier.aclose()
         self._tell(name, {"event": "host_removed"})
+        return carrier
 
     def get_carrier(self, name: str) -> Carrier:
         carrier = self._carriers.get(name)

@@ -320,3 +320,20 @@ async def test_an_answer_that_is_too_large_is_told_as_such_at_once(tmp_path: Pat
             assert len(bob.calls) == 1
         finally:
             await ann.node.aclose()
+
+
+async def test_a_node_that_leaves_and_joins_again_at_once_is_there(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server:
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            await ann.see("bob")
+            facts = ann.node.directory.members["bob"].facts
+            heard: list[object] = []
+            ann.hosts.listen(lambda name, news: heard.append(news["event"]))
+            # Both come in one piece where this server was busy, and are told without a pause between them.
+            ann.node.directory._on_fact("bob", None)
+            ann.node.directory._on_fact("bob", facts)
+            assert "bob" in ann.hosts and heard == ["host_removed", "host_added"]
+            bob.add_session("train")
+            carrier = ann.carrier("bob")
+            await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
+            assert (await (await ann.see("bob")).call(make_call("echo", "1"))).unwrap()

@@ -260,7 +260,7 @@ class FleetNode:
     def _drop(self, name: str) -> None:
         if self._carriers.pop(name, None) is not None and name in self._hosts:
             self._hosts.told_sessions.pop(name, None)
-            self._leaving.start(self._hosts.remove(name))
+            self._leaving.start(self._hosts.take_out(name).aclose())
 
 
 def _find_load() -> float:
