@@ -73,10 +73,14 @@ async def add_host(context: Context, params: HostAdd) -> HostList:
     return _list(context)
 
 
-@operation(who="owner", errors=("host_not_found",))
+@operation(who="owner", errors=("host_not_found", "conflict"))
 async def remove_host(context: Context, params: HostName) -> HostList:
     """Forget another machine. Its sessions go on there."""
-    context.rooms.hosts.get_carrier(params.host)
+    if context.rooms.hosts.get_carrier(params.host).state.kind == "nats":
+        raise StateConflict(
+            f"{params.host!r} is a node of the fleet and was not added here.",
+            hint=f"Where the fleet was set up: wsh fleet remove {params.host}. To leave the fleet: wsh fleet leave.",
+        )
     await context.rooms.host_book.remove(params.host)
     return _list(context)
 

@@ -16,8 +16,10 @@ from nats.aio.client import Client
 from tests.support.fleet import DEBIAN_PROGRAM, OWNER, NatsForTest, NodeForTest, make_call, open_nats, open_nodes
 from tests.support.waiting import HANG_S, until
 from wsh.host.carrier import StreamRequest
+from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.credential import NodeCredential
 from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
+from wsh.host.fleet.directory import Member
 from wsh.host.fleet.node import FleetOptions
 from wsh.host.fleet.subject import FleetNames
 from wsh.operation.fleet import FleetNodeInfo
@@ -337,3 +339,18 @@ async def test_a_node_that_leaves_and_joins_again_at_once_is_there(tmp_path: Pat
             carrier = ann.carrier("bob")
             await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["train"])
             assert (await (await ann.see("bob")).call(make_call("echo", "1"))).unwrap()
+
+
+async def test_a_node_is_listed_once_the_host_of_its_name_is_removed(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("bob")) as (bob,):
+        ann = NodeForTest(server.invite("ann"))
+        ann.hosts.add(NatsCarrier(bob.node, Member("bob")))  # stands for any other carrier
+        try:
+            await ann.wait_joined()
+            await until(lambda: "bob" in ann.node.directory.members)
+            await ann.hosts.refresh()
+            assert not ann.hosts.told_sessions, "the host that was added keeps its name"
+            await ann.hosts.remove("bob")
+            assert (await (await ann.see("bob")).call(make_call("echo", "1"))).unwrap()
+        finally:
+            await ann.node.aclose()

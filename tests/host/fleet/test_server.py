@@ -89,6 +89,7 @@ def test_a_fleet_of_two_is_one_list_with_one_address_and_the_rules_of_each_node(
         wait_until(lambda: laptop.get_node("gpu1")["online"], "gpu1 to join", seen=lambda: laptop.running.get("/fleet"))
         assert laptop.get_node("gpu1")["tags"] == ["gpu"] and laptop.get_node("laptop")["here"]
         assert "gpu1\tonline\tgpu" in laptop.wsh("fleet", "list")
+        assert "is a node of the fleet" in laptop.wsh("host", "remove", "gpu1", status=1)
         assert (
             laptop.wsh("new", "--on", "tag:gpu", "--name", "train", "--", "bash", "--norc", "--noprofile")
             == "gpu1/train\n"

@@ -118,6 +118,8 @@ class FleetNode:
     async def _refresh(self) -> None:
         if self.may_call:
             await self.directory.look()
+            for name in self.directory.members.keys() - self._carriers.keys():
+                self._list_host(name)
 
     async def aclose(self, *, forget: bool = False) -> None:
         """Leave. With `forget`, the others do not show this node any more."""
@@ -245,17 +247,22 @@ class FleetNode:
     def _on_news(self, name: str, news: JsonObject) -> None:
         match news["event"]:
             case "host_added":
-                if name in self._hosts:
+                if not self._list_host(name):
                     log.warning("the node %s has the name of a host that was added here, and is left out", name)
-                    return
-                carrier = self._carriers[name] = NatsCarrier(self, self.directory.members[name])
-                self._hosts.told_sessions[name] = carrier.list_sessions
-                self._hosts.add(carrier)
             case "host_removed":
                 self._drop(name)
             case _:
                 if name in self._carriers:
                     self._carriers[name].tell(news)
+
+    def _list_host(self, name: str) -> bool:
+        """False while a host that was added here has the name."""
+        if name in self._hosts:
+            return False
+        carrier = self._carriers[name] = NatsCarrier(self, self.directory.members[name])
+        self._hosts.told_sessions[name] = carrier.list_sessions
+        self._hosts.add(carrier)
+        return True
 
     def _drop(self, name: str) -> None:
         if self._carriers.pop(name, None) is not None and name in self._hosts:

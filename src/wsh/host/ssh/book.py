@@ -48,7 +48,7 @@ class SshBook:
     async def add(self, name: str, target: str, command: str | None) -> None:
         check_host_name(name)
         most = self._settings.get_int("hosts.max_hosts")
-        if len(self._registry) >= most:
+        if len(self._entries) >= most:
             raise LimitReached("hosts", most, "hosts.max_hosts")
         entry = {"target": target} | ({} if command is None else {"command": command})
         await self._write(self._entries | {name: entry})
