@@ -49,6 +49,7 @@ class ServerFleet:
         self._followed: dict[str, Callable[[], None]] = {}
         self._printed: set[str] = set()
         self._copying: asyncio.Task[None] | None = None
+        self._changing = asyncio.Lock()
 
     def open(self) -> None:
         """Join the fleet that the settings name. One that cannot be joined is a warning: the server works alone."""
@@ -57,7 +58,7 @@ class ServerFleet:
         if not url:
             return
         try:
-            self._join(url, settings.get_str("fleet.credentials"))
+            self._start(self._make_node(url, settings.get_str("fleet.credentials")))
         except WshError as problem:
             self._problem = problem.message
             log.warning("this server works alone: %s", problem.message)
@@ -84,8 +85,11 @@ class ServerFleet:
         }
 
     async def join(self, url: str, credentials: str | None) -> None:
-        await self._stop(forget=False)
-        self._join(url, credentials or self._rooms.settings.get_str("fleet.credentials"))
+        """Raises what keeps it from that, and stays in the fleet of before."""
+        async with self._changing:
+            node = self._make_node(url, credentials or self._rooms.settings.get_str("fleet.credentials"))
+            await self._stop(forget=False)
+            self._start(node)
 
     @asynccontextmanager
     async def claim_answer(self, id: str, by: str) -> AsyncIterator[None]:
@@ -114,11 +118,13 @@ class ServerFleet:
             raise
 
     async def leave(self) -> None:
-        self._problem = None
-        await self._stop(forget=True)
+        async with self._changing:
+            self._problem = None
+            await self._stop(forget=True)
 
     async def aclose(self) -> None:
-        await self._stop(forget=False)
+        async with self._changing:
+            await self._stop(forget=False)
 
     async def _stop(self, *, forget: bool) -> None:
         node, self._node = self._node, None
@@ -132,11 +138,10 @@ class ServerFleet:
         if node is not None:
             await node.aclose(forget=forget)
 
-    def _join(self, url: str, file: str) -> None:
+    def _make_node(self, url: str, file: str) -> FleetNode:
         from wsh.host.fleet.credential import need_extra, read_credential
 
         need_extra()
-        from wsh.app.fleet_audit import AuditCopy
         from wsh.host.fleet.deploy import split_url
         from wsh.host.fleet.node import FleetNode, FleetOptions, NodeServer
 
@@ -162,12 +167,17 @@ class ServerFleet:
             max_events=settings.get_int("fleet.max_events"),
             gone_s=settings.get_float("fleet.gone_s"),
         )
+        return FleetNode(credential, options, NodeServer(self._make, self._open_stream, self), self._rooms.hosts)
+
+    def _start(self, node: FleetNode) -> None:
+        from wsh.app.fleet_audit import AuditCopy
+
         self._problem = None
-        self._node = FleetNode(credential, options, NodeServer(self._make, self._open_stream, self), self._rooms.hosts)
-        self._node.start()
+        self._node = node
+        node.start()
         places = self._rooms.places
-        copy = AuditCopy(places.audit_log, places.fleet_audit, self._node.audit.add)
-        self._node.audit.on_confirmed = copy.confirm
+        copy = AuditCopy(places.audit_log, places.fleet_audit, node.audit.add)
+        node.audit.on_confirmed = copy.confirm
         self._copying = asyncio.ensure_future(copy.run())
         registry = self._rooms.registry
         self._stops.append(registry.lifecycle.add(self._on_lifecycle))

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,3 +167,25 @@ def test_inside_a_session_nobody_changes_the_fleet(fleet: Fleet) -> None:
     laptop.wsh("new", "--name", "inside", "--", "bash", "--norc", "--noprofile")
     assert "may not change a fleet" in laptop.wsh("run", "inside", command, status=5)
     laptop.wsh("kill", "inside")
+
+
+def test_a_join_that_is_refused_leaves_the_server_in_its_fleet(fleet: Fleet, tmp_path: Path) -> None:
+    laptop = fleet.laptop
+    wait_until(lambda: laptop.running.get("/fleet")["joined"])
+    assert "is no address" in laptop.wsh("fleet", "join", "10.0.0.1:4222", status=2)
+    missing = str(tmp_path / "missing.json")
+    assert "no credentials" in laptop.wsh("fleet", "join", fleet.join[1], "--credentials", missing, status=2)
+    assert laptop.running.get("/fleet")["joined"]
+
+
+def test_of_many_joins_at_once_one_node_is_left(fleet: Fleet) -> None:
+    laptop = fleet.laptop
+    with ThreadPoolExecutor(6) as pool:
+        body = {"url": fleet.join[1]}
+        replies = list(pool.map(lambda _: laptop.running.request("PUT", "/fleet", body).status, range(6)))
+    assert replies == [200] * 6
+    wait_until(lambda: laptop.running.get("/fleet")["joined"])
+    laptop.wsh("fleet", "leave")
+    assert laptop.running.get("/fleet")["nodes"] == []
+    laptop.wsh("fleet", "up")
+    wait_until(lambda: laptop.running.get("/fleet")["joined"], seen=lambda: laptop.running.get("/fleet"))
