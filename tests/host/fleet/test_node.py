@@ -13,10 +13,20 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.support.fleet import DEBIAN_PROGRAM, OWNER, NatsForTest, NodeForTest, make_call, open_nats, open_nodes
+from tests.support.fleet import (
+    DEBIAN_PROGRAM,
+    OWNER,
+    NatsForTest,
+    NodeForTest,
+    make_call,
+    make_info,
+    open_nats,
+    open_nodes,
+)
 from tests.support.waiting import HANG_S, until
 from wsh.host.carrier import StreamRequest
 from wsh.host.fleet.carrier import NatsCarrier
+from wsh.host.fleet.connection import ConnectionLost
 from wsh.host.fleet.credential import NodeCredential
 from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
 from wsh.host.fleet.directory import Member
@@ -354,3 +364,22 @@ async def test_a_node_is_listed_once_the_host_of_its_name_is_removed(tmp_path: P
             assert (await (await ann.see("bob")).call(make_call("echo", "1"))).unwrap()
         finally:
             await ann.node.aclose()
+
+
+async def test_leaving_waits_once_for_a_nats_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("bob")) as (bob,):
+        await bob.node.sessions.told_once.wait()
+        for number in range(100):
+            bob.sessions[f"s{number}"] = make_info(f"s{number}")
+        connection, asked = bob.node.connection, []
+        assert connection is not None
+
+        async def put(bucket: str, key: str, value: object, last: int | None = None) -> int:
+            asked.append(key)
+            raise ConnectionLost("it does not answer")
+
+        monkeypatch.setattr(connection, "put", put)
+        await bob.node.aclose(forget=True)
+        assert len(asked) < 10

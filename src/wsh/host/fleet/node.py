@@ -127,11 +127,10 @@ class FleetNode:
             self._hosts.sources.remove(self._refresh)
         connection = self._connection
         if forget and connection is not None:
-            for name in self._server.sessions.list_names():
-                with contextlib.suppress(ConnectionLost):
-                    await connection.put("sessions", f"{to_token(self.credential.name)}.{to_token(name)}", None)
-            with contextlib.suppress(ConnectionLost):
+            with contextlib.suppress(ConnectionLost):  # where NATS does not answer, it is asked no more
                 await connection.put("members", to_token(self.credential.name), None)
+                for name in self._server.sessions.list_names():
+                    await connection.put("sessions", f"{to_token(self.credential.name)}.{to_token(name)}", None)
         if self._task is not None:
             await end_tasks([self._task])
         await self._receiver.aclose()
