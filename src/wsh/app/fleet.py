@@ -50,6 +50,8 @@ class ServerFleet:
         self._printed: set[str] = set()
         self._copying: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
+        self._judged: set[str] = set()
+        """Requests of which an answer is being judged."""
 
     def open(self) -> None:
         """Join the fleet that the settings name. One that cannot be joined is a warning: the server works alone."""
@@ -101,21 +103,29 @@ class ServerFleet:
         if self._node is None or connection is None:
             yield  # alone, this server's own ledger decides
             return
+        if id in self._judged:
+            raise ApprovalSettled(id, "answered")
         key = f"{to_token(self._node.credential.name)}.{to_token(id)}"
-        claimed = None
+        self._judged.add(id)
         try:
-            claimed = await connection.create("approvals", key, {"by": by, "at": time.time()})
-        except RevisionTaken:
-            raise ApprovalSettled(id, "answered") from None
-        except ConnectionLost as problem:
-            log.warning("an answer was not told to the fleet: %s", problem)
-        try:
-            yield
-        except BaseException:  # a cancellation too: the claim is given back
-            if claimed is not None:
+            try:
+                await connection.create("approvals", key, {"by": by, "at": time.time()})
+            except RevisionTaken:
+                # This node alone writes the key. It stands since an answer that counted, which the ledger here knows, or since one that
+                # did not: its server died, or NATS was away when the key was to be taken back.
+                pass
+            except ConnectionLost as problem:
+                log.warning("an answer was not told to the fleet: %s", problem)
+            try:
+                yield
+            except ApprovalSettled:
+                raise  # an earlier answer counted, and the key is that one's
+            except BaseException:  # a cancellation too: the claim is given back
                 with suppress(ConnectionLost):
                     await connection.put("approvals", key, None)
-            raise
+                raise
+        finally:
+            self._judged.discard(id)
 
     async def leave(self) -> None:
         async with self._changing:
