@@ -121,6 +121,7 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
     )
     asyncio.run(start_nats(deployment, find_program(nats)))
     deployment.reload()
+    asyncio.run(_forget_others(deployment))
     try:
         write_setting(places.config_file, "fleet.url", deployment.url, "wsh fleet up")
     except SettingFixed as fixed:
@@ -193,7 +194,9 @@ def _write_private(credential: Any, file: Path) -> None:
 
 @fleet.command("remove", json_option, _name)
 def remove(as_json: bool, name: str) -> None:
-    """Take a node's key out of the fleet: it is put out at once and cannot join again."""
+    """Take a node's key out of the fleet: it is put out at once, is in no list any more, and cannot join again."""
+    import asyncio
+
     _check_person()
     deployment = _get_deployment()
     if deployment.nodes.pop(name, None) is None:
@@ -201,8 +204,21 @@ def remove(as_json: bool, name: str) -> None:
             f"The fleet {deployment.fleet} has no node {name!r}. It has: {', '.join(sorted(deployment.nodes))}."
         )
     deployment.write()
-    deployment.reload()
+    if deployment.reload():
+        asyncio.run(_forget_others(deployment))
     _say(as_json, {"removed": name}, f"The key of {name} is worth nothing any more.")
+
+
+async def _forget_others(deployment: FleetDeployment) -> None:
+    import logging
+
+    from wsh.host.fleet.deploy import forget_others
+
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each end of a TLS connection
+    try:
+        await forget_others(deployment)
+    except OSError as problem:
+        echo(f"Lists show what is gone until NATS answers and `wsh fleet up` is called: {problem}.", err=True)
 
 
 @fleet.command(

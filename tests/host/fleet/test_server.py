@@ -200,3 +200,18 @@ def test_of_many_joins_at_once_one_node_is_left(fleet: Fleet) -> None:
     assert laptop.running.get("/fleet")["nodes"] == []
     laptop.wsh("fleet", "up")
     wait_until(lambda: laptop.running.get("/fleet")["joined"], seen=lambda: laptop.running.get("/fleet"))
+
+
+def test_a_node_that_is_removed_is_in_no_list_any_more(fleet: Fleet, tmp_path: Path) -> None:
+    laptop = fleet.laptop
+    made = laptop.ask("fleet", "invite", "web.1")
+    guest = make_machine(tmp_path / "guest")
+    with serving(guest, "--join", fleet.join[1], "--credentials", made["file"]):
+        wait_until(lambda: laptop.get_node("web.1")["online"], "web.1 to join")
+        laptop.wsh("new", "web.1/stays", "--", "sleep", "1000")
+        wait_until(lambda: "web.1/stays" in laptop.wsh("list"))
+        laptop.wsh("fleet", "remove", "web.1")
+        wait_until(lambda: laptop.get_node("web.1") == {"online": None}, seen=lambda: laptop.running.get("/fleet"))
+        assert "web.1" not in laptop.wsh("list") + laptop.wsh("host", "list")
+        wait_until(lambda: "does not know these credentials" in str(guest.running.get("/fleet")["problem"]))
+        guest.wsh("kill", "stays")

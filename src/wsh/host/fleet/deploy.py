@@ -19,6 +19,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wsh.host.fleet.credential import NodeCertificate, NodeCredential, NodeRole, find_public_key, make_seed
-from wsh.host.fleet.subject import BUCKETS, RESPONSE_S, FleetNames, list_permissions
+from wsh.host.fleet.subject import BUCKETS, RESPONSE_S, FleetNames, from_token, list_permissions
 from wsh.wire.error import CapabilityMissing, InvalidRequest
 from wsh.wire.system.private_file import ensure_private, write_private
 
@@ -141,11 +142,23 @@ class FleetDeployment:
         return pid if os.fsencode(self.config_file) in words else None
 
     def reload(self) -> bool:
-        """Makes a running server read its configuration again. False if none runs."""
+        """Makes a running server read its configuration again, and waits until it has. False if none runs."""
         pid = self.find_pid()
         if pid is None:
             return False
-        os.kill(pid, signal.SIGHUP)
+        with open(self.log_file, "rb") as log:
+            log.seek(0, os.SEEK_END)
+            os.kill(pid, signal.SIGHUP)
+            told, deadline = b"", time.monotonic() + _START_S
+            while b"Reloaded server configuration" not in told:
+                if b"Failed to reload" in told:
+                    raise InvalidRequest(f"nats-server did not take the change: {_last_line(self.log_file)}")
+                if self.find_pid() != pid:
+                    return False
+                if time.monotonic() > deadline:
+                    raise InvalidRequest(f"nats-server did not say within {_START_S:.0f} s that it took the change.")
+                time.sleep(0.005)
+                told += log.read()
         return True
 
 
@@ -374,6 +387,26 @@ async def make_streams(client: Client, names: FleetNames, limits: StreamLimits) 
             continue
         if ttl is not None and known.max_age != ttl:
             await js.update_stream(known.evolve(max_age=ttl, duplicate_window=min(120.0, ttl)))
+
+
+async def forget_others(deployment: FleetDeployment) -> None:
+    """Take what nodes that are in the fleet no more told of themselves out of everybody's lists. Raises OSError if NATS is away."""
+    from nats.errors import Error
+    from nats.js.errors import NoKeysError
+
+    async with connect_as_admin(deployment) as client:
+        js = client.jetstream()
+        try:
+            members = await js.key_value(deployment.names.bucket("members"))
+            with contextlib.suppress(NoKeysError):
+                for token in await members.keys():
+                    if from_token(token) not in deployment.nodes:
+                        for bucket in ("sessions", "approvals"):
+                            kept = deployment.names.bucket(bucket)
+                            await js.purge_stream(f"KV_{kept}", subject=f"$KV.{kept}.{token}.>")
+                        await members.delete(token)
+        except Error as problem:
+            raise ConnectionError(str(problem)) from None
 
 
 def split_url(url: str) -> tuple[str, int]:
