@@ -141,6 +141,7 @@ def down(as_json: bool) -> None:
     import signal
     import time
 
+    _check_person()
     deployment = _get_deployment()
     pid = deployment.find_pid()
     if pid is None:
@@ -250,6 +251,7 @@ def leave(as_json: bool) -> None:
     from wsh.wire.system.config_file import SettingFixed, write_setting
     from wsh.wire.system.place import find_places
 
+    _check_person()
     if is_server_there():
         call("DELETE", "/fleet")
     try:

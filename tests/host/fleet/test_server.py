@@ -174,9 +174,11 @@ def test_a_key_that_was_taken_back_opens_nothing(fleet: Fleet, tmp_path: Path) -
 
 def test_inside_a_session_nobody_changes_the_fleet(fleet: Fleet) -> None:
     laptop = fleet.laptop
-    command = f"{sys.executable} -m wsh.cli.main fleet invite mallory"
     laptop.wsh("new", "--name", "inside", "--", "bash", "--norc", "--noprofile")
-    assert "may not change a fleet" in laptop.wsh("run", "inside", command, status=5)
+    for words in ("invite mallory", "remove gpu1", "down", "leave"):
+        command = f"{sys.executable} -m wsh.cli.main fleet {words}"
+        assert "may not change a fleet" in laptop.wsh("run", "inside", command, status=5)
+    assert laptop.running.get("/fleet")["fleet"] == "home"
     laptop.wsh("kill", "inside")
 
 
