@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 
 from wsh.cli.declare import Argument, Failure, Option, WrongUse, echo, group, json_option
 from wsh.cli.output import print_json, print_table
@@ -11,6 +12,7 @@ from wsh.cli.request import call, is_server_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
@@ -135,6 +137,21 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
     echo("Another machine joins with what this makes: wsh fleet invite NAME")
 
 
+@contextmanager
+def _only_here(folder: Path) -> Iterator[None]:
+    """Nobody else changes the fleet that is set up in `folder` meanwhile."""
+    from wsh.wire.system.lock import drop_lock, take_lock
+    from wsh.wire.system.private_file import ensure_private
+
+    path = ensure_private(folder) / "lock"
+    lock = take_lock(path, wait=True)
+    assert lock is not None
+    try:
+        yield
+    finally:
+        drop_lock(path, lock)
+
+
 @fleet.command("down", json_option)
 def down(as_json: bool) -> None:
     """Stop the NATS server that `wsh fleet up` started. Nodes work alone until it is up again."""
@@ -172,12 +189,13 @@ def invite(role: NodeRole, tags: tuple[str, ...], output: str | None, as_json: b
     from wsh.host.address import check_host_name
     from wsh.wire.name import check_tag
 
-    deployment = _get_deployment()
     file = Path(output or f"{name}.fleet.json").absolute()
-    credential = deployment.invite(check_host_name(name), role, tuple(sorted({check_tag(tag) for tag in tags})))
-    _write_private(credential, file)
-    deployment.write()
-    running = deployment.reload()
+    with _only_here(_get_deployment().folder):
+        deployment = _get_deployment()
+        credential = deployment.invite(check_host_name(name), role, tuple(sorted({check_tag(tag) for tag in tags})))
+        _write_private(credential, file)
+        deployment.write()
+        running = deployment.reload()
     if as_json:
         print_json({"name": name, "file": str(file), "url": deployment.url, "role": role, "tags": sorted(tags)})
         return
@@ -199,14 +217,15 @@ def remove(as_json: bool, name: str) -> None:
     import asyncio
 
     _check_person()
-    deployment = _get_deployment()
-    if deployment.nodes.pop(name, None) is None:
-        raise Failure(
-            f"The fleet {deployment.fleet} has no node {name!r}. It has: {', '.join(sorted(deployment.nodes))}."
-        )
-    deployment.write()
-    if deployment.reload():
-        asyncio.run(_forget_others(deployment))
+    with _only_here(_get_deployment().folder):
+        deployment = _get_deployment()
+        if deployment.nodes.pop(name, None) is None:
+            raise Failure(
+                f"The fleet {deployment.fleet} has no node {name!r}. It has: {', '.join(sorted(deployment.nodes))}."
+            )
+        deployment.write()
+        if deployment.reload():
+            asyncio.run(_forget_others(deployment))
     _say(as_json, {"removed": name}, f"The key of {name} is worth nothing any more.")
 
 

@@ -21,6 +21,7 @@ from tests.support.waiting import wait_until
 from tests.support.warm import run_warm
 from wsh.host.fleet.connection import open_connection
 from wsh.host.fleet.credential import NodeCredential, read_credential
+from wsh.host.fleet.deploy import read_deployment
 from wsh.wire.system.place import find_places
 
 pytestmark = pytest.mark.accept
@@ -217,3 +218,11 @@ def test_a_node_that_is_removed_is_in_no_list_any_more(fleet: Fleet, tmp_path: P
         assert "web.1" not in laptop.wsh("list") + laptop.wsh("host", "list")
         wait_until(lambda: "does not know these credentials" in str(guest.running.get("/fleet")["problem"]))
         guest.wsh("kill", "stays")
+
+
+def test_nodes_that_are_invited_at_the_same_time_are_all_in_the_fleet(fleet: Fleet) -> None:
+    names = [f"n{number}" for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: fleet.laptop.wsh("fleet", "invite", name), names))
+    deployment = read_deployment(find_places(fleet.laptop.environ).fleet)
+    assert deployment is not None and set(names) <= deployment.nodes.keys()
