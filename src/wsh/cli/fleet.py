@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from wsh.host.fleet.credential import NodeRole
     from wsh.host.fleet.deploy import FleetDeployment
+    from wsh.wire.system.place import Places
 
 _ROLES: tuple[NodeRole, ...] = ("owner", "agent", "serve")
 _name = Argument("name", metavar="NAME")
@@ -72,22 +73,21 @@ def _get(*, start: bool = True) -> dict[str, Any]:
 
 @fleet.command(
     "up",
-    Option("--fleet", metavar="NAME", default="home", show_default=True, help="Name of the fleet."),
+    Option("--fleet", metavar="NAME", help="Name of the fleet; default: home."),
     Option(
         "--bind",
         metavar="HOST:PORT",
-        default="127.0.0.1:4222",
-        show_default=True,
-        help="Where NATS listens, by the name or address that nodes use; port 0 takes a free one.",
+        help="Where NATS listens, by the name or address that nodes use; port 0 takes a free one. Default: 127.0.0.1:4222.",
     ),
     Option("--node", metavar="NAME", help="Name of this machine as a node; default: its host name."),
     Option("--nats", metavar="FILE", help="The nats-server to run; default: the one that is installed."),
     json_option,
 )
-def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool) -> None:
+def up(fleet: str | None, bind: str | None, node: str | None, nats: str | None, as_json: bool) -> None:
     """Start a NATS server for a fleet, with keys and TLS made, and join it.
 
-    A second call starts the same one again. Other machines join with what `wsh fleet invite` makes.
+    A second call starts the same one again; with another --bind it moves there, and nodes need new credentials. Other machines join
+    with what `wsh fleet invite` makes.
     """
     import asyncio
     import logging
@@ -95,26 +95,20 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
 
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each end of a TLS connection
     _check_person()
-    from wsh.host.fleet.credential import need_extra, read_credential
+    from wsh.host.fleet.credential import need_extra
 
     need_extra()
     from wsh.host.address import check_host_name
-    from wsh.host.fleet.deploy import StreamLimits, find_program, read_deployment, set_up, start_nats
+    from wsh.host.fleet.deploy import StreamLimits, find_program, start_nats
     from wsh.wire.setting import load
     from wsh.wire.system.config_file import SettingFixed, write_setting
     from wsh.wire.system.place import find_places
 
     places = find_places()
-    deployment = read_deployment(places.fleet)
-    if deployment is None:
-        host, _, port = bind.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise WrongUse(f"--bind takes HOST:PORT, not {bind!r}.")
-        deployment = set_up(places.fleet, fleet, host.strip("[]"), int(port))
-    own = check_host_name(node or socket.gethostname().partition(".")[0] or "node")
-    if not places.fleet_credentials.exists() or read_credential(places.fleet_credentials).fleet != deployment.fleet:
-        deployment.invite(own, "owner").write(places.fleet_credentials)
-        deployment.write()
+    own = node and check_host_name(node)
+    with _only_here(places.fleet):
+        deployment = _set_up(places, fleet, bind)
+        _give_credentials(deployment, places.fleet_credentials, own, socket.gethostname().partition(".")[0] or "node")
     settings = load(places.config_file)
     deployment.limits = StreamLimits(
         settings.get_float("fleet.lease_s"),
@@ -126,15 +120,77 @@ def up(fleet: str, bind: str, node: str | None, nats: str | None, as_json: bool)
     asyncio.run(_forget_others(deployment))
     try:
         write_setting(places.config_file, "fleet.url", deployment.url, "wsh fleet up")
+        if settings.get_str("fleet.credentials"):
+            write_setting(places.config_file, "fleet.credentials", "", "wsh fleet up")
     except SettingFixed as fixed:
         raise Failure(str(fixed)) from None
     if is_server_there():
-        _join_now(deployment.url)
+        _join_now(deployment.url, str(places.fleet_credentials))
     if as_json:
         print_json({"fleet": deployment.fleet, "url": deployment.url, "pid": deployment.find_pid()})
         return
     echo(f"The fleet {deployment.fleet} is up: NATS at {deployment.url}, its files in {deployment.folder}.")
     echo("Another machine joins with what this makes: wsh fleet invite NAME")
+
+
+def _set_up(places: Places, fleet: str | None, bind: str | None) -> FleetDeployment:
+    """The fleet of this machine, made or as it was made, where it is to listen."""
+    from wsh.host.fleet.deploy import read_deployment, set_up
+
+    deployment = read_deployment(places.fleet)
+    host, _, port = (bind or "127.0.0.1:4222").rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise WrongUse(f"--bind takes HOST:PORT, not {bind!r}.")
+    if deployment is None:
+        if places.fleet_credentials.exists():
+            raise _other_fleet(places.fleet_credentials)
+        return set_up(places.fleet, fleet or "home", host, int(port))
+    if fleet is not None and fleet != deployment.fleet:
+        raise Failure(f"The fleet that was set up on this machine is {deployment.fleet!r}. Leave --fleet out.")
+    if bind is not None and (host, int(port) or deployment.port) != (deployment.host, deployment.port):
+        if deployment.find_pid() is not None:
+            raise Failure(f"NATS runs at {deployment.url}. To move it: wsh fleet down, then this again.")
+        deployment.move(host, int(port))
+        deployment.write()
+        others = sorted(deployment.nodes.keys() - {_read_own(deployment, places.fleet_credentials)})
+        if others:
+            echo(f"These nodes need new credentials (wsh fleet invite NAME): {', '.join(others)}.", err=True)
+    return deployment
+
+
+def _read_own(deployment: FleetDeployment, file: Path) -> str | None:
+    """This machine's name in the fleet that was set up on it, if it has one."""
+    from wsh.host.fleet.credential import find_public_key, read_credential
+
+    if not file.exists():
+        return None
+    credential = read_credential(file)
+    if credential.authority != find_public_key(deployment.authority_seed):
+        raise _other_fleet(file)
+    return credential.name
+
+
+def _other_fleet(file: Path) -> Failure:
+    return Failure(
+        f"{file} has this machine's credentials of another fleet. Move the file away if the machine is to be in one of its own."
+    )
+
+
+def _give_credentials(deployment: FleetDeployment, file: Path, name: str | None, default: str) -> None:
+    """Credentials that fit the deployment as it stands."""
+    from wsh.host.fleet.credential import read_credential
+
+    known = _read_own(deployment, file)
+    if known is not None and name not in (None, known):
+        raise Failure(f"This machine is the node {known!r} of its fleet. Leave --node out.")
+    if known is not None:
+        credential = read_credential(file)
+        fits = (credential.url, credential.ca) == (deployment.url, deployment.ca_file.read_text())
+        if fits and deployment.nodes.get(known) == credential.certificate:
+            return
+    deployment.invite(known or name or default, "owner").write(file)
+    deployment.write()
 
 
 @contextmanager

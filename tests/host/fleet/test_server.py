@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -220,9 +221,67 @@ def test_a_node_that_is_removed_is_in_no_list_any_more(fleet: Fleet, tmp_path: P
         guest.wsh("kill", "stays")
 
 
+def test_a_fleet_whose_port_is_taken_can_be_moved_and_keeps_what_was_said(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path / "m")
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
+        busy, port = taken.getsockname()[1], free.getsockname()[1]
+        free.close()
+        words = ("fleet", "up", "--node", "laptop", "--bind")
+        assert "--bind HOST:PORT" in machine.wsh(*words, f"127.0.0.1:{busy}", status=2)
+        assert machine.ask(*words, f"127.0.0.1:{port}")["url"] == f"tls://127.0.0.1:{port}"
+    try:
+        assert "fleet down" in machine.wsh("fleet", "up", "--bind", "127.0.0.1:1", status=1)
+        assert "'home'" in machine.wsh("fleet", "up", "--fleet", "work", status=1)
+        assert "'laptop'" in machine.wsh("fleet", "up", "--node", "other", status=1)
+        with serving(machine):
+            wait_until(lambda: machine.running.get("/fleet")["joined"], seen=lambda: machine.running.get("/fleet"))
+    finally:
+        machine.wsh("fleet", "down")
+
+
+def test_setting_up_a_fleet_keeps_the_credentials_of_another_one(fleet: Fleet, tmp_path: Path) -> None:
+    machine = make_machine(tmp_path / "m")
+    file = find_places(machine.environ).fleet_credentials
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    made = fleet.laptop.ask("fleet", "invite", "other", "--output", str(file))
+    before = file.read_bytes()
+    assert made["file"] == str(file)
+    assert "another fleet" in machine.wsh("fleet", "up", "--bind", "127.0.0.1:0", status=1)
+    assert file.read_bytes() == before
+
+
+def test_what_the_settings_say_of_another_fleet_does_not_hold_for_the_one_that_is_set_up_here(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    machine = make_machine(tmp_path / "m")
+    made = fleet.laptop.ask("fleet", "invite", "both")
+    with serving(machine):
+        machine.wsh("fleet", "join", fleet.join[1], "--credentials", made["file"])
+        wait_until(lambda: machine.running.get("/fleet")["joined"])
+        machine.wsh("fleet", "leave")
+        machine.wsh("fleet", "up", "--bind", "127.0.0.1:0", "--node", "laptop")
+        machine.wsh("fleet", "down")
+    machine.wsh("fleet", "up")
+    try:
+        with serving(machine):
+            wait_until(lambda: machine.running.get("/fleet")["joined"], seen=lambda: machine.running.get("/fleet"))
+            assert machine.running.get("/fleet")["name"] == "laptop"
+    finally:
+        machine.wsh("fleet", "down")
+
+
 def test_nodes_that_are_invited_at_the_same_time_are_all_in_the_fleet(fleet: Fleet) -> None:
     names = [f"n{number}" for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: fleet.laptop.wsh("fleet", "invite", name), names))
     deployment = read_deployment(find_places(fleet.laptop.environ).fleet)
     assert deployment is not None and set(names) <= deployment.nodes.keys()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"fleet": 1}', "null"])
+def test_a_broken_description_of_the_fleet_is_said(tmp_path: Path, content: str) -> None:
+    machine = make_machine(tmp_path / "m")
+    folder = find_places(machine.environ).fleet
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "fleet.json").write_text(content)
+    assert "cannot be used" in machine.wsh("fleet", "invite", "x", status=2)

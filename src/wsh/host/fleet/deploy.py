@@ -132,6 +132,11 @@ class FleetDeployment:
         authority = find_public_key(self.authority_seed)
         return NodeCredential(self.url, seed, authority, certificate, self.ca_file.read_text())
 
+    def move(self, host: str, port: int) -> None:
+        """Listen elsewhere from the next start on. The certificate is made anew, so that nodes need new credentials. Write afterwards."""
+        self.host, self.port = host, port or _find_port(host)
+        _make_certificates(self.folder, host)
+
     def find_pid(self) -> int | None:
         """The NATS server's, if it runs."""
         try:
@@ -177,21 +182,23 @@ def find_program(given: str | None = None) -> str:
 
 def read_deployment(folder: Path) -> FleetDeployment | None:
     """The fleet that was set up in `folder`, if one was."""
+    if not (folder / "fleet.json").exists():
+        return None
     try:
         given = json.loads((folder / "fleet.json").read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as problem:
+        return FleetDeployment(
+            folder,
+            str(given["fleet"]),
+            str(given["host"]),
+            int(given["port"]),
+            str(given["authority_seed"]),
+            str(given["admin_seed"]),
+            {name: NodeCertificate.from_wire(wire) for name, wire in given["nodes"].items()},
+        )
+    except (OSError, ValueError, TypeError, AttributeError) as problem:
         raise InvalidRequest(f"{folder / 'fleet.json'} cannot be used: {problem}.") from None
-    return FleetDeployment(
-        folder,
-        str(given["fleet"]),
-        str(given["host"]),
-        int(given["port"]),
-        str(given["authority_seed"]),
-        str(given["admin_seed"]),
-        {name: NodeCertificate.from_wire(wire) for name, wire in given["nodes"].items()},
-    )
+    except KeyError as missing:
+        raise InvalidRequest(f"{folder / 'fleet.json'} cannot be used: it has no {missing}.") from None
 
 
 def set_up(folder: Path, fleet: str, host: str, port: int, limits: StreamLimits | None = None) -> FleetDeployment:
@@ -199,13 +206,19 @@ def set_up(folder: Path, fleet: str, host: str, port: int, limits: StreamLimits 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", fleet):
         raise InvalidRequest(f"{fleet!r} is no name of a fleet.", hint="Use 1 to 32 letters, digits, '-' and '_'.")
     ensure_private(folder)
-    if port == 0:
-        with socket.create_server((host, 0)) as taken:
-            port = taken.getsockname()[1]
+    port = port or _find_port(host)
     made = FleetDeployment(folder, fleet, host, port, make_seed("account"), make_seed(), {}, limits or StreamLimits())
     _make_certificates(folder, host)
     made.write()
     return made
+
+
+def _find_port(host: str) -> int:
+    try:
+        with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as taken:
+            return int(taken.getsockname()[1])
+    except OSError as problem:
+        raise InvalidRequest(f"Nothing can listen at {host}: {problem.strerror or problem}.") from None
 
 
 def _make_certificates(folder: Path, host: str) -> None:
@@ -289,7 +302,10 @@ async def start_nats(deployment: FleetDeployment, program: str) -> subprocess.Po
         async with asyncio.timeout(_START_S):
             while True:
                 if process.poll() is not None:
-                    raise InvalidRequest(f"nats-server ended at once: {_last_line(deployment.log_file)}")
+                    raise InvalidRequest(
+                        f"nats-server ended at once: {_last_line(deployment.log_file)}",
+                        hint="It can listen elsewhere: wsh fleet up --bind HOST:PORT",
+                    )
                 with contextlib.suppress(OSError):
                     async with connect_as_admin(deployment) as client:
                         await make_streams(client, deployment.names, deployment.limits)
