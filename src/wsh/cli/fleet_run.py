@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
 from typing import Any
 
 from wsh.cli.output import clean, print_table
@@ -22,12 +22,14 @@ _COLUMNS = ("node", "state", "exit", "seconds", "output")
 def run_everywhere(
     nodes: list[dict[str, Any]], words: tuple[str, ...], timeout_s: float, *, live: bool
 ) -> list[dict[str, Any]]:
-    """What came of it on each node, in the order of their names."""
+    """What came of it on each node, in the order of their names. Ctrl+C ends the waiting; what was begun goes on there."""
     table: dict[str, dict[str, Any]] = {
         one["name"]: {"node": one["name"], "state": "waiting", "exit_code": None, "seconds": None, "output": ""}
         for one in sorted(nodes, key=lambda one: one["name"])
     }
     lock = threading.Lock()
+    todo = deque(nodes)
+    failures: list[BaseException] = []
 
     def work(node: dict[str, Any]) -> None:
         row = table[node["name"]]
@@ -38,12 +40,31 @@ def run_everywhere(
 
         _run_on(None if node["here"] else node["name"], words, timeout_s, tell)
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(nodes))) as pool:
-        pending = [pool.submit(work, node) for node in nodes]
+    def work_off() -> None:
+        try:
+            while todo:
+                work(todo.popleft())
+        except IndexError:
+            pass  # another took the last one
+        except BaseException as problem:
+            failures.append(problem)
+
+    # Threads of a pool would be waited for at the end of this process, also after Ctrl+C.
+    threads = [threading.Thread(target=work_off, daemon=True) for _ in range(min(_AT_ONCE, len(nodes)))]
+    try:
+        for thread in threads:
+            thread.start()
         if live:
-            _show_while(table, lock, lambda: all(one.done() for one in pending))
-        for one in pending:
-            one.result()
+            _show_while(table, lock, lambda: not any(thread.is_alive() for thread in threads))
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        with lock:
+            for row in table.values():
+                row["state"] = {"waiting": "not begun", "running": "still running"}.get(row["state"], row["state"])
+            return [dict(row) for row in table.values()]
+    if failures:
+        raise failures[0]
     return list(table.values())
 
 
@@ -64,7 +85,7 @@ def _run_on(host: str | None, words: tuple[str, ...], timeout_s: float, tell: An
         "execution": {"command": words[0], "args": list(words[1:])},
         "runtime": {"timeout_ms": _WAIT_MS},
     }
-    output = ""
+    output, refused = "", "refused"
     try:
         while True:
             answer = call("POST", "/terminal", query={"host": host}, json_body=request, doing="")
@@ -77,19 +98,25 @@ def _run_on(host: str | None, words: tuple[str, ...], timeout_s: float, tell: An
                 return ended("still running")
             identity = answer["identity"]["session_id"]
             cursor = result.get("next_cursor")
+            refused = "lost"
             request = {
                 "action": "read_output",
                 "target": {"session_id": identity} | ({} if cursor is None else {"cursor": cursor}),
                 "runtime": {"timeout_ms": _WAIT_MS},
             }
     except WshError as problem:
-        tell(output=problem.message)
-        return ended("out of reach" if problem.code == "host_unreachable" else "refused")
+        tell(output=_add_line(output, problem.message))
+        return ended("out of reach" if problem.code == "host_unreachable" else refused)
     if answer.get("status") == "failed":
         error = answer.get("error") or {}
-        tell(output=str(error.get("message") or ""))
-        return ended("refused")
+        tell(output=_add_line(output, str(error.get("message") or "")))
+        return ended(refused)
     ended("ended", result.get("exit_code"))
+
+
+def _add_line(output: str, line: str) -> str:
+    """What was printed stays, and why there is no more comes last."""
+    return f"{output}{'' if output.endswith(chr(10)) or not output else chr(10)}{line}"
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
