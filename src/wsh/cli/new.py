@@ -4,7 +4,7 @@ import os
 
 from wsh.cli.declare import Argument, Option, WrongUse, command, echo, json_option
 from wsh.cli.output import print_json
-from wsh.cli.request import call
+from wsh.cli.request import call, is_server_there
 
 
 @command(
@@ -76,7 +76,19 @@ def is_address(words: tuple[str, ...]) -> bool:
         return False
     from wsh.cli.host import read_names
 
-    return host in read_names()
+    return host in read_names() or _is_node(host)
+
+
+def _is_node(name: str) -> bool:
+    """Whether this server's fleet has another node of that name."""
+    from wsh.wire.error import WshError
+
+    if not is_server_there():
+        return False
+    try:
+        return any(one["name"] == name for one in call("GET", "/fleet", start=False)["nodes"] if not one["here"])
+    except WshError:
+        return False
 
 
 def command_line(words: tuple[str, ...]) -> str | None:

@@ -106,6 +106,8 @@ def test_a_fleet_of_two_is_one_list_with_one_address_and_the_rules_of_each_node(
             == "gpu1/train\n"
         )
         assert laptop.wsh("run", "gpu1/train", "echo $((6*7))") == "42\n"
+        assert laptop.wsh("new", "gpu1/short", "--", "sleep", "1000") == "gpu1/short\n"
+        laptop.wsh("kill", "gpu1/short")
         wait_until(lambda: [one["name"] for one in laptop.running.get("/sessions")] == ["gpu1/train"])
         assert [one["name"] for one in gpu.running.get("/sessions")] == ["train"]
 
