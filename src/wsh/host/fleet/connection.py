@@ -172,11 +172,7 @@ class FleetConnection:
 
     async def aclose(self) -> None:
         self.ended.set()
-        try:
-            async with asyncio.timeout(_CLOSE_S):
-                await self.client.close()
-        except (TimeoutError, OSError) as problem:
-            log.info("the connection to NATS does not close: %s", problem or "no answer")
+        await _close(self.client)
 
 
 class RevisionTaken(Exception):
@@ -273,9 +269,10 @@ class Watch:
 @asynccontextmanager
 async def open_connection(credential: NodeCredential, url: str, max_call_bytes: int) -> AsyncIterator[FleetConnection]:
     """Raises ConnectionLost, which says why NATS cannot be had."""
-    import nats
+    from nats.aio.client import Client
     from nats.errors import Error
 
+    client = Client()
     holder: list[FleetConnection] = []
 
     async def on_error(problem: Exception) -> None:
@@ -288,8 +285,8 @@ async def open_connection(credential: NodeCredential, url: str, max_call_bytes: 
     host, port = split_url(url)
     shown = f"[{host}]" if ":" in host else host
     try:
-        client = await asyncio.wait_for(
-            nats.connect(
+        await asyncio.wait_for(
+            client.connect(
                 f"tls://{shown}:{port}",
                 name=f"wsh {credential.name}",
                 nkeys_seed_str=credential.seed,
@@ -304,8 +301,11 @@ async def open_connection(credential: NodeCredential, url: str, max_call_bytes: 
             ),
             _CONNECT_S + 1,
         )
-    except (Error, OSError, TimeoutError, WshError) as problem:
-        raise ConnectionLost(_explain(problem, url)) from None
+    except BaseException as problem:
+        await _close(client)  # it leaves its socket open where the server does not answer
+        if isinstance(problem, Error | OSError | TimeoutError | WshError):
+            raise ConnectionLost(_explain(problem, url)) from None
+        raise
     # A task of the client that finds the connection broken closes it, and may fail once more at that; `ended` tells us.
     for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
         if task is not None:
@@ -320,6 +320,14 @@ async def open_connection(credential: NodeCredential, url: str, max_call_bytes: 
         yield connection
     finally:
         await connection.aclose()
+
+
+async def _close(client: Client) -> None:
+    try:
+        async with asyncio.timeout(_CLOSE_S):
+            await client.close()
+    except (TimeoutError, OSError) as problem:
+        log.info("the connection to NATS does not close: %s", problem or "no answer")
 
 
 def _explain(problem: BaseException, url: str) -> str:
