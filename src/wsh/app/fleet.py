@@ -186,7 +186,13 @@ class ServerFleet:
         self._node = node
         node.start()
         places = self._rooms.places
-        copy = AuditCopy(places.audit_log, places.fleet_audit, node.audit.add)
+        copy = AuditCopy(
+            places.audit_log,
+            places.fleet_audit,
+            node.audit.add,
+            fleet=node.credential.authority,
+            most=node.options.max_events,
+        )
         node.audit.on_confirmed = copy.confirm
         self._copying = asyncio.ensure_future(copy.run())
         registry = self._rooms.registry

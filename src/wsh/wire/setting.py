@@ -339,7 +339,9 @@ SETTINGS: tuple[Setting, ...] = (
         MIB,
         1024 * GIB,
     ),
-    Setting("fleet.max_events", 10_000, "Events and audit entries kept while NATS is away, each.", 1, 10_000_000),
+    Setting(
+        "fleet.max_events", 10_000, "Events kept while NATS is away; audit entries on their way at once.", 1, 10_000_000
+    ),
     Setting("contract.max_active", 256, "Commands and terminals of the contract at once.", 1, 100_000),
     Setting("bridge.port", 45_459, "TCP port of the desktop bridge.", 0, 65_535),
     Setting("bridge.max_frame_bytes", 4 * MIB, "Largest bridge frame.", KIB, GIB),
