@@ -25,10 +25,11 @@ from tests.support.fleet import (
 )
 from tests.support.waiting import HANG_S, until
 from wsh.host.carrier import StreamRequest
+from wsh.host.fleet import tell
 from wsh.host.fleet.carrier import NatsCarrier
 from wsh.host.fleet.connection import ConnectionLost
 from wsh.host.fleet.credential import NodeCredential
-from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_tls, start_nats
+from wsh.host.fleet.deploy import StreamLimits, connect_as_admin, make_streams, make_tls, start_nats
 from wsh.host.fleet.directory import Member
 from wsh.host.fleet.node import FleetOptions
 from wsh.host.fleet.subject import FleetNames
@@ -383,3 +384,32 @@ async def test_leaving_waits_once_for_a_nats_that_does_not_answer(
         monkeypatch.setattr(connection, "put", put)
         await bob.node.aclose(forget=True)
         assert len(asked) < 10
+
+
+async def test_a_stream_that_refuses_costs_the_node_neither_its_place_nor_the_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tell, "_AGAIN_S", 0.05)
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("ann")) as (ann,):
+        connection = ann.node.connection
+        async with connect_as_admin(server.deployment) as admin:
+            js = admin.jetstream()
+            await js.delete_stream(NAMES.event_stream)
+            ann.node.events.add("e1", {"number": 1})
+            await until(lambda: "does not take an event" in caplog.text)
+            await make_streams(admin, NAMES, StreamLimits())
+            await until(lambda: not ann.node.events._waiting)
+            assert (await js.stream_info(NAMES.event_stream)).state.messages == 1
+        assert ann.node.connection is connection and ann.node.problem is None
+
+
+async def test_an_entry_that_is_larger_than_nats_takes_is_told_in_short(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("ann")) as (ann,):
+        connection = ann.node.connection
+        ann.node.audit.add("a1", {"seq": 7, "hash": "h", "argv": ["x" * 1_048_560]})
+        ann.node.audit.add("a2", {"seq": 8})
+        await until(lambda: not ann.node.audit._waiting)
+        async with connect_as_admin(server.deployment) as admin:
+            found = await admin.jetstream().get_msg(NAMES.audit_stream, 1)
+        assert json.loads(found.data or b"") == {"seq": 7, "hash": "h", "left_out_bytes": 1_048_592}
+        assert ann.node.connection is connection

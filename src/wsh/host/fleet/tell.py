@@ -32,6 +32,10 @@ _ACTIVE_S = 15.0
 """A session that only prints is told so often."""
 _AT_ONCE = 64
 _AGES = ("last_activity_ms", "active_at")
+_MOST_BYTES = 1_000_000
+"""NATS ends a connection that sends more than 1 MiB at once."""
+_AGAIN_S = 5.0
+"""Between two attempts at a stream that refuses."""
 
 
 class SessionSource(Protocol):
@@ -131,6 +135,12 @@ def refresh_age(info: JsonObject) -> JsonObject:
     return shown
 
 
+def _shorten(entry: JsonObject, size: int) -> JsonObject:
+    """What finds the whole entry in the node's own file."""
+    kept = {key: value for key, value in entry.items() if isinstance(value, int | float) or len(str(value)) <= 200}
+    return {**kept, "left_out_bytes": size}
+
+
 class StreamTeller:
     """Publishes to this node's subject of a stream, in order; what NATS has not confirmed is kept, up to `most`."""
 
@@ -154,23 +164,28 @@ class StreamTeller:
     async def run(self, connection: FleetConnection) -> None:
         """Until the connection ends. Raises ConnectionLost."""
         from nats.errors import Error
+        from nats.js.errors import APIError, NoStreamResponseError
 
         subject = getattr(connection.names, self._kind)(connection.node)
         while True:
             while self._waiting:
                 id, entry = self._waiting[0]
-                if self.dropped:
-                    entry = {**entry, "dropped_before": self.dropped}
+                dropped = self.dropped
+                if dropped:
+                    entry = {**entry, "dropped_before": dropped}
                 data = json.dumps(entry, separators=(",", ":")).encode()
+                if len(data) > _MOST_BYTES:
+                    data = json.dumps(_shorten(entry, len(data)), separators=(",", ":")).encode()
                 try:
                     await connection.js.publish(subject, data, headers={"Nats-Msg-Id": id}, timeout=3)
+                except (APIError, NoStreamResponseError) as problem:
+                    # The stream is full, gone or has no disk. Everything else goes on.
+                    log.warning("NATS does not take an %s now: %s", self._kind, problem)
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
                 except (Error, OSError) as problem:
-                    if "maximum bytes" in str(problem) or "resource limits" in str(problem):
-                        log.warning("the stream of %ss is full: %s", self._kind, problem)
-                        await asyncio.sleep(5)
-                        continue
                     raise ConnectionLost(f"NATS did not take an {self._kind}: {problem}") from None
-                self.dropped = 0
+                self.dropped -= dropped
                 if self._waiting and self._waiting[0][0] == id:
                     self.on_confirmed(self._waiting.popleft()[1])
             self._wake.clear()
