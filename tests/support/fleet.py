@@ -104,6 +104,7 @@ class NodeForTest:
     calls: list[ForwardedCall] = field(default_factory=list)
     streams: list[EchoStream] = field(default_factory=list)
     release: asyncio.Event = field(default_factory=asyncio.Event)
+    beats: int = 0
     hosts: HostRegistry = field(default_factory=HostRegistry)
     options: FleetOptions = field(default_factory=lambda: FleetOptions("", linger_s=600))
 
@@ -117,6 +118,7 @@ class NodeForTest:
         await until(lambda: self.node.problem is None, "the node to join", seen=lambda: self.node.problem)
 
     def list_names(self) -> list[str]:
+        self.beats += 1  # each beat says how many there are
         return list(self.sessions)
 
     async def describe_session(self, name: str) -> JsonObject | None:

@@ -152,10 +152,10 @@ def _set_up(places: Places, fleet: str | None, bind: str | None) -> FleetDeploym
         if deployment.find_pid() is not None:
             raise Failure(f"NATS runs at {deployment.url}. To move it: wsh fleet down, then this again.")
         deployment.move(host, int(port))
-        deployment.write()
         others = sorted(deployment.nodes.keys() - {_read_own(deployment, places.fleet_credentials)})
         if others:
             echo(f"These nodes need new credentials (wsh fleet invite NAME): {', '.join(others)}.", err=True)
+    deployment.write()  # what nodes may do is as this version knows it
     return deployment
 
 

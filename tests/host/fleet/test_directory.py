@@ -31,6 +31,9 @@ class Watched:
         self.caught_up = asyncio.Event()
         self._nats = nats
 
+    async def wait_caught_up(self) -> None:
+        await self.caught_up.wait()
+
     async def aclose(self) -> None:
         await self._nats.closes.wait()
 
@@ -41,8 +44,8 @@ class Nats:
     def __init__(self) -> None:
         self.ended = asyncio.Event()
         self.kept: dict[str, dict[str, JsonObject]] = {
-            "members": {"bob": {"tags": ["gpu"]}},
-            "nodes": {"bob": {"load": 0.5}},
+            "members": {"bob": {"tags": ["gpu"], "instance": "b1"}},
+            "nodes": {"bob": {"load": 0.5, "instance": "b1"}},
             "sessions": {"bob.train": make_info("train")},
         }
         self.listeners: dict[str, Callable[[str, int, JsonObject | None], None]] = {}

@@ -202,6 +202,8 @@ async def test_a_stolen_key_can_neither_read_nor_answer_for_another_node(tmp_pat
                     f"$JS.API.STREAM.MSG.DELETE.{NAMES.audit_stream}",
                     f"$JS.API.STREAM.MSG.GET.{NAMES.audit_stream}",
                     f"$JS.API.CONSUMER.CREATE.{NAMES.audit_stream}.x",
+                    # The answer would go where the thief says, with what stands in the thief's own key.
+                    f"$JS.API.DIRECT.GET.KV_{NAMES.bucket('members')}.$KV.{NAMES.bucket('members')}.mallory",
                 ]
                 for subject in forged:
                     await thief.publish(subject, b"{}")
@@ -413,3 +415,29 @@ async def test_an_entry_that_is_larger_than_nats_takes_is_told_in_short(tmp_path
             found = await admin.jetstream().get_msg(NAMES.audit_stream, 1)
         assert json.loads(found.data or b"") == {"seq": 7, "hash": "h", "left_out_bytes": 1_048_592}
         assert ann.node.connection is connection
+
+
+@BOTH
+async def test_confirmations_of_nats_that_are_sent_to_another_name_change_nothing(
+    tmp_path: Path, program: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_nats(tmp_path, program) as server:
+        stolen = server.invite("mallory", "serve")
+        async with open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+            bob.add_session("train")
+            carrier = await ann.see("bob")
+            await until(lambda: carrier.list_sessions() != [])
+            connection, lease = bob.node.connection, f"$KV.{NAMES.bucket('nodes')}.bob"
+            places = (f"$KV.{NAMES.bucket('members')}.bob", f"$KV.{NAMES.bucket('sessions')}.bob.train", *[lease] * 20)
+            async with connect_by_hand(stolen, []) as thief:
+                for place in places:
+                    # What is confirmed is the thief's own to write; whoever is named gets the confirmation.
+                    await thief.publish(f"$KV.{NAMES.bucket('members')}.mallory", b"{}", place)
+                    await thief.flush()
+                await until(lambda: "cannot be; it is left out" in caplog.text)
+                await until(lambda: "not told by a node" in caplog.text)
+                before = bob.beats
+                await until(lambda: bob.beats > before + 3)
+            assert bob.node.connection is connection and bob.node.problem is None
+            assert (await carrier.call(make_call("echo", "1"))).unwrap()
+            assert [one["name"] for one in carrier.list_sessions()] == ["train"]

@@ -37,6 +37,7 @@ ReplyListener: TypeAlias = Callable[[str, bytes], None]
 _CONNECT_S = 5
 _CLOSE_S = 3.0
 _PING_S = 20
+_CAUGHT_UP_S = 10.0
 
 
 class ConnectionLost(ConnectionError):
@@ -129,19 +130,17 @@ class FleetConnection:
             return await self.put(bucket, key, value, found[0])
 
     async def get(self, bucket: Bucket, key: str) -> tuple[int, JsonObject | None] | None:
-        """Revision and value of one key; the value is None for one that was deleted, the whole for one that was never there."""
-        from nats.errors import Error
-        from nats.js.errors import NotFoundError
+        """Revision and value of one key; the value is None for one that was deleted, the whole for one that was never there.
 
-        name = self.names.bucket(bucket)
+        By a consumer: what NATS answers to a direct request goes wherever the asker says, also into another node's keys.
+        """
+        found: list[tuple[int, JsonObject | None]] = []
+        watch = await self.watch(bucket, key, lambda _, revision, value: found.append((revision, value)))
         try:
-            found = await self.js.get_last_msg(f"KV_{name}", f"$KV.{name}.{key}", direct=True)
-        except NotFoundError:
-            return None
-        except (Error, OSError) as problem:
-            raise ConnectionLost(f"NATS did not tell {key}: {problem or type(problem).__name__}") from None
-        assert found.seq is not None
-        return found.seq, None if found.headers and "KV-Operation" in found.headers else json.loads(found.data or b"{}")
+            await watch.wait_caught_up()
+        finally:
+            await watch.aclose()
+        return found[-1] if found else None
 
     async def watch(self, bucket: Bucket, keys: str, listener: Callable[[str, int, JsonObject | None], None]) -> Watch:
         """Tell of every key as it is and as it changes: key, revision, value or None. Raises ConnectionLost."""
@@ -233,6 +232,14 @@ class Watch:
         if not info.num_pending and info.delivered is not None and not info.delivered.consumer_seq:
             made.caught_up.set()
         return made
+
+    async def wait_caught_up(self) -> None:
+        """Raises ConnectionLost."""
+        try:
+            async with asyncio.timeout(_CAUGHT_UP_S):
+                await self.caught_up.wait()
+        except TimeoutError:
+            raise ConnectionLost("NATS did not tell what is in its buckets") from None
 
     async def _on_message(self, message: Msg) -> None:
         if self._closed or self._connection.ended.is_set():

@@ -96,7 +96,7 @@ class FleetDirectory:
         self._connection = connection
         try:
             watch = await connection.watch("members", ">", on_fact)
-            await _wait_caught_up(watch)
+            await watch.wait_caught_up()
             for name in self.members.keys() - {from_token(key) for key in seen}:
                 self._on_fact(name, None)
             self._known.set()
@@ -175,7 +175,7 @@ class FleetDirectory:
             watches.append(await connection.watch("sessions", ">", on_session))
             watches.append(await connection.watch("nodes", ">", self._on_beat))
             for watch in watches:
-                await _wait_caught_up(watch)
+                await watch.wait_caught_up()
             for member in self.members.values():
                 for session in [name for name in member.sessions if (member.name, name) not in told]:
                     self._on_session(member.name, session, None)
@@ -208,6 +208,9 @@ class FleetDirectory:
             if self.members.pop(name, None) is not None:
                 self._told(name, {"event": "host_removed"})
             return
+        if not isinstance(value.get("instance"), str):
+            log.warning("what is told of the node %s was not told by a node; it is left out", name)
+            return
         member = self.members.get(name)
         if member is None:
             member = self.members[name] = Member(name, value)
@@ -222,6 +225,8 @@ class FleetDirectory:
             return
         if value is None:
             self._set_online(member, False)
+            return
+        if not isinstance(value.get("instance"), str):
             return
         member.beat = value
         member.silent_s = 0.0
@@ -253,11 +258,3 @@ class FleetDirectory:
             self._told(node, {"event": "exit", "session": name, "exit_code": value.get("exit_code")})
         else:
             self._told(node, {"event": "session_changed", "name": name, "info": value})
-
-
-async def _wait_caught_up(watch: Watch) -> None:
-    try:
-        async with asyncio.timeout(_CAUGHT_UP_S):
-            await watch.caught_up.wait()
-    except TimeoutError:
-        raise ConnectionLost("NATS did not tell what is in its buckets") from None

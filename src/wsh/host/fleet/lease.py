@@ -55,12 +55,16 @@ class Lease:
             await asyncio.sleep(0.2)
 
     async def _take_back(self) -> bool:
-        """True if the key was given up, or written by this start whose confirmation was lost."""
+        """True if the key was given up, written by this start whose confirmation was lost, or holds what no node wrote.
+
+        NATS sends its confirmations wherever a client asks for them, so that another node can have one put here.
+        """
         found = await self._connection.get("nodes", to_token(self._connection.node))
         if found is None:
             return False
         revision, value = found
-        if value is not None and value.get("instance") != self._describe()["instance"]:
+        holder = None if value is None else value.get("instance")
+        if holder is not None and holder != self._describe()["instance"]:
             return False
         try:
             self._revision = await self._put(revision)

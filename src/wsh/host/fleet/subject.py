@@ -95,7 +95,6 @@ def list_permissions(names: FleetNames, node: str, role: NodeRole) -> NodePermis
         # One that only serves may see what stands under its own keys, as left from an earlier start.
         seen = (f"{keys}.>",) if role != "serve" else (f"{keys}.{token}", f"{keys}.{token}.*", f"{keys}.{token}.>")
         read += [f"$JS.API.CONSUMER.CREATE.{stream}.*.{subject}" for subject in seen]
-        read += [f"$JS.API.DIRECT.GET.{stream}.{subject}" for subject in seen]
         read += [f"$JS.API.CONSUMER.INFO.{stream}.*"]
     if role != "serve":
         own.append(names.call("*"))
