@@ -59,7 +59,7 @@ def take_stricter(request: ApprovalRequest, judged: Judgement) -> Judgement:
 
 
 def _make_visible(badge: Badge) -> Badge:
-    """Its texts come from the side that asks."""
+    """Escape the texts of a badge, since the side that asks wrote them."""
     return badge.model_copy(update={"title": escape_text(badge.title), "sentence": escape_text(badge.sentence)})
 
 

@@ -113,7 +113,8 @@ def _open_closed_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number
-            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
+            stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115 - it stays for the whole run
+            setattr(sys, name, stream)
 
 
 def _is_reader_gone() -> bool:

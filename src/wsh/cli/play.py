@@ -58,7 +58,7 @@ def play(speed: float, idle_limit: float | None, as_json: bool, what: str) -> No
 
 
 def _stop_hearing() -> list[Any] | None:
-    """Let the terminal's answers to questions of the recorded program not be shown; how it was before, if there is one."""
+    """Let the terminal's answers to questions of the recorded program not be shown. Returns the modes from before; None without a terminal."""
     if not tty.is_terminal():
         return None
     import termios

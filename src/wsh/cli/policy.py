@@ -251,7 +251,7 @@ def _confirm(word: str, *, err: bool) -> None:
 
 
 def _change(path: Path, rewrite: Callable[[str], str], told: str, word: str, *, err: bool) -> None:
-    """Tell, ask, and write. The file is taken after the answer and as it stands then: whoever else writes it waits for nobody's typing."""
+    """Tell, ask, and write. The file is taken after the answer and as it stands then, so no other writer waits for somebody's typing."""
     from wsh.policy.file.edit import locked, read_policy_text, write_policy
 
     try:

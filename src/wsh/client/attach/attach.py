@@ -85,9 +85,7 @@ class _Suspended(Exception):
         self.by = by
 
 
-def view(
-    name: str, options: ViewOptions, held: tty.Held, check_health: Callable[[], None] = lambda: None
-) -> ViewEnd:
+def view(name: str, options: ViewOptions, held: tty.Held, check_health: Callable[[], None] = lambda: None) -> ViewEnd:
     """Show session `name` here until it is detached, killed or over. The terminal is `held` in raw mode.
 
     Raises what the server refuses with; nothing was drawn then. `check_health` is called where it has not answered at first, and may raise.
