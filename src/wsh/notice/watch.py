@@ -98,7 +98,8 @@ class NoticeWatch:
         self._keep_s, self._present_s, self._per_minute = keep_s, present_s, per_minute
         self._is_there, self._found, self._known = is_there, found, known
         self._stops: dict[str, Callable[[], None]] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, tuple[float, asyncio.Handle]] = {}
+        """When each session is looked at next, by the monotonic clock, and what will do it."""
         self._looking: set[str] = set()
         self._again: set[str] = set()
         """Sessions that are to be looked at once more after the look that is under way."""
@@ -127,7 +128,7 @@ class NoticeWatch:
     async def aclose(self) -> None:
         for stop in self._stops.values():
             stop()
-        for timer in self._timers.values():
+        for _, timer in self._timers.values():
             timer.cancel()
         await self._tasks.aclose()
 
@@ -207,13 +208,13 @@ class NoticeWatch:
             self._schedule(session, 0.0)
 
     def _unfollow(self, sid: str) -> None:
-        stop, timer = self._stops.pop(sid, None), self._timers.pop(sid, None)
+        stop, look = self._stops.pop(sid, None), self._timers.pop(sid, None)
         self._recent.pop(sid, None)
         self._looked.discard(sid)
         if stop is not None:
             stop()
-        if timer is not None:
-            timer.cancel()
+        if look is not None:
+            look[1].cancel()
         for notice in self._outbox.list_open(("asks", "hidden"), sid):
             self._outbox.end(notice.id)
 
@@ -222,9 +223,9 @@ class NoticeWatch:
             case ev.Notification():
                 self._take_messages(session)
             case ev.Output() | ev.Input():
-                timer = self._timers.get(session.sid)
+                look = self._timers.get(session.sid)
                 # One that waits for a silence would come too late for a question.
-                if timer is None or timer.when() > asyncio.get_running_loop().time() + _PAUSE_S:
+                if look is None or look[0] > time.monotonic() + _PAUSE_S:
                     self._schedule(session, _PAUSE_S)
             case ev.CommandFinished() | ev.Exited():
                 self._schedule(session, 0.0)
@@ -247,8 +248,9 @@ class NoticeWatch:
     def _schedule(self, session: Session, delay_s: float) -> None:
         old = self._timers.get(session.sid)
         if old is not None:
-            old.cancel()
-        self._timers[session.sid] = asyncio.get_running_loop().call_later(delay_s, self._wake, session)
+            old[1].cancel()
+        timer = asyncio.get_running_loop().call_later(delay_s, self._wake, session)
+        self._timers[session.sid] = (time.monotonic() + delay_s, timer)
 
     def _wake(self, session: Session) -> None:
         self._timers.pop(session.sid, None)
