@@ -235,7 +235,8 @@ class ServerFleet:
                 self._follow(session)
                 self._tell(session.name, "session_created")
             case SessionRenamed(session, old):
-                self._tell(old, "")
+                if self._node is not None:
+                    self._node.sessions.mark_renamed(old, session.name)
                 self._tell(session.name, "session_renamed", old_name=old)
             case SessionDestroyed(name, sid, exit_code):
                 self._followed.pop(sid, lambda: None)()

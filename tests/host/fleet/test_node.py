@@ -35,6 +35,8 @@ from wsh.host.fleet.node import FleetOptions
 from wsh.host.fleet.subject import FleetNames
 from wsh.operation.fleet import FleetNodeInfo
 from wsh.wire.error import HostUnreachable, InvalidRequest
+from wsh.wire.json.object import JsonObject
+from wsh.wire.model.session import SessionInfo
 
 pytestmark = pytest.mark.accept
 
@@ -441,3 +443,45 @@ async def test_confirmations_of_nats_that_are_sent_to_another_name_change_nothin
             assert bob.node.connection is connection and bob.node.problem is None
             assert (await carrier.call(make_call("echo", "1"))).unwrap()
             assert [one["name"] for one in carrier.list_sessions()] == ["train"]
+
+
+async def test_what_happens_to_a_session_of_another_node_is_told_as_it_is_there(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+        heard: list[JsonObject] = []
+        ann.hosts.listen(lambda host, news: heard.append(news) if "host" not in str(news["event"]) else None)
+
+        async def hear(event: str) -> JsonObject:
+            await until(lambda: [one["event"] for one in heard] == [event], seen=lambda: heard)
+            return heard.pop()
+
+        await ann.see("bob")
+        release = ann.node.directory.hold()
+        bob.add_session("train")
+        created = await hear("session_created")
+        assert (created["session"], created["name"], created["params"]["command"]) == ("train", "train", "sleep 1000")
+        assert SessionInfo.model_validate(created["info"])
+        bob.add_session("train", tags=["gpu", "night"])
+        await until(lambda: len(heard) == 2, seen=lambda: heard)
+        tagged, _ = heard
+        heard.clear()
+        assert (tagged["tags"], tagged["added"], tagged["removed"]) == (["gpu", "night"], ["gpu", "night"], [])
+        bob.sessions = {"eval": {**bob.sessions["train"], "name": "eval"}}
+        bob.node.sessions.mark("train")
+        bob.node.sessions.mark_renamed("train", "eval")
+        await until(lambda: any(one["event"] == "session_renamed" for one in heard), seen=lambda: heard)
+        carrier = ann.carrier("bob")
+        kept = bob.node.connection
+        assert kept is not None
+        await until(lambda: [one["name"] for one in carrier.list_sessions()] == ["eval"])
+
+        async def is_told_whole() -> bool:
+            found, old = await kept.get("sessions", "bob.eval"), await kept.get("sessions", "bob.train")
+            return found is not None and "renamed_from" not in (found[1] or {}) and old is not None and old[1] is None
+
+        await until(is_told_whole)
+        renamed, *rest = [
+            one for one in heard if one["event"] in ("session_renamed", "session_created", "session_destroyed")
+        ]
+        assert (renamed["old_name"], renamed["new_name"], rest) == ("train", "eval", [])
+        assert [one["name"] for one in carrier.list_sessions()] == ["eval"]
+        release()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from wsh.host.ending import end_tasks
 from wsh.host.fleet.connection import ConnectionLost, FleetConnection, Watch
 from wsh.host.fleet.subject import from_token
-from wsh.host.fleet.tell import read_told
+from wsh.host.fleet.tell import read_told, refresh_age
 
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("wsh.fleet")
 
 _CAUGHT_UP_S = 10.0
+_CREATED = ("name", "pid", "command", "rows", "cols", "clients", "tags", "server")
 _LOOK_S = 0.25
 """Between two looks for beats that are missing."""
 
@@ -249,12 +250,37 @@ class FleetDirectory:
             return
         if value is None:
             if member.sessions.pop(name, None) is not None:
-                self._told(node, {"event": "session_destroyed", "name": name})
+                self._told(
+                    node, _make("session_destroyed", name, {"name": name}, exit_code=before and before["exit_code"])
+                )
+            return
+        old = value.pop("renamed_from", None)
+        if before is None and old in member.sessions and self.is_current:
+            # In its place, as the list has the order of creation.
+            known = member.sessions.items()
+            member.sessions = {name if key == old else key: value if key == old else kept for key, kept in known}
+            names: JsonObject = {"old_name": old, "new_name": name}
+            self._told(node, _make("session_renamed", name, names, **names))
             return
         member.sessions[name] = value
         if before is None:
-            self._told(node, {"event": "session_created", "name": name, "info": value})
-        elif before.get("running") and not value.get("running"):
-            self._told(node, {"event": "exit", "session": name, "exit_code": value.get("exit_code")})
+            params = {key: value[key] for key in _CREATED}
+            self._told(node, _make("session_created", name, params, info=refresh_age(value)))
+            return
+        if before["tags"] != value["tags"]:
+            tags, was = list(value["tags"]), list(before["tags"])
+            body = {
+                "tags": tags,
+                "added": [tag for tag in tags if tag not in was],
+                "removed": [tag for tag in was if tag not in tags],
+            }
+            self._told(node, _make("session_tags_changed", name, {"name": name, "tags": tags}, **body))
+        if before["running"] and not value["running"]:
+            self._told(node, {"event": "exit", "session": name, "exit_code": value["exit_code"]})
         else:
-            self._told(node, {"event": "session_changed", "name": name, "info": value})
+            self._told(node, {"event": "session_changed", "name": name, "info": refresh_age(value)})
+
+
+def _make(event: str, name: str, params: JsonObject, **facts: object) -> JsonObject:
+    """As the server of the session tells it on `/ws/json`."""
+    return {"event": event, "session": name, "name": name, **facts, "params": params}

@@ -55,6 +55,8 @@ class SessionTeller:
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._told: dict[str, tuple[JsonObject, float]] = {}
+        self._renamed: dict[str, str] = {}
+        """Old names of sessions, by their new ones, until that is told."""
         self.told_once = asyncio.Event()
         """Set when all sessions have been told for the first time."""
 
@@ -62,6 +64,12 @@ class SessionTeller:
         """The session is new, gone or changed."""
         self._dirty[name] = None
         self._wake.set()
+
+    def mark_renamed(self, old: str, name: str) -> None:
+        """The new name is told before the old one goes, so that nobody takes it for the end of one session and another one's beginning."""
+        self._renamed[name] = self._renamed.pop(old, old)
+        self._dirty.pop(old, None)
+        self.mark(name)
 
     async def run(self, connection: FleetConnection) -> None:
         """Until the connection ends. Raises ConnectionLost."""
@@ -81,6 +89,7 @@ class SessionTeller:
         finally:
             await watch.aclose()
         self._told.clear()
+        self._renamed.clear()
         self._dirty = {**kept, **dict.fromkeys(self._source.list_names())}
         self._wake.set()
         while True:
@@ -95,6 +104,13 @@ class SessionTeller:
     async def _tell(self, connection: FleetConnection, token: str, name: str) -> None:
         found = await self._source.describe_session(name)
         key = f"{token}.{to_token(name)}"
+        old = self._renamed.pop(name, None)
+        if old is not None:
+            if found is not None:
+                await connection.put("sessions", key, {**found, "renamed_from": old})
+            self.mark(name)  # without its old name, which another session may get
+            self.mark(old)
+            return
         if found is None:
             self._told.pop(name, None)
             await connection.put("sessions", key, None)
@@ -123,7 +139,11 @@ def read_told(name: str, told: JsonObject) -> JsonObject | None:
     active = told.get("active_at")
     if info["name"] != name or not is_name(name):
         return None
-    return info | ({"active_at": active} if isinstance(active, int | float) and abs(active) < 1e12 else {})
+    if isinstance(active, int | float) and abs(active) < 1e12:
+        info["active_at"] = active
+    if isinstance(old := told.get("renamed_from"), str):
+        info["renamed_from"] = old
+    return info
 
 
 def refresh_age(info: JsonObject) -> JsonObject:
