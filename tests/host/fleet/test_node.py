@@ -485,3 +485,18 @@ async def test_what_happens_to_a_session_of_another_node_is_told_as_it_is_there(
         assert (renamed["old_name"], renamed["new_name"], rest) == ("train", "eval", [])
         assert [one["name"] for one in carrier.list_sessions()] == ["eval"]
         release()
+
+
+async def test_a_clock_that_jumps_while_a_call_is_made_does_not_make_it_undone(tmp_path: Path) -> None:
+    async with open_nats(tmp_path) as server, open_nodes(server.invite("ann"), server.invite("bob")) as (ann, bob):
+        carrier = await ann.see("bob")
+        calling = asyncio.ensure_future(carrier.call(make_call("wait", "1")))
+        await until(lambda: bob.calls)
+        assert ann.node.connection is not None
+        ann.node.connection.sealer._clock = lambda: 0.0
+        with pytest.raises(HostUnreachable, match="clock") as refused:
+            await calling
+        assert refused.value.facts["made"] == "unknown"
+        with pytest.raises(HostUnreachable, match="clock") as refused:
+            await carrier.call(make_call("echo", "2"))
+        assert refused.value.facts["made"] == "no" and len(bob.calls) == 1

@@ -169,7 +169,9 @@ class NatsCarrier:
                         exchange.sent_to, exchange.posts = None, 0
                     await asyncio.sleep(0.1)
                 case ("late", _):
-                    raise self._unreachable("its clock differs from this machine's by too much", "no")
+                    # Of the first message it is the call itself that was not taken; later ones only asked for it.
+                    made = "no" if exchange.posts == 1 else exchange.made
+                    raise self._unreachable("its clock differs from this machine's by too much", made)
                 case ("waiting", _):
                     ask = False
                 case ("progress", told):
