@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from tests.http.test_server_approval import ask, read_end, shown
 from tests.support.serving import RunningServer, running_server
-from tests.support.web.browser import open_page
+from tests.support.web.browser import open_page, wait_for_news
 from tests.web.test_access import AXE, grave
 from wsh.wire.system.place import find_places
 
@@ -72,6 +72,33 @@ def test_what_leaves_the_machine_is_named_and_wants_to_be_held(
     assert card.get_by_role("button", name="Always").count() == 0
     card.get_by_role("button", name="Decline", exact=True).click()
     expect(page.locator(".approval.over").first).to_contain_text("declined")
+
+
+def test_a_request_that_was_answered_does_not_come_back_with_an_older_look(page: Page, headless: RunningServer) -> None:
+    shown(headless, ask(headless, "true"))
+    page.locator(".asks").click()
+    card = page.locator(".approval:not(.over)")
+    expect(card).to_have_count(1)
+    looks: list[Route] = []
+    answers: list[APIResponse] = []
+
+    def hold(route: Route) -> None:
+        """The first answer is given at once, and arrives late."""
+        looks.append(route)
+        if len(looks) == 1:
+            answers.append(route.fetch())
+        else:
+            route.continue_()
+
+    page.route("**/approvals", hold)
+    wait_for_news(page, lambda: answers, "a look at the requests")
+    card.get_by_role("button", name="Decline", exact=True).click()
+    expect(page.get_by_text("Declined. The caller is told.")).to_be_visible()
+    page.evaluate("0")
+    assert len(looks) == 1
+    looks[0].fulfill(response=answers[0])
+    expect(page.locator(".approval.over").first).to_contain_text("declined")
+    expect(card).to_have_count(0)
 
 
 def test_nothing_runs_before_all_of_it_was_in_view(page: Page, headless: RunningServer) -> None:

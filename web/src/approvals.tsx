@@ -92,7 +92,20 @@ const waits = computed(() => approvals.value.filter((one) => one.state === "wait
 export const waitingApprovals = (): readonly Approval[] => waits.value;
 
 let last = "";
-export async function lookAtApprovals(): Promise<void> {
+let look: Promise<void> | null = null;
+let lookAfter: Promise<void> | null = null;
+
+/** Ends after a look that began after the call. One at a time: an older answer would bring back what was answered meanwhile. */
+export function lookAtApprovals(): Promise<void> {
+  if (look === null) return (look = lookOnce().finally(() => (look = null)));
+  lookAfter ??= look.then(() => {
+    lookAfter = null;
+    return lookAtApprovals();
+  });
+  return lookAfter;
+}
+
+async function lookOnce(): Promise<void> {
   if (connection.peek() !== "connected") return;
   try {
     const found = await listApprovals<{ requests: Approval[]; answered_in: string[]; now: number }>();
