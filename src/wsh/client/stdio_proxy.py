@@ -57,6 +57,7 @@ _REQUEST_HEAD = (
 )
 _ANSWERED = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(result|error)":')
 _ACKNOWLEDGED = re.compile(rb'\{"jsonrpc":"2\.0","method":"notifications/subscriptions/acknowledged"')
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _PRIVATE = "wsh-pump-"
 # Of these nothing has to be remembered but that they are under way.
 _PLAIN = {"tools/call", "tools/list", "resources/read", "resources/list", "prompts/get", "prompts/list", "ping"}
@@ -345,7 +346,8 @@ class StdioProxy:
         self._subscribed: dict[str, None] = {}
         """What the host subscribed to with success."""
         self._reconnect_pause = ReconnectPause()
-        self._skip_acknowledgements = 0
+        self._acknowledged: set[str] = set()
+        """Listen streams of which the host knows that they are open."""
         self._carried: set[str] = set()
         """Requests that are being handed over: no end of a server fails them."""
         self._sent_on: dict[str, Upstream] = {}
@@ -534,6 +536,7 @@ class StdioProxy:
     def _close_request(self, key: str) -> rpc.Message | None:
         closed = self._open.pop(key, None)
         self._sent_on.pop(key, None)
+        self._acknowledged.discard(key)
         if not self._open:
             self._idle.set()
         return closed
@@ -577,7 +580,6 @@ class StdioProxy:
                 body = {"jsonrpc": "2.0", "id": f"{_PRIVATE}{number}", "method": "resources/subscribe"}
                 await upstream.send(rpc.dump(body | {"params": {"uri": uri}}))
         if self._following is not None:
-            self._skip_acknowledgements = len(listening)
             for message in listening:
                 await upstream.send(rpc.dump(message.body))
 
@@ -626,9 +628,12 @@ class StdioProxy:
             closed = self._close_request(key)
             if closed is not None and closed.method not in _PLAIN and answered.group(2) == b"result":
                 self._note_success(closed)
-        elif self._skip_acknowledgements and _ACKNOWLEDGED.match(line):
-            self._skip_acknowledgements -= 1
-            return False
+        elif _ACKNOWLEDGED.match(line):
+            known = rpc.canonical_id(json.loads(line)["params"].get("_meta", {}).get(_SUBSCRIPTION)) or ""
+            if known in self._acknowledged:
+                return False
+            if known in self._open:
+                self._acknowledged.add(known)
         return True
 
     def _note_success(self, read: rpc.Message) -> None:

@@ -20,6 +20,7 @@ import pytest
 
 from tests.support.mcp.door import RunningDoor, serve
 from tests.support.mcp.host import HttpHost, Json, StdioHost, envelope, failure, structured
+from tests.support.session.running import run
 from tests.support.waiting import HANG_S, wait_until, wait_while
 from wsh.client import stdio_proxy
 from wsh.client.stdio_proxy import ReconnectPause, StdioProxy, Upstream, Wire
@@ -200,6 +201,24 @@ def test_answers_that_are_about_to_come_still_go_out_after_stdin_closed(door: Ru
     command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=True)
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_each_listen_stream_is_acknowledged_to_the_host_once_by_whichever_server(places: Places) -> None:
+    def acknowledge(id: str) -> bytes:
+        params = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}, "notifications": {}}
+        return rpc.dump({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
+
+    async def work() -> None:
+        proxy = StdioProxy(places)
+        for id in ("heard", "unheard"):
+            body: Json = {"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen"}
+            proxy._remember(rpc.Message(body, id, "subscriptions/listen"), b"")
+        assert proxy._is_for_host(acknowledge("heard"))
+        # The server died before it acknowledged the second; the next one acknowledges both.
+        assert not proxy._is_for_host(acknowledge("heard"))
+        assert proxy._is_for_host(acknowledge("unheard"))
+
+    run(work())
 
 
 def test_input_from_a_file_is_pumped_too(door: RunningDoor, tmp_path: Path) -> None:
