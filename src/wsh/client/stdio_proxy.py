@@ -484,7 +484,7 @@ class StdioProxy:
         key = rpc.canonical_id(read.id) if read.is_request else None
         if key is not None:
             self._carried.add(key)
-        self._handing_initialized |= read.method == "notifications/initialized"
+        self._handing_initialized |= read.is_notification and read.method == "notifications/initialized"
         try:
             for _ in range(HAND_OVERS):
                 try:
@@ -521,6 +521,8 @@ class StdioProxy:
             self._idle.clear()
         if read.method == "initialize":
             self._handshake = line
+        elif read.is_request and str(read.method).startswith("notifications/"):
+            return  # refused by the server: it takes back nothing, and is no end of a handshake
         elif read.method == "notifications/initialized":
             self._initialized = line
         elif read.method == "resources/unsubscribe":

@@ -221,6 +221,20 @@ def test_each_listen_stream_is_acknowledged_to_the_host_once_by_whichever_server
     run(work())
 
 
+def test_a_notification_with_an_id_takes_nothing_back(places: Places) -> None:
+    with serve(places) as first:
+        host = StdioHost()
+        host.initialize()
+        host.start_request("tools/call", {"name": "slow", "arguments": {"ms": 60_000}}, id="lost")
+        wait_until(lambda: first.log.started == [""])
+        assert host.request("notifications/cancelled", {"requestId": "lost"})["error"]["code"] == -32601
+        assert host.request("notifications/initialized")["error"]["code"] == -32601
+    assert host.wait_answer("lost")["error"]["code"] == -32000
+    with serve(places):
+        assert structured(host.call("echo", {"text": "again"}))["text"] == "again"
+        assert host.close() == 0
+
+
 def test_input_from_a_file_is_pumped_too(door: RunningDoor, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\nnonsense\n')
     command = [sys.executable, "-m", "wsh.cli.main", "mcp"]
