@@ -69,6 +69,7 @@ class Session:
         "heard",
         "history",
         "holding",
+        "home_of",
         "input",
         "keep",
         "last_activity",
@@ -128,6 +129,8 @@ class Session:
         self._taken_at = 0.0
         """When that input was typed of which it is known that the program in front has read it."""
         self.created_by = actor
+        self.home_of = ""
+        """The id of the caller who means it where they name no session."""
         self.keep = keep
         self.created = time.time() if created is None else created
         self.exit_code: int | None = None

@@ -115,6 +115,21 @@ def test_the_next_request_works_when_the_server_was_killed_and_sessions_are_stil
     structured(host.call("wsh_manage_session", {"session": session, "action": "kill"}))
 
 
+def test_a_session_that_is_meant_unnamed_is_the_same_after_the_server_was_killed() -> None:
+    with StdioHost(args=["--toolsets", "lean"], cwd="/") as host:
+        host.initialize()
+
+        def say(tool: str, **arguments: str) -> str:
+            return str(host.call(tool, arguments)["result"]["content"][0]["text"])
+
+        first = say("run", command="cd /usr; word=kept")
+        assert "in your new session" in first
+        os.kill(json.loads(find_places().runtime_info.read_text())["pid"], signal.SIGKILL)
+        assert say("run", command="echo $PWD $word") == "/usr kept\n[exit 0]"
+        assert "(yours)" in say("sessions")
+        say("sessions", action="close")
+
+
 def test_a_request_that_a_dying_server_never_read_is_answered_by_the_next(host: StdioHost) -> None:
     session = _open(host)
     pid = json.loads(find_places().runtime_info.read_text())["pid"]

@@ -48,10 +48,8 @@ def _tell(*parts: str) -> ToolOutcome:
 
 
 def _find_home(call: ToolCall) -> Session | None:
-    sid = call.rooms.marks.find_home(call.context.caller)
-    if sid is None:
-        return None
-    return next((one for one in call.rooms.registry.list_sessions() if one.sid == sid), None)
+    owner = call.context.caller.id
+    return next((one for one in call.rooms.registry.list_sessions() if one.home_of == owner), None)
 
 
 def _find_session(call: ToolCall) -> Session:
@@ -68,7 +66,11 @@ async def _open(call: ToolCall, **given: Any) -> Session:
     session = call.rooms.registry.get_session(made["name"])
     home = _find_home(call)
     if home is None or not home.running:
-        call.rooms.marks.note_home(call.context.caller, session.sid)
+        if home is not None:
+            home.home_of = ""
+            home.memory.remember()
+        session.home_of = call.context.caller.id
+        session.memory.remember()
     return session
 
 

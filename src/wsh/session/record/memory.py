@@ -48,6 +48,7 @@ class SessionMemory:
             "pid": session.pid,
             "created": session.created,
             "created_by": [session.created_by.kind, session.created_by.id],
+            "home_of": session.home_of,
             "keep": session.keep,
             "running": session.running,
             "exit_code": session.exit_code,
@@ -81,6 +82,7 @@ class SessionMemory:
             shells.root.recall_authors(meta.get("authors") or (), printed)
         rows, cols = meta.get("first_size") or (session.rows, session.cols)
         session.first_size = (int(rows), int(cols))
+        session.home_of = str(meta.get("home_of") or "")
         if meta.get("running"):
             session.input.recall(meta)
         else:
