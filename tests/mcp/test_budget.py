@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.mcp.samples import make_printouts
-from wsh.mcp.budget import NumberedLine, clip, collapse, count_tokens, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, clip_around, collapse, count_tokens, fit_rows, number_lines
 
 
 def _explain(first: int, last: int, wrong: int) -> str:
@@ -28,6 +28,21 @@ def test_head_tail_and_every_line_that_names_an_error_are_kept_with_its_number()
 def test_what_is_chosen_keeps_within_the_budget(name: str, budget: int) -> None:
     rows = number_lines(make_printouts()[name].split("\n"))
     assert count_tokens("\n".join(fit_rows(rows, budget, _explain))) <= budget
+
+
+@pytest.mark.parametrize("budget", [60, 80, 120, 300])
+def test_small_budgets_are_kept_with_many_errors_and_long_lines(budget: int) -> None:
+    lines = [f"{'word ' * (at % 40)}fails with error {at}" for at in range(400)]
+    assert count_tokens("\n".join(fit_rows(number_lines(lines), budget, _explain))) <= budget
+
+
+def test_a_line_is_cut_around_what_was_found_in_it() -> None:
+    line = "left " * 5000 + "Found it" + " right" * 5000
+    shown = clip_around(line, "found", 60)
+    assert "Found it" in shown and shown.startswith("[… ") and shown.endswith(" characters …]")
+    assert count_tokens(shown) <= 60
+    assert clip_around("short", "or", 60) == "short"
+    assert clip_around("x" * 500 + "end", "end", 20).endswith("end")
 
 
 def test_one_endless_line_is_cut_in_its_middle() -> None:

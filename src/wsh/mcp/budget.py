@@ -34,6 +34,8 @@ _ERROR = re.compile(
 _MOVING = re.compile(r"[0-9.,:]+|[#=>█▉▊▋▌▍▎▏░▒▓━╸╺]+|[-.*]{2,}|[⠀-⣿◐◓◑◒|/\\-]")
 _PROGRESS = re.compile(r"\d%|[⠀-⣿◐◓◑◒]|[#=█▓━]{4,}")
 _REPEATS = 3
+_LAST_NOTE = 12
+"""Tokens of the line that ends the lines which name an error."""
 
 
 def number_lines(lines: Iterable[str], first: int = 1) -> list[NumberedLine]:
@@ -77,7 +79,8 @@ def fit_rows(rows: Sequence[NumberedLine], budget: int, explain: Callable[[int, 
     costs = _count_within(rows, budget)
     if costs is not None:
         return [row.text for row in rows]
-    budget = max(8, budget - 60)
+    notes = count_tokens(explain(rows[0].number, rows[-1].end, len(rows))) + _LAST_NOTE
+    budget = max(8, budget - notes)
     head = _take(rows, budget // 4)
     tail = _take(rows[len(head) :][::-1], budget // 2)[::-1]
     middle = rows[len(head) : len(rows) - len(tail)]
@@ -134,9 +137,33 @@ def clip(text: str, budget: int) -> str:
     room = 4 * budget
     if len(text) <= room and count_tokens(text) <= budget:
         return text
-    while room > 16 and count_tokens(text[: room // 2] + text[-room // 2 :]) > budget:
+    while room > 16 and count_tokens(_leave_out(text, room // 2)) > budget:
         room = room * 3 // 4
-    half = max(8, room // 2)
+    return _leave_out(text, max(8, room // 2))
+
+
+def _leave_out(text: str, half: int) -> str:
     if len(text) <= 2 * half:
         return text
     return f"{text[:half]}[… {len(text) - 2 * half} characters …]{text[-half:]}"
+
+
+def clip_around(text: str, found: str, budget: int) -> str:
+    """The part of one long line that has the first `found` in it."""
+    if len(text) <= budget or len(text) <= 16 * budget and count_tokens(text) <= budget:
+        return text
+    at = text.lower().find(found.lower())
+    if at < 0:
+        return text
+    room = 4 * budget
+    while (shown := _cut_around(text, at, len(found), room)) and room > 16 and count_tokens(shown) > budget:
+        room = room * 3 // 4
+    return shown
+
+
+def _cut_around(text: str, at: int, length: int, room: int) -> str:
+    start = max(0, at - max(0, room - length) // 2)
+    end = min(len(text), start + max(room, length))
+    before = f"[… {start} characters …]" if start else ""
+    after = f"[… {len(text) - end} characters …]" if end < len(text) else ""
+    return f"{before}{text[start:end]}{after}"

@@ -93,6 +93,52 @@ def test_long_output_keeps_to_the_budget_and_the_handle_reads_the_rest(lean: Lea
     assert "11999: 11999" in found and found.endswith("[12 of 20000 lines, exit 0]")
 
 
+def test_found_lines_keep_to_the_budget_with_their_numbers(lean: Lean) -> None:
+    lean.run("yes x | head -20000")
+    text = lean.text("look", command=0, search="x")
+    assert text.startswith("1: x\n2: x\n") and "go on with from_line=" in text
+    assert count_tokens(text) <= 4000
+
+
+def test_a_page_that_ends_before_the_output_says_where_to_go_on(lean: Lean) -> None:
+    lean.run("yes : | head -6000")
+    for text in (
+        lean.text("look", command=0, from_line=1, max_tokens=50_000),
+        lean.text("look", from_line=1, max_tokens=50_000),
+    ):
+        more = re.search(r"go on with from_line=(\d+)\]", text)
+        assert more is not None and int(more[1]) > 5000, text[-200:]
+
+
+def test_a_search_goes_on_from_a_line_behind_thousands_of_matches(lean: Lean) -> None:
+    lean.run("yes x | head -20000")
+    text = lean.text("look", command=0, search="x", from_line=15_000, max_tokens=200)
+    assert text.startswith("15000: x\n15001: x\n"), text
+    assert text.endswith("[20000 of 20000 lines, exit 0]")
+    last = lean.text("look", command=0, search="x", from_line=20_001, max_tokens=200)
+    assert last == "[20000 of 20000 lines, exit 0]"
+
+
+def test_a_search_shows_the_part_of_a_long_line_that_was_found(lean: Lean) -> None:
+    lean.run("python3 -c \"print('a' * 50000 + 'NeedLe' + 'b' * 50000)\"")
+    text = lean.text("look", command=0, search="NeedLe", max_tokens=200)
+    assert re.match(r"1: \[… \d+ characters …\]a+NeedLeb+\[… \d+ characters …\]\n\[1 of 1 lines, exit 0\]", text), text
+    assert count_tokens(text) <= 200
+
+
+def test_colours_are_no_part_of_what_a_search_finds(lean: Lean) -> None:
+    lean.run("printf 'on\\033[31mly\\033[0m this\\n'")
+    assert "only" not in lean.text("look", search="<fg", color=True)
+    assert "on<fg=" in lean.text("look", search="only this", color=True)
+
+
+def test_what_matched_keeps_to_the_budget(lean: Lean) -> None:
+    lean.run("python3 -c \"print(' '.join(map(str, range(1500))))\"")
+    text = lean.text("wait", match="(?s).*1499", max_tokens=100)
+    assert text.startswith("[matched: ") and "characters" in text
+    assert count_tokens(text) <= 100
+
+
 def test_a_long_failure_keeps_its_end_and_the_lines_that_name_errors(lean: Lean) -> None:
     script = "for i in $(seq 3000); do echo part $i is built; [ $i = 1500 ] && echo 'foo.c:3: error: bad'; done; exit 2"
     text = lean.run(f"( {script} )", max_tokens=500)

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from wsh.mcp.budget import NumberedLine, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import OperationTool, ToolCall
-from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen
+from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen, unpaint
 from wsh.mcp.tool.show import reported_output
 from wsh.operation.command import CommandParams, OutputParams, get_command, get_command_output
 from wsh.operation.contract import ContractParams, call_terminal
@@ -26,7 +26,7 @@ from wsh.session.record.playback import read_output
 from wsh.session.session import Session
 from wsh.wire.error import CommandNotFound, InvalidRequest, SessionNotFound, WaitTimeout
 from wsh.wire.json.object import JsonObject
-from wsh.wire.model.base import AnyJson
+from wsh.wire.model.base import AnyJson, Format
 from wsh.wire.model.command import RunRequest
 from wsh.wire.model.session import SessionCreate, SessionPatch
 from wsh.wire.tool import Annotations, ToolFailure, ToolOutcome
@@ -74,8 +74,9 @@ async def _open(call: ToolCall, **given: Any) -> Session:
     return session
 
 
-def _budget(call: ToolCall) -> int:
-    return int(call.arguments.get("max_tokens", BUDGET))
+def _budget(call: ToolCall, *notes: str) -> int:
+    """The most tokens of a result, less those of what stands below it."""
+    return int(call.arguments.get("max_tokens", BUDGET)) - (count_tokens(join(*notes)) + 2 if notes else 0)
 
 
 # run
@@ -111,31 +112,33 @@ async def _tell_run(call: ToolCall, session: Session, told: Mapping[str, Any], n
     by, number = told["finished_by"], told.get("command_id")
     if by == "command":
         rows = await _number_output(call, session, told)
+        read = _read(call, session, number)
         end = f"[exit {told.get('exit_code')}{_say_duration(told.get('duration_ms'))}{note}]"
         jobs = [f"{job['pid']} {' '.join(job['argv'] or [])[:60]}" for job in told.get("background", ())[:5]]
-        background = f"[in the background: {', '.join(jobs)}]" if jobs else ""
+        background = clip(f"[in the background: {', '.join(jobs)}]", _budget(call) // 4) if jobs else ""
         denied = ""
         if "sandbox_denied" in told:
             profile = told["sandbox_denied"]["profile"]
             denied = f'[perhaps refused by the sandbox {profile}: ask(command, sandbox="off", reason) has a person run it without]'
-        return _tell(show_output(rows, _budget(call) - 40, _read(call, session, number)), end, background, denied)
+        notes = [note for note in (end, background, denied) if note]
+        return _tell(show_output(rows, _budget(call, *notes), read), *notes)
     if by == "exit":
         rows = await _number_output(call, session, told)
         end = f"[the session's program has ended, exit {session.exit_code}]"
-        return _tell(show_output(rows, _budget(call) - 20, _read(call, session, number)), end)
+        return _tell(show_output(rows, _budget(call, end), _read(call, session, number)), end)
     screen = told["screen"]
     if screen["mode"] == "alt":
-        return _tell(_show(screen, call), f"[full-screen program{note}, {say_where(screen)}: drive it with type]")
-    if not told.get("output"):
-        shown = _show(screen, call)
-    else:
-        rows = await _number_output(call, session, told)
-        shown = show_output(rows, _budget(call) - 30, _read(call, session, number))
+        return _tell_screen(call, screen, f"[full-screen program{note}, {say_where(screen)}: drive it with type]")
+    log = session.commands
     if by == "prompt":
-        log = session.commands
         idle = log is not None and log.current is None
-        return _tell(shown, f"[nothing ran{note}]" if idle else f"[waits for input{note}: answer with type]")
-    return _tell(shown, f"[silent now{note}; nobody tells whether the command has ended]")
+        end = f"[nothing ran{note}]" if idle else f"[waits for input{note}: answer with type]"
+    else:
+        end = f"[silent now{note}; nobody tells whether the command has ended]"
+    if not told.get("output"):
+        return _tell_screen(call, screen, end)
+    rows = await _number_output(call, session, told)
+    return _tell(show_output(rows, _budget(call, end), _read(call, session, number)), end)
 
 
 async def _tell_unfinished(call: ToolCall, session: Session, problem: WaitTimeout) -> ToolOutcome:
@@ -143,14 +146,14 @@ async def _tell_unfinished(call: ToolCall, session: Session, problem: WaitTimeou
         ways = (
             'wait(until="prompt") and run it again, type(keys="ctrl+c") ends what runs, open gives you another session'
         )
-        return _tell(_show(problem.facts["screen"], call), f"[{problem.message.rstrip('.')}: {ways}]")
+        return _tell_screen(call, problem.facts["screen"], f"[{problem.message.rstrip('.')}: {ways}]")
     number = problem.facts.get("command_id")
     state = (
         f'[still running after {problem.facts["timeout_ms"]} ms: wait(until="command"), or type(keys="ctrl+c") ends it]'
     )
     if number is None or problem.facts["screen"]["mode"] == "alt":
-        return _tell(_show(problem.facts["screen"], call), state)
-    return _tell(await _show_command(call, session, int(number)), state)
+        return _tell_screen(call, problem.facts["screen"], state)
+    return await _tell_command(call, session, int(number), state)
 
 
 async def _number_output(call: ToolCall, session: Session, told: Mapping[str, Any]) -> list[NumberedLine]:
@@ -186,13 +189,17 @@ def _show(screen: Mapping[str, Any], call: ToolCall) -> str:
     return show_screen([paint(line) for line in screen["lines"]], _budget(call) - 30)
 
 
-async def _show_command(call: ToolCall, session: Session, number: int) -> str:
+def _tell_screen(call: ToolCall, screen: Mapping[str, Any], end: str) -> ToolOutcome:
+    return _tell(show_screen([paint(line) for line in screen["lines"]], _budget(call, end)), end)
+
+
+async def _tell_command(call: ToolCall, session: Session, number: int, end: str) -> ToolOutcome:
     """What a command has printed, head and tail."""
     text = await read_output(session, session.history.get_command(number), _KEPT_BYTES)
     cut = {"omitted_bytes": text.omitted_bytes, "omitted_lines": text.omitted_lines, "total_lines": text.total_lines}
     told = {"output": text.text, "command_id": number, **({"truncated": cut} if text.truncated else {})}
     rows = await _number_output(call, session, told)
-    return show_output(rows, _budget(call) - 40, _read(call, session, number))
+    return _tell(show_output(rows, _budget(call, end), _read(call, session, number)), end)
 
 
 # type
@@ -257,15 +264,14 @@ async def _look(call: ToolCall) -> ToolOutcome:
     if a.get("scrollback") or "search" in a or "from_line" in a:
         return await _look_back(call, session, color)
     screen = await call.make(get_screen, Formatted(format="styled" if color else "plain"), session.name)
-    title = f", title {session.title!r}" if session.title else ""
+    title = f", title {clip(session.title, 20)!r}" if session.title else ""
     state = "" if session.running else f", its program has ended (exit {session.exit_code})"
     kind = "full-screen program, " if screen["mode"] == "alt" else ""
-    return _tell(_show(screen, call), f"[{kind}{say_where(screen)}{title}{state}]")
+    return _tell_screen(call, screen, f"[{kind}{say_where(screen)}{title}{state}]")
 
 
 async def _look_at_command(call: ToolCall, session: Session, color: bool) -> ToolOutcome:
     a = call.arguments
-    searching = "search" in a
     number, first = a["command"], a.get("from_line", 1)
     if number == 0:
         known = session.history.list_commands()
@@ -273,48 +279,72 @@ async def _look_at_command(call: ToolCall, session: Session, color: bool) -> Too
             raise CommandNotFound(0)
         number = known[-1].id
     info = await call.make(get_command, CommandParams(id=number), session.name)
-    params = OutputParams(
-        id=number,
-        offset=0 if searching else first - 1,
-        limit=_PAGE_LINES,
-        search=a.get("search"),
-        format="styled" if color else "plain",
-    )
-    page = await call.make(get_command_output, params, session.name)
-    lines = [paint(line) for line in page["lines"]]
     state = "" if info["exit_code"] is None else f", exit {info['exit_code']}"
-    if searching:
-        found = zip(page["numbers"], lines, strict=True)
-        rows = [NumberedLine(at + 1, line) for at, line in found if at + 1 >= first]
-        shown = show_page(rows, _budget(call), numbered=True)
-        return _tell(shown, f"[{page['matches']} of {page['total']} lines{state}]")
-    rows = number_lines(lines, first)
-    shown = show_page(rows, _budget(call), numbered=False)
+    form: Format = "styled" if color else "plain"
+    if "search" in a:
+        return await _search_command(call, session, number, form, state)
+    params = OutputParams(id=number, offset=first - 1, limit=_PAGE_LINES, format=form)
+    page = await call.make(get_command_output, params, session.name)
+    rows = number_lines([paint(line) for line in page["lines"]], first)
+    shown = show_page(rows, _budget(call), more=first - 1 + len(rows) < page["total"])
     return _tell(shown, f"[{page['total']} lines{state}]")
+
+
+async def _search_command(call: ToolCall, session: Session, number: int, form: Format, state: str) -> ToolOutcome:
+    a = call.arguments
+    first, offset = a.get("from_line", 1), 0
+    limit = _PAGE_LINES if first == 1 else _SEARCH_LINES
+    while True:  # the matches before `from_line` are passed over
+        params = OutputParams(id=number, offset=offset, limit=limit, search=a["search"], format=form)
+        page = await call.make(get_command_output, params, session.name)
+        offset += len(page["lines"])
+        found = zip(page["numbers"], page["lines"], strict=True)
+        rows = [NumberedLine(at + 1, paint(line)) for at, line in found if at + 1 >= first]
+        more = offset < page["matches"]
+        if rows or not more:
+            break
+    shown = show_page(rows, _budget(call), more=more, found=a["search"])
+    return _tell(shown, f"[{page['matches']} of {page['total']} lines{state}]")
 
 
 async def _look_back(call: ToolCall, session: Session, color: bool) -> ToolOutcome:
     """By the lasting numbers of lines; without one, the newest."""
     a = call.arguments
-    searching, first = "search" in a, a.get("from_line")
+    first = a.get("from_line")
+    form: Format = "styled" if color else "plain"
+    if "search" in a:
+        return await _search_back(call, session, form)
     params = ScrollbackParams(
-        limit=_SEARCH_LINES if searching else _PAGE_LINES if first is not None else 200,
-        since_line=first - 1 if first is not None else 0 if searching else None,
-        format="styled" if color else "plain",
+        limit=_PAGE_LINES if first is not None else 200,
+        since_line=first - 1 if first is not None else None,
+        format=form,
     )
     page = await call.make(get_scrollback, params, session.name)
     rows = number_lines([paint(line) for line in page["lines"]], page["first_line"] + 1)
+    if first is not None and page["first_line"] + len(rows) < page["total_lines"]:
+        return _tell(show_page(rows, _budget(call), more=True))
     while rows and not rows[-1].text:
         rows.pop()
-    if searching:
-        wanted = a["search"].casefold()
-        rows = [row for row in rows if wanted in row.text.casefold()]
-        shown = show_page(rows, _budget(call), numbered=True)
-        return _tell(shown, f"[{len(rows)} lines match]")
     if first is not None:
-        return _tell(show_page(rows, _budget(call), numbered=False))
-    shown = show_output(rows, _budget(call) - 30, _read(call, session, None))
-    return _tell(shown, f"[lines {rows[0].number}-{rows[-1].number}]" if rows else "[nothing was printed]")
+        return _tell(show_page(rows, _budget(call), more=False))
+    end = f"[lines {rows[0].number}-{rows[-1].number}]" if rows else "[nothing was printed]"
+    return _tell(show_output(rows, _budget(call, end), _read(call, session, None)), end)
+
+
+async def _search_back(call: ToolCall, session: Session, form: Format) -> ToolOutcome:
+    a = call.arguments
+    wanted = a["search"].casefold()
+    rows: list[NumberedLine] = []
+    since = a.get("from_line", 1) - 1
+    while True:
+        params = ScrollbackParams(limit=_SEARCH_LINES, since_line=since, format=form)
+        page = await call.make(get_scrollback, params, session.name)
+        numbered = enumerate(page["lines"], page["first_line"] + 1)
+        rows += [NumberedLine(at, paint(line).rstrip()) for at, line in numbered if wanted in unpaint(line).casefold()]
+        since = page["first_line"] + len(page["lines"])
+        if not page["lines"] or since >= page["total_lines"]:
+            break
+    return _tell(show_page(rows, _budget(call), more=False, found=a["search"]), f"[{len(rows)} lines match]")
 
 
 # wait
@@ -340,10 +370,10 @@ async def _wait(call: ToolCall) -> ToolOutcome:
             ended = await call.make(await_state, params, session.name)
     except WaitTimeout:
         screen = await call.make(get_screen, Formatted(format="plain"), session.name)
-        return _tell(_show(screen, call), "[it did not come within timeout_ms; nothing was stopped]")
+        return _tell_screen(call, screen, "[it did not come within timeout_ms; nothing was stopped]")
     by = ended["ended_by"]
     if by == "regex":
-        return _tell(f"[matched: {ended.get('matched', '')}]")
+        return _tell(f"[matched: {clip(str(ended.get('matched', '')), _budget(call) - 10)}]")
     if by == "exit":
         return _tell(f"[the session's program has ended, exit {session.exit_code}]")
     log = session.history.list_commands()
@@ -351,9 +381,9 @@ async def _wait(call: ToolCall) -> ToolOutcome:
     if number is not None:
         command = session.history.get_command(number)
         end = f"[exit {command.exit_code}{_say_duration(command.duration_ms)}]"
-        return _tell(await _show_command(call, session, number), end)
+        return await _tell_command(call, session, number, end)
     screen = await call.make(get_screen, Formatted(format="plain"), session.name)
-    return _tell(_show(screen, call), f"[{'waits for input' if by == 'input_wanted' else by}]")
+    return _tell_screen(call, screen, f"[{'waits for input' if by == 'input_wanted' else by}]")
 
 
 # sessions
@@ -417,12 +447,12 @@ async def _ask(call: ToolCall) -> ToolOutcome:
         str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr") if result.get(stream)
     )
     rows = number_lines(text.split("\n")) if text else []
-    shown = "\n".join(fit_rows(rows, _budget(call) - 30, lambda first, last, _: f"[lines {first}-{last} left out]"))
-    edited = f", as {result['edited_argv']}" if result.get("edited_argv") else ""
+    edited = clip(f", as {result['edited_argv']}", _budget(call) // 2) if result.get("edited_argv") else ""
     by = f"approved by {result.get('approved_by') or 'the policy'}{edited}"
-    if result.get("running"):
-        return _tell(shown, f"[{by}; it still runs in the person's window]")
-    return _tell(shown, f"[{by}; exit {result.get('exit_code')}]")
+    state = "it still runs in the person's window" if result.get("running") else f"exit {result.get('exit_code')}"
+    end = f"[{by}; {state}]"
+    shown = fit_rows(rows, _budget(call, end), lambda first, last, _: f"[lines {first}-{last} left out]")
+    return _tell("\n".join(shown), end)
 
 
 def _explain_refusal(told: Mapping[str, Any], code: str) -> ToolFailure:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_head, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, clip_around, count_tokens, fit_head, fit_rows, number_lines
 from wsh.wire.tool import ToolOutcome
 
 _HINTS = {
@@ -58,11 +58,14 @@ def show_output(rows: Sequence[NumberedLine], budget: int, read: str) -> str:
     return "\n".join(fit_rows(rows, budget, explain))
 
 
-def show_page(rows: Sequence[NumberedLine], budget: int, *, numbered: bool) -> str:
-    """Lines from one on, as many as fit, and where to go on."""
-    taken = fit_head(rows, max(16, budget - 40))
-    lines = [f"{row.number}: {row.text}" if numbered else row.text for row in taken]
-    if taken and len(taken) < len(rows):
+def show_page(rows: Sequence[NumberedLine], budget: int, *, more: bool, found: str = "") -> str:
+    """Lines from one on, as many as fit, and where to go on; `more` if others follow `rows`. With `found`, each with its number."""
+    room = max(16, budget - 40)
+    if found:
+        rows = [NumberedLine(row.number, f"{row.number}: {clip_around(row.text, found, room - 8)}") for row in rows]
+    taken = fit_head(rows, room)
+    lines = [row.text for row in taken]
+    if taken and (more or len(taken) < len(rows)):
         lines.append(f"[go on with from_line={taken[-1].end + 1}]")
     return "\n".join(lines)
 
@@ -72,6 +75,10 @@ def show_screen(lines: Sequence[str], budget: int) -> str:
     rows = number_lines(lines)
     while rows and not rows[-1].text:
         rows.pop()
+    return show_rows(rows, budget)
+
+
+def show_rows(rows: Sequence[NumberedLine], budget: int) -> str:
     return "\n".join(fit_rows(rows, budget, lambda first, last, _: f"[rows {first}-{last} left out]"))
 
 
@@ -85,6 +92,10 @@ def paint(line: Any) -> str:
     if isinstance(line, str):
         return line
     return "".join(_paint_span(span) for span in line)
+
+
+def unpaint(line: Any) -> str:
+    return line if isinstance(line, str) else "".join(str(span["text"]) for span in line)
 
 
 def _paint_span(span: Mapping[str, object]) -> str:
@@ -114,6 +125,8 @@ __all__ = [
     "say_where",
     "show_output",
     "show_page",
+    "show_rows",
     "show_screen",
     "spell_failure",
+    "unpaint",
 ]
