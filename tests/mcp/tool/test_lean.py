@@ -156,6 +156,51 @@ def test_a_question_is_answered_with_type(lean: Lean) -> None:
     assert "chosen: y" in lean.text("type", text="y\r")
 
 
+_MENU = """
+import os, sys, tty
+at = 0
+print("> one\\n  two\\n  three")
+print("choose: ", end="", flush=True)
+tty.setcbreak(0)
+while os.read(0, 16) != b"q":
+    at += 1
+    rows = "".join(("> " if at == row else "  ") + word + "\\r\\n" for row, word in enumerate(("one", "two", "three")))
+    print("\\0337\\033[3A\\r" + rows + "\\0338", end="", flush=True)
+"""
+
+
+def test_a_menu_that_is_drawn_in_place_shows_its_new_choice(lean: Lean, tmp_path: Path) -> None:
+    (tmp_path / "menu.py").write_text(_MENU)
+    assert "> one" in lean.run(f"python3 {tmp_path}/menu.py")
+    assert lean.text("type", keys="down") == "  one\n> two\n  three\nchoose:"
+    lean.text("type", text="q")
+    lean.text("wait")
+
+
+_PAINTED = """
+import os, tty
+tty.setcbreak(0)
+print("\\033[?1049h", end="", flush=True)
+count = 0
+while os.read(0, 16) != b"q":
+    count += 1
+    print("".join(f"\\033[{row};1Hrow {row} word {count} of many" for row in range(5, 24)), end="", flush=True)
+print("\\033[?1049l", end="", flush=True)
+"""
+
+
+def test_rows_of_a_full_screen_program_that_are_left_out_are_named_as_they_stand(lean: Lean, tmp_path: Path) -> None:
+    (tmp_path / "painted.py").write_text(_PAINTED)
+    lean.run(f"python3 {tmp_path}/painted.py")
+    text = lean.text("type", text="x", max_tokens=150)
+    left_out = re.search(r"\[rows (\d+)-(\d+) left out\]", text)
+    shown = [int(number) for number in re.findall(r"^(\d+): ", text, re.MULTILINE)]
+    assert left_out is not None and shown
+    assert not set(shown) & set(range(int(left_out[1]), int(left_out[2]) + 1)), text
+    lean.text("type", text="q")
+    lean.text("wait")
+
+
 def test_a_full_screen_program_shows_its_screen_and_then_what_changed(lean: Lean) -> None:
     text = lean.run("vim -u NONE -n -i NONE lean.txt")
     assert "[full-screen program" in text and count_tokens(text) < 100

@@ -13,7 +13,7 @@ from typing import Any
 from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import OperationTool, ToolCall
-from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_screen, unpaint
+from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_rows, show_screen, unpaint
 from wsh.mcp.tool.show import reported_output
 from wsh.operation.command import CommandParams, OutputParams, get_command, get_command_output
 from wsh.operation.contract import ContractParams, call_terminal
@@ -185,10 +185,6 @@ def _say_duration(ms: float | None) -> str:
     return f", {ms / 1000:.1f} s" if ms is not None and ms >= 1000 else ""
 
 
-def _show(screen: Mapping[str, Any], call: ToolCall) -> str:
-    return show_screen([paint(line) for line in screen["lines"]], _budget(call) - 30)
-
-
 def _tell_screen(call: ToolCall, screen: Mapping[str, Any], end: str) -> ToolOutcome:
     return _tell(show_screen([paint(line) for line in screen["lines"]], _budget(call, end)), end)
 
@@ -220,36 +216,48 @@ async def _type(call: ToolCall) -> ToolOutcome:
         ended = {"ended_by": "nothing"}
     if session.closed or not session.running:
         return _tell(f"[the session's program has ended, exit {session.exit_code}]")
-    shown = await _show_change(call, session, before)
+    end = ""
     if ended["ended_by"] == "command":
         command = session.history.get_command(ended["command_id"])
-        return _tell(shown, f"[command {command.id} ended, exit {command.exit_code}]")
-    return _tell(shown or "[nothing changed on the screen]")
+        end = f"[command {command.id} ended, exit {command.exit_code}]"
+    shown = await _show_change(call, session, before, end)
+    return _tell(shown or ("" if end else "[nothing changed on the screen]"), end)
 
 
-async def _show_change(call: ToolCall, session: Session, before: Mapping[str, Any]) -> str:
+async def _show_change(call: ToolCall, session: Session, before: Mapping[str, Any], end: str) -> str:
     """What is new since that screen: printed lines, or the rows that a full-screen program has painted."""
     after = await call.make(get_screen, Formatted(format="plain"), session.name)
     if after["mode"] == "alt":
-        old = before["lines"] if before["mode"] == "alt" else []
-        changed = [f"{at + 1}: {line}" for at, line in enumerate(after["lines"]) if at >= len(old) or line != old[at]]
-        if not old:
-            return join(_show(after, call), f"[full-screen program, {say_where(after)}]")
-        return (
-            join(show_screen(changed, _budget(call) - 30), f"[rows that changed; {say_where(after)}]")
-            if changed
-            else ""
-        )
+        where = say_where(after)
+        if before["mode"] != "alt":
+            note = f"[full-screen program, {where}]"
+            return join(show_screen(after["lines"], _budget(call, end, note)), note)
+        old, note = before["lines"], f"[rows that changed; {where}]"
+        rows = [
+            NumberedLine(at, f"{at}: {line}")
+            for at, line in enumerate(after["lines"], 1)
+            if at > len(old) or line != old[at - 1]
+        ]
+        return join(show_rows(rows, _budget(call, end, note)), note) if rows else ""
     if before["mode"] == "alt" or before["epoch"] != after["epoch"]:
-        return join(*[line for line in after["lines"] if line][-3:])
-    start = before["first_line_index"] + before["cursor"]["row"]
+        return show_screen([line for line in after["lines"] if line][-3:], _budget(call, end))
+    start = _find_first_change(before, after)
     page = await call.make(
         get_scrollback, ScrollbackParams(since_line=start, limit=_PAGE_LINES, format="plain"), session.name
     )
     rows = number_lines(page["lines"], start + 1)
     while rows and not rows[-1].text:
         rows.pop()
-    return show_output(rows, _budget(call) - 30, _read(call, session, None))
+    return show_output(rows, _budget(call, end), _read(call, session, None))
+
+
+def _find_first_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
+    """The line that the cursor was in, or one above it that is another now, as in a menu that is drawn in place."""
+    first, start = before["first_line_index"], before["first_line_index"] + before["cursor"]["row"]
+    for at in range(max(first, after["first_line_index"]), start):
+        if after["lines"][at - after["first_line_index"]] != before["lines"][at - first]:
+            return int(at)
+    return int(start)
 
 
 # look
