@@ -232,6 +232,21 @@ def test_sessions_are_opened_named_and_closed(lean: Lean) -> None:
     assert "third" not in lean.text("sessions")
 
 
+def test_a_list_of_sessions_is_one_short_line_each_within_the_budget(lean: Lean) -> None:
+    lean.text("sessions", action="open", session="long", command="sleep 1000 #" + "z " * 50_000)
+    lean.text("sessions", action="open", session="lines", command="bash -c 'sleep 1000\necho two'")
+    text = lean.text("sessions")
+    assert count_tokens(text) <= 4000
+    listed = text.split("\n")
+    assert sum(line.startswith("long: sleep 1000 #z") for line in listed) == 1
+    assert sum(line.startswith("lines: bash -c 'sleep 1000 echo two'") for line in listed) == 1
+    few = lean.text("sessions", max_tokens=100)
+    assert "more; max_tokens gives more of them]" in few
+    assert count_tokens(few) <= 100
+    for name in ("long", "lines"):
+        lean.text("sessions", action="close", session=name)
+
+
 def test_no_failure_names_a_tool_that_is_not_there(lean: Lean) -> None:
     lean.text("type", text="unfinished")
     failures = [

@@ -6,11 +6,11 @@ a full-screen program is in front. Where no session is named, the caller's own i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_rows, number_lines
+from wsh.mcp.budget import NumberedLine, clip, count_tokens, fit_head, fit_rows, number_lines
 from wsh.mcp.tool import schema as s
 from wsh.mcp.tool.declare import OperationTool, ToolCall
 from wsh.mcp.tool.lean_text import join, paint, say_where, show_output, show_page, show_rows, show_screen, unpaint
@@ -401,7 +401,7 @@ async def _sessions(call: ToolCall) -> ToolOutcome:
     a = call.arguments
     action = a.get("action", "list")
     if action == "list":
-        return _tell(*[_describe(call, info) for info in await call.make(list_sessions, ListParams())] or ["[none]"])
+        return _tell_sessions(call, await call.make(list_sessions, ListParams()))
     if action == "open":
         session = await _open(call, **call.pick("command", "cwd"), name=a.get("session"))
         yours = ", and yours where you name none" if _find_home(call) is session else ""
@@ -417,11 +417,23 @@ async def _sessions(call: ToolCall) -> ToolOutcome:
     return _tell(f"[{name}: the processes {survivors} could not be killed]" if survivors else f"[{name} is closed]")
 
 
+def _tell_sessions(call: ToolCall, infos: Sequence[Mapping[str, Any]]) -> ToolOutcome:
+    lines = [line for info in infos if (line := _describe(call, info))]
+    shown = fit_head(number_lines(lines), _budget(call) - 20)
+    left = len(lines) - len(shown)
+    rest = f"[{left} more; max_tokens gives more of them]" if left else ""
+    return _tell(*(row.text for row in shown), rest if lines else "[none]")
+
+
 def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
+    """One line; none of a session that ended while the list was made."""
+    info = {**info, "command": clip(" ".join(info["command"].split()), 60), "cwd": clip(info["cwd"], 60)}
     if info.get("host") is not None:
         away = ", its machine is out of reach" if info.get("unreachable_since") is not None else ""
         return f"{info['name']}: {info['command']} in {info['cwd']}{'' if info['running'] else ', ended'}{away}"
-    session = call.rooms.registry.get_session(info["name"])
+    session = call.rooms.registry.find_session(info["name"])
+    if session is None:
+        return ""
     yours = " (yours)" if _find_home(call) is session else ""
     state = "" if info["running"] else f", ended with {info['exit_code']}"
     taken = f", taken by {session.input.taken_by}" if session.input.taken_by else ""
@@ -475,6 +487,7 @@ def _explain_refusal(told: Mapping[str, Any], code: str) -> ToolFailure:
 
 
 _SESSION = s.text("Session; left out: your own.", maxLength=129)
+_SESSION_NAME = {"type": "string", "maxLength": 129}
 _TOKENS = s.number("Most tokens to return.", 100, 50_000, BUDGET)
 _TIMEOUT = {"type": "integer", "minimum": 1, "maximum": s.MAX_WAIT_MS, "default": 60_000}
 
@@ -580,11 +593,13 @@ TOOLS = (
         input_schema=s.arguments(
             [],
             action={"type": "string", "enum": ["list", "open", "close", "rename"], "default": "list"},
-            session={"type": "string", "maxLength": 64},
-            command=s.text("open: the program; left out, the user's shell."),
-            cwd={"type": "string"},
-            new_name={"type": "string", "maxLength": 64},
+            session=_SESSION_NAME,
+            command=s.text("open: the program; left out, the user's shell.", maxLength=131_072),
+            cwd={"type": "string", "maxLength": 4096},
+            new_name=_SESSION_NAME,
+            max_tokens=_TOKENS,
         ),
+        schema_version=2,
         spell=_sessions,
         calls=(list_sessions, create_session, kill_session, update_session),
         default_timeout_ms=60_000,
