@@ -247,6 +247,20 @@ def test_a_list_of_sessions_is_one_short_line_each_within_the_budget(lean: Lean)
         lean.text("sessions", action="close", session=name)
 
 
+def test_a_value_that_nothing_takes_is_refused_as_the_callers_mistake(lean: Lean) -> None:
+    for tool, arguments in (
+        ("look", {"command": 2**63}),
+        ("look", {"from_line": 2**63}),
+        ("sessions", {"action": "open", "cwd": "/" + "x" * 5000}),
+        ("sessions", {"action": "open", "command": "x" * 200_000}),
+    ):
+        assert lean.text(tool, **arguments).startswith("INVALID_REQUEST: ")
+
+
+def test_only_what_reads_is_answered_beside_a_full_queue() -> None:
+    assert [tool.name for tool in TOOLS if tool.reads] == ["look"]
+
+
 def test_no_failure_names_a_tool_that_is_not_there(lean: Lean) -> None:
     lean.text("type", text="unfinished")
     failures = [
