@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.host.conftest import Net
+from tests.support.mcp.host import StdioHost
 from tests.support.waiting import wait_until
 from wsh.wire.token_file import TokenFile
 
@@ -38,3 +42,21 @@ def test_agents_neither_change_hosts_nor_leave_the_sandbox_of_here_at_a_host(net
     finally:
         policy.unlink()
     assert net.server.request("DELETE", path).status == 204
+
+
+def test_what_a_lean_tool_says_of_a_far_session_names_it_by_its_address(net: Net, tmp_path: Path) -> None:
+    with StdioHost(args=["--toolsets", "lean"], cwd=str(tmp_path)) as host:
+        host.initialize()
+
+        def say(tool: str, **arguments: object) -> str:
+            return str(host.call(tool, arguments)["result"]["content"][0]["text"])
+
+        assert say("sessions", action="open", session="near/lean", command="/bin/bash") == "[near/lean is open]"
+        text = say("run", session="near/lean", command="echo '[lean]'; seq 5000", max_tokens=300)
+        assert text.startswith("[lean]\n1\n"), text
+        read = re.search(r'look\(session="(near/lean)", command=(\d+), from_line=(\d+)\)', text)
+        assert read is not None, text
+        rest = say("look", session=read[1], command=int(read[2]), from_line=int(read[3]), max_tokens=100)
+        assert rest.startswith(f"{int(read[3]) - 1}\n")
+        assert say("sessions", action="rename", session="near/lean", new_name="near/other") == "[near/other]"
+        assert say("sessions", action="close", session="near/other") == "[near/other is closed]"

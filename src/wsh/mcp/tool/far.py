@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from wsh.host.address import Address, parse_address
 from wsh.mcp.registry import Registry, to_json
+from wsh.mcp.tool.lean_text import adopt_text
 from wsh.operation.forward import Place, adopt_names, check_far_sandbox, forward
 from wsh.operation.operation import OperationCall
 from wsh.operation.sandbox import choose_profile, is_agent
@@ -62,7 +63,9 @@ async def call_far(
     )
     structured = adopt_names(told["structured"], host, names)
     text = told["text"]
-    if text is not None and structured is not None and structured != told["structured"]:
+    if text is not None and structured is None:
+        text = adopt_text(text, tool, host)
+    elif text is not None and structured is not None and structured != told["structured"]:
         text = to_json(structured)
     return ToolOutcome(structured, text, told["is_error"])  # type: ignore[arg-type]  # JSON
 

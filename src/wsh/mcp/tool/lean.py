@@ -177,7 +177,8 @@ async def _number_output(call: ToolCall, session: Session, told: Mapping[str, An
 
 
 def _read(call: ToolCall, session: Session, number: int | None) -> str:
-    where = "" if _find_home(call) is session else f'session="{session.name}", '
+    here = not call.context.caller.via and _find_home(call) is session
+    where = "" if here else f'session="{session.name}", '
     return f"look({where}scrollback=true" if number is None else f"look({where}command={number}"
 
 
@@ -404,7 +405,8 @@ async def _sessions(call: ToolCall) -> ToolOutcome:
         return _tell_sessions(call, await call.make(list_sessions, ListParams()))
     if action == "open":
         session = await _open(call, **call.pick("command", "cwd"), name=a.get("session"))
-        yours = ", and yours where you name none" if _find_home(call) is session else ""
+        here = not call.context.caller.via and _find_home(call) is session
+        yours = ", and yours where you name none" if here else ""
         return _tell(f"[{session.name} is open{yours}]")
     session = _find_session(call)
     if action == "rename":
@@ -603,6 +605,7 @@ TOOLS = (
         ),
         schema_version=2,
         spell=_sessions,
+        addresses=("session", "new_name"),
         calls=(list_sessions, create_session, kill_session, update_session),
         default_timeout_ms=60_000,
         annotations=Annotations(destructive=True),

@@ -113,11 +113,23 @@ def _name_color(color: object) -> str:
     return str(color)
 
 
+_NAMED = re.compile(r'^(\[[^\n]*(?:left out: look\(session="|, in your new session ))(?=[\w.-]+["\],:])', re.MULTILINE)
+_NAMED_FIRST = re.compile(r"^\[(?=[\w.-]+[\] :])")
+
+
+def adopt_text(text: str, tool: str, host: str) -> str:
+    """What a lean tool said at another machine, with its sessions by their addresses."""
+    if tool == "sessions":
+        return _NAMED_FIRST.sub(f"[{host}/", text)
+    return _NAMED.sub(rf"\g<1>{host}/", text)
+
+
 def join(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
 __all__ = [
+    "adopt_text",
     "clip",
     "count_tokens",
     "join",
