@@ -567,7 +567,8 @@ class StdioProxy:
                 raise ServerGone(str(problem)) from None
             self._upstream = upstream
             self._last_server = read_record(self._places)
-            self._following = asyncio.ensure_future(self._follow(upstream))
+            missed = self._make_missed_news() if self._following is not None else []
+            self._following = asyncio.ensure_future(self._follow(upstream, missed))
             return upstream
 
     async def _repeat(self, upstream: Upstream) -> None:
@@ -585,12 +586,32 @@ class StdioProxy:
             for message in listening:
                 await upstream.send(rpc.dump(message.body))
 
-    async def _follow(self, upstream: Upstream) -> None:
+    def _make_missed_news(self) -> list[bytes]:
+        """For each subscription of the host, that its subject may have changed: nobody told it between two servers."""
+        told = [_make_news("resources/updated", uri=uri) for uri in self._subscribed]
+        if self._initialized is not None:
+            told.append(_make_news("resources/list_changed"))
+        for key in self._acknowledged:
+            listen = self._open[key]
+            wanted = listen.params.get("notifications")
+            if isinstance(wanted, dict):
+                meta = {_SUBSCRIPTION: listen.id}
+                told += [
+                    _make_news("resources/updated", _meta=meta, uri=uri)
+                    for uri in wanted.get("resourceSubscriptions") or ()
+                ]
+                if wanted.get("resourcesListChanged"):
+                    told.append(_make_news("resources/list_changed", _meta=meta))
+        return told
+
+    async def _follow(self, upstream: Upstream, missed: Sequence[bytes] = ()) -> None:
         """Copy what the server says to the host until it ends; then fail what was under way and reconnect."""
         assert self._wire is not None
         unread = False
         began = time.monotonic()
         try:
+            for news in missed:
+                await self._wire.write(news)
             async for line in upstream.read(self._copy_at_once):
                 if self._is_for_host(line):
                     await self._wire.write(line)
@@ -678,6 +699,10 @@ def _gone(message: rpc.Message, text: str, code: str = "INTERNAL") -> dict[str, 
         "hint": "Sessions outlive the server; look at the screen before you repeat what may have been done.",
     }
     return rpc.make_error(message.id, rpc.SERVER_GONE, text, data)
+
+
+def _make_news(name: str, **params: object) -> bytes:
+    return rpc.dump({"jsonrpc": "2.0", "method": f"notifications/{name}", **({"params": params} if params else {})})
 
 
 def _under_private_id(line: bytes, name: str) -> bytes:

@@ -129,10 +129,33 @@ def test_only_a_subscription_that_was_granted_is_repeated_to_the_next_server(pla
 
         index.subscribe = note  # type: ignore[method-assign]  # to see what comes
         assert "result" in host.request("ping")
+        missed = [m["params"]["uri"] for m in host.seen if m.get("method") == "notifications/resources/updated"]
+        assert missed == [granted], "it may have changed between the servers"
+        wait_until(lambda: asked, "the subscription")
         second.loop.call_soon_threadsafe(index.note_session, "one")
         host.wait_for(lambda m: m.get("method") == "notifications/resources/updated")
         host.close()
     assert asked == [granted]
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
+def test_what_changed_between_two_servers_is_told_by_the_pump(places: Places, modern: bool) -> None:
+    uri = "wsh://sessions/one/screen"
+    with serve(places):
+        host = StdioHost(modern=modern)
+        if modern:
+            wanted = {"resourceSubscriptions": [uri], "resourcesListChanged": True}
+            host.start_request("subscriptions/listen", {"notifications": wanted}, id="ear")
+            host.wait_for(lambda m: m.get("method") == "notifications/subscriptions/acknowledged")
+        else:
+            host.initialize()
+            assert "result" in host.request("resources/subscribe", {"uri": uri})
+    with serve(places):
+        told = host.wait_for(lambda m: m.get("method") == "notifications/resources/updated")["params"]
+        assert told["uri"] == uri
+        assert told.get("_meta") == ({"io.modelcontextprotocol/subscriptionId": "ear"} if modern else None)
+        host.wait_for(lambda m: m.get("method") == "notifications/resources/list_changed")
+        host.close()
 
 
 def test_connections_that_break_off_at_once_are_made_anew_ever_later() -> None:
