@@ -53,6 +53,8 @@ class McpEndpoint:
         self.on_links_changed: Callable[[int], None] = lambda count: None
         self._identify = identify
         self._tasks: set[asyncio.Task[None]] = set()
+        self._open: set[tuple[str, bytes, str | None]] = set()
+        """Requests of sessions under way: caller, session, id."""
         self._closing = False
         # Event streams, not JSON: only then does a modern client that goes away cancel its call.
         self._manager = StreamableHTTPSessionManager(
@@ -110,7 +112,8 @@ class McpEndpoint:
         if isinstance(read, rpc.BadMessage):
             await _refuse(400, read, scope, receive, send)
             return
-        version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
+        sent = dict(scope["headers"])
+        version = sent.get(b"mcp-protocol-version", b"").decode("latin-1")
         if read.is_notification and read.method == "$/cancelRequest" and version == MODERN_VERSION:
             # The SDK drops notifications of this era: it knows no connection that they could belong to. A token is one.
             self.door.calls.cancel(f"token:{caller.id}", read.params.get("id"))
@@ -122,7 +125,20 @@ class McpEndpoint:
             body = rpc.dump(read.body)
             headers = [(k, v) for k, v in scope["headers"] if k != b"content-length"]
             scope = {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
-        await self._manager.handle_request(scope, _replay(body, receive), send)
+        session = sent.get(b"mcp-session-id")
+        if session is None or not read.is_request:
+            await self._manager.handle_request(scope, _replay(body, receive), send)
+            return
+        key = (caller.id, session, rpc.canonical_id(read.id))
+        if key in self._open:  # the SDK would forget who waits for the first
+            problem = f"Invalid Request: the id {read.id!r} is in use by a request that is under way."
+            await _refuse(400, rpc.BadMessage(rpc.INVALID_REQUEST, problem, read.id), scope, receive, send)
+            return
+        self._open.add(key)
+        try:
+            await self._manager.handle_request(scope, _replay(body, receive), send)
+        finally:
+            self._open.discard(key)
 
     async def _serve_stdio(self, scope: Scope, caller: Caller, receive: Receive, send: Send) -> None:
         refusal = (
