@@ -115,6 +115,10 @@ class McpDoor:
         session = get_connection(ctx).session_id
         modern = ctx.protocol_version == MODERN_VERSION
         owner = f"token:{caller.id}" if modern or session is None else f"mcp:{session}"
+        if not modern and session is not None and owner not in self.clients:
+            # With the first request that makes something: not every client says that its handshake is over.
+            self.clients[owner] = ConnectedClient(caller, "mcp-http")
+            call_at_end(ctx, lambda: self.tell_end(owner))
         return self._make_client(caller, owner, client, self.home, exclusive=not modern)
 
     def _make_client(
@@ -255,15 +259,8 @@ def build_server(door: McpDoor) -> WshServer:
         if ctx.protocol_version != MODERN_VERSION:
             door.resources.greet(ctx)
             client = door.find_client(ctx)
-            if not isinstance(ctx.request, Request):
-                if ctx.protocol_version in REVISIONS and door.quick_calls:
-                    open_quick_calls(ctx, cast(StdioConnection, ctx.request), client)
-            else:  # a stdio connection tells its end itself
-                caller: Caller = ctx.request.scope[CALLER_KEY]
-                owner = f"mcp:{get_connection(ctx).session_id}"
-                door.clients[owner] = ConnectedClient(caller, "mcp-http")
-                assert door.find_client(ctx).caller.id == owner
-                call_at_end(ctx, lambda: door.tell_end(owner))
+            if not isinstance(ctx.request, Request) and ctx.protocol_version in REVISIONS and door.quick_calls:
+                open_quick_calls(ctx, cast(StdioConnection, ctx.request), client)
 
     def open_quick_calls(ctx: Context, link: StdioConnection, client: McpClient) -> None:
         async def tell_caller() -> None:

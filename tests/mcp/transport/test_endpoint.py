@@ -35,3 +35,15 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_request_has_its_answer(
         http.notify("$/cancelRequest", {"id": 7})
         assert failure(first.result(HANG_S))["code"] == "CANCELLED"
     assert "result" in http.request("ping", id=7)
+
+
+def test_the_end_of_a_session_is_told_also_if_its_client_never_said_that_the_handshake_is_over(
+    door: RunningDoor,
+) -> None:
+    with HttpHost(door.url) as host:
+        start = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "terse", "version": "1"}}
+        host.version = host.request("initialize", start)["result"]["protocolVersion"]
+        owner = structured(host.call("echo", {"text": "hello"}))["caller"]
+        assert [client["client"] for client in door.endpoint.door.list_clients()] == ["terse"]
+    wait_until(lambda: owner in door.log.ended_owners)
+    assert door.endpoint.door.list_clients() == []
