@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.session.running import open_quiet, run, run_with_registry, settings_of
@@ -207,6 +209,24 @@ def test_a_paste_while_keys_are_captured_presses_none_though_it_comes_in_pieces(
         control.capture("agent:ada", by_agent=True)
         viewers.keys.press(viewer, b"\r")
         assert [event.key for event in control.take_events("agent:ada")[0]] == ["enter"]
+
+    run_with_registry(places, work)
+
+
+def test_what_was_pasted_arrives_whole_though_nobody_looks_any_more(places: Places, tmp_path: Path) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        size, gate = 300_000, tmp_path / "gate"
+        program = f"until [ -e {gate} ]; do sleep 0.02; done; head -c {size} | wc -c; exec sleep 600"
+        session = await registry.open_session(SessionSpec(command=f"stty raw -echo; echo ready; {program}"))
+        await session.wait(WaitSpec(text="ready", generation=0, max_wait_ms=60_000))
+        viewers = viewers_of(session)
+        viewer, _ = look(viewers, 24, 80)
+        viewers.keys.press(viewer, b"x" * size)
+        viewers.leave(viewer)
+        viewers.detach(viewer)
+        gate.touch()
+        await session.wait(WaitSpec(text=str(size), generation=0, max_wait_ms=60_000))
+        assert len(viewers) == 0
 
     run_with_registry(places, work)
 

@@ -1,4 +1,7 @@
-"""What people type at viewers, on its way to the program: at once where it can be, else in order and bounded, never blocking."""
+"""What people type at viewers, on its way to the program: at once where it can be, else in order and bounded, never blocking.
+
+What waits is written also when those who typed it have left.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +39,9 @@ class Typing:
         self._session = session
         self._on_error = on_error
         self._waiting: deque[_Item] = deque()
-        self._some = asyncio.Event()
         self._sending = False
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
-
-    def open(self) -> None:
-        self._sending = False
-        self._task = asyncio.ensure_future(self._run())
-
-    def close(self) -> None:
-        """What waits goes on waiting until `open`."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
 
     @property
     def _idle(self) -> bool:
@@ -81,13 +73,11 @@ class Typing:
 
     def _append(self, item: _Item) -> None:
         self._waiting.append(item)
-        self._some.set()
+        if self._task is None or self._task.done():
+            self._task = self._session.lasting.start(self._run())
 
     async def _run(self) -> None:
-        while True:
-            while not self._waiting:
-                self._some.clear()
-                await self._some.wait()
+        while self._waiting:
             item = self._waiting.popleft()
             if not isinstance(item, _Typed):
                 item()
@@ -112,12 +102,6 @@ class Typing:
         begun = receipt.written
         try:
             await self._session.input.send(data, actor, receipt=receipt)
-        except asyncio.CancelledError:
-            rest = data[receipt.written - begun :]
-            if rest:
-                self._waiting.appendleft(_Typed(rest, actor, receipt))
-                self._waiting_bytes += len(rest)
-            raise
         except WshError as error:
             if not isinstance(error, SessionExited):  # the picture says so already
                 self._on_error(actor, error)

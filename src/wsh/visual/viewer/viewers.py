@@ -174,7 +174,6 @@ class Viewers:
             self.session.listeners.add(self._on_session),
             self.stage.subscribe(self._on_stage),
         ]
-        self.keys.typing.open()
         self.session.output.ahead = self.frames.print_ahead
 
     def _close(self) -> None:
@@ -184,7 +183,6 @@ class Viewers:
         if self._fading is not None:
             self._fading.cancel()
             self._fading = None
-        self.keys.typing.close()
         self.session.output.ahead = None
         self.frames.close()
 
