@@ -286,6 +286,18 @@ def test_another_session_is_chosen_from_the_list(server: RunningServer, pane: Ca
     before.wait(lambda t: "[detached · first]" in t, "the way out")
 
 
+def test_who_chooses_a_session_that_is_gone_stays_and_is_told(server: RunningServer, pane: Callable[..., Pane]) -> None:
+    make(server, "fleeting")
+    seen = attach(server, pane, "staying")
+    seen.type("C-\\", "s")
+    seen.wait(lambda t: "fleeting" in t and "go to:" in last_row(t), "the list")
+    assert server.request("DELETE", "/sessions/fleeting").status == 204
+    seen.type("flee", "Enter")
+    seen.wait(lambda t: "There is no session named 'fleeting'." in last_row(t), "the reason")
+    seen.type("echo $((40+2))", "Enter")
+    seen.wait(lambda t: "\n42\n" in t and "staying ·" in last_row(t), "the session that was there before")
+
+
 def test_without_a_name_and_without_a_last_one_it_is_the_session_used_last(
     server: RunningServer, pane: Callable[..., Pane]
 ) -> None:

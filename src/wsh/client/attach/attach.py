@@ -27,7 +27,7 @@ from wsh.client.attach.lending import Lending
 from wsh.client.attach.person import Elsewhere, Person
 from wsh.client.attach.prefix import Bindings
 from wsh.client.ws_client import HANDSHAKE_S, WsClient, WsLost, WsMessage, open_ws_client
-from wsh.wire.error import InvalidRequest, ServerGone
+from wsh.wire.error import InvalidRequest, ServerGone, WshError
 from wsh.wire.system.place import find_places
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def view(name: str, options: ViewOptions, held: tty.Held, check_health: Callable
                     _note_last(person.session)
                     _view_once(line, screen, person, resized)
                 except InvalidRequest as problem:
+                    if person.go_back(problem.message):
+                        continue
                     if not person.has_prefix or "prefix" not in problem.message:
                         raise
                     person.has_prefix = False  # a server of an earlier version, which acts on the keys itself
@@ -124,6 +126,9 @@ def view(name: str, options: ViewOptions, held: tty.Held, check_health: Callable
                     screen.tell(f"the server is gone, waiting for it · {options.bindings.shown} twice leaves")
                     _find_server(last, person)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
+                except WshError as problem:
+                    if not person.go_back(problem.message):
+                        raise
     except _Ended as ended:
         ended.end.session = person.session
         return ended.end

@@ -64,6 +64,10 @@ class Person:
         self._line: Sender = _Waiting()
         self.session = session
         """The name of the session, which may be changed while we look."""
+        self._came_from = ""
+        """The session that was left for this one, until this one is shown."""
+        self._why_back = ""
+        """Why the person is in that one again."""
         self.bindings = bindings
         self.read_only = read_only
         self._why_read_only = "read only: attach without --read-only to type"
@@ -111,11 +115,22 @@ class Person:
         if kept:
             line.send_bytes(bytes(kept))
         self._size = tty.size()
+        self._came_from = ""
         self._is_captured, self._taken_by, self.has_ended = False, None, False
         if self._page is not None:
             self._show()
         elif self._prefix.is_open:
             self._say(self.bindings.hint(self._size[1]))
+        if self._why_back:
+            self._tell(self._why_back)
+            self._why_back = ""
+
+    def go_back(self, why: str) -> bool:
+        """Return to the session that was left for one that cannot be shown. False if there is none."""
+        if not self._came_from:
+            return False
+        self.session, self._came_from, self._why_back = self._came_from, "", why
+        return True
 
     # what the server says
 
@@ -387,7 +402,7 @@ class Person:
         if done.copied:
             tty.write_all(1, b"\x1b]52;c;%s\x1b\\" % base64.b64encode(done.copied.encode("utf-8", "replace")))
         if done.session:
-            self.session = done.session
+            self._came_from, self.session = self.session, done.session
             raise Elsewhere
 
     def _close_page(self, told: str = "") -> None:
