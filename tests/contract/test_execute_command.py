@@ -181,6 +181,14 @@ async def test_error_on_non_existent_cwd(places: Places, tmp_path: Path) -> None
         assert failure["code"] == "NOT_FOUND" and "does-not-exist" in failure["message"] and world.ran == []
 
 
+async def test_a_cwd_that_no_path_can_be_is_refused_and_recorded(places: Places, tmp_path: Path) -> None:
+    async with playing(places, tmp_path) as world:
+        failure = await world.fail("npm -v", "x" * 2_000_000, ALLOWED_COMMANDS="npm")
+        assert failure["code"] == "INVALID_REQUEST" and "cwd is not a usable path" in failure["message"]
+        (entry,) = world.audit.read()
+        assert entry["effect"] == "deny" and entry["cwd"] == "x" * 4096
+
+
 async def test_allowed_when_within_allowed_cwd_roots(places: Places, tmp_path: Path) -> None:
     async with playing(places, tmp_path) as world:
         roots = str(world.folder)

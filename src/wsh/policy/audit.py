@@ -31,6 +31,7 @@ GENESIS = "0" * 64
 _MAX_LINE_BYTES = 1024 * 1024
 _BLOCK_BYTES = 64 * 1024
 _MOST_NAMES = 256
+_MOST_TEXT = 4096
 
 
 @dataclass(frozen=True)
@@ -407,7 +408,9 @@ def _trim(key: str, value: object) -> object:
     Callers need not think of it. Long lists are cut; the digest still tells them apart.
     """
     if key == "command" and isinstance(value, str):
-        return hide_values(value[:4096])
+        return hide_values(value[:_MOST_TEXT])
+    if key == "cwd" and isinstance(value, str):
+        return value[:_MOST_TEXT]
     if key == "env_names" and isinstance(value, list) and len(value) > _MOST_NAMES:
         return [*value[:_MOST_NAMES], f"[... {len(value) - _MOST_NAMES} more]"]
     if key != "argv" or not isinstance(value, list | tuple):
