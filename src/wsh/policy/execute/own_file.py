@@ -21,10 +21,11 @@ _MOST_ENTRIES = 200_000
 _SEARCHES = frozenset("grep egrep fgrep zgrep rg ag ack diff tar cp rsync zip scp".split())
 _NEEDS_OPTION = frozenset("grep egrep fgrep zgrep diff cp scp".split())
 _RECURSIVE = re.compile(r"-[A-Za-z0-9]*[rR]|--(?:r|de|di)[a-z-]*|-[A-Za-z0-9]*d")
+_COPIES = re.compile(r"-[A-Za-z]*[arR]|--[ar]")
 # Follows links that it comes across: grep -R, rg -L, and diff unless told otherwise.
 _FOLLOWS = {"rg": re.compile(r"-[A-Za-z0-9.]*L|--fo"), "grep": re.compile(r"-[A-Za-z0-9]*R|--de")}
 _LISTS_FILES = re.compile(r"--fi")
-_PIECES = re.compile(r"[\s\"'`,;(){}\[\]|<>]+")
+_PIECES = re.compile(r"[\s\"'`,;(){}\[\]|<>&@=]+")
 _WINDOW = re.compile(
     r"/proc/(?:\d+|self|thread-self)/(?:task/\d+/)?(?:root|cwd|fd|fdinfo|environ|mem|maps|map_files|exe)(?:/|$)"
 )
@@ -122,10 +123,12 @@ def _enters_process(path: str) -> bool:
 
 def _list_paths(word: str, cwd: str) -> Iterator[str]:
     """Where a word may lead: as it is, after `=` and `:`, behind the letters of an option, and inside a small program."""
-    parts = {word, word.partition("=")[2], word.rpartition(":")[2], *_PIECES.split(word)[:64]}
+    pieces = {word, *_PIECES.split(word)[:64]}
+    parts = {*pieces, word.partition("=")[2], word.rpartition(":")[2]}
+    # A letter may stand before it: sed's r, the options of most programs.
+    parts |= {piece[piece.index(mark) :] for piece in pieces for mark in "/.~" if mark in piece}
     if word.startswith("-"):
         parts |= {word[at:] for at in range(1, min(len(word), 12))}
-        parts |= {word[word.index(mark) :] for mark in "/.~" if mark in word}
     for part in parts:
         if part and "\0" not in part:
             yield os.path.join(cwd, part)
@@ -145,7 +148,11 @@ def _find_searched(argv: Sequence[str], cwd: str) -> list[str]:
         return folders if {"grep", "diff"} & set(words) and folders else _here_if(words, ("--no-i", "--unt"), cwd)
     if name == "find":
         return (folders or [os.path.realpath(cwd)]) if any(w.startswith(("-exec", "-ok")) for w in words) else []
-    if name not in _SEARCHES or (name in _NEEDS_OPTION and not any(_RECURSIVE.match(word) for word in words)):
+    if name == "mv":
+        into = any(word.startswith(("-t", "--t")) for word in words)
+        return [place for place in (named if into else named[:-1]) if os.path.isdir(place)]
+    recursive = _COPIES if name == "cp" else _RECURSIVE
+    if name not in _SEARCHES or (name in _NEEDS_OPTION and not any(recursive.match(word) for word in words)):
         return []
     return [*folders, *_list_looked(argv, cwd)] or [os.path.realpath(cwd)]
 
