@@ -94,6 +94,18 @@ def test_a_program_that_was_replaced_is_another_binding(tmp_path: Path) -> None:
     assert resolve(["./tool"], str(tmp_path), {}, BASE, "s").binding != before.binding
 
 
+def test_a_program_that_is_endlessly_long_is_known_by_which_file_it_is(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.touch(0o755)
+    os.truncate(program, 2**31)
+    before = resolve(["./tool"], str(tmp_path), {}, BASE, "s")
+    assert before.executable_sha256 is not None and before.executable_sha256.startswith("inode:")
+    assert resolve(["./tool"], str(tmp_path), {}, BASE, "s").binding == before.binding
+    with program.open("r+b") as file:
+        file.write(b"#!/bin/sh\n")
+    assert resolve(["./tool"], str(tmp_path), {}, BASE, "s").binding != before.binding
+
+
 def test_a_cwd_that_was_replaced_by_another_folder_is_another_binding(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 
 from wsh.approval.escape import escape_argument, escape_text
 
+_MAX_HASHED = 1024 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
+
 
 class CannotRun(Exception):
     """There is nothing to approve: `code` is program_not_found or cwd_not_found."""
@@ -136,10 +139,25 @@ def find_executable(program: str, path: str, cwd: str) -> str:
 
 
 def _hash_file(path: str) -> str:
+    """What the file holds; where it cannot be read, or is longer than any program, which file it is. Raises CannotRun."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        # executable but not readable: its identity is then the best that can be bound to
+        return _identify(path)
+    with open(fd, "rb", buffering=0) as file:
+        digest, left = hashlib.sha256(), _MAX_HASHED
+        if os.fstat(fd).st_size <= left:
+            while piece := file.read(min(_PIECE_BYTES, left)):
+                digest.update(piece)
+                left -= len(piece)
+            if left:
+                return digest.hexdigest()
+    return _identify(path)
+
+
+def _identify(path: str) -> str:
+    try:
         info = os.stat(path)
-        return f"inode:{info.st_dev}:{info.st_ino}:{info.st_mtime_ns}:{info.st_size}"
+    except OSError:
+        raise CannotRun("program_not_found", f"The program {path!r} is gone.") from None
+    return f"inode:{info.st_dev}:{info.st_ino}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_size}"
