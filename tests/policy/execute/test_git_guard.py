@@ -175,5 +175,9 @@ def test_a_folder_does_not_choose_what_answers_with_a_version(tmp_path: Path, pr
     selector.write_text('[toolchain]\npath = "/somewhere/else"\n')
     with pytest.raises(Refused, match=r"rust-toolchain\.toml"):
         prepare(argv, str(project), env)
+    selector.unlink()
+    os.mkfifo(selector)  # and nobody waits for who might write to it
+    with pytest.raises(Refused, match=r"rust-toolchain\.toml"):
+        prepare(argv, str(project), env)
     # Whoever allowed more than that has let the folder choose.
     prepare((program, "build"), str(project), env).close()

@@ -6,6 +6,7 @@ Asking one for its version is allowed as shipped. It must neither run what a fol
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 
 ENVIRONMENT: Mapping[str, str] = {"GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"}
@@ -37,7 +38,10 @@ def find_selector(program: str, cwd: str) -> str | None:
 
 def _names_path(selector: str) -> bool:
     try:
-        with open(selector, "rb") as file:
+        # A FIFO in its place would be waited for.
+        with open(os.open(selector, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return True
             text = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
         return False
