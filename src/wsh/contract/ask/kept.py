@@ -117,7 +117,9 @@ class RequestFolder:
 def _list_files(path: Path) -> Iterator[Path]:
     with contextlib.suppress(FileNotFoundError):
         for file in path.iterdir():
-            if file.name.startswith("."):  # a write that was cut off
+            if not file.is_file():  # nobody's request: a folder, or a FIFO, which would be waited for
+                log.warning("among the requests that an earlier server left is no file: %s", file.name)
+            elif file.name.startswith("."):  # a write that was cut off
                 file.unlink(missing_ok=True)
             else:
                 yield file
