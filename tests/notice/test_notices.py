@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import stat
 import threading
 from collections.abc import Iterator
@@ -157,6 +158,22 @@ def test_a_shell_that_was_left_has_exited_and_not_failed(server: RunningServer, 
     wait_until(lambda: len(notices(server)) == 2, seen=lambda: notices(server))
     by = {one["session"]: {each["channel"] for each in one["deliveries"]} for one in notices(server)}
     assert by == {"left": {"page"}, "killed": {"page", "webhook"}}
+
+
+def test_push_services_that_do_not_answer_hold_up_nothing_but_their_pushes(places: Places, receiver: Receiver) -> None:
+    more = {"WSH_NOTIFY_TIMEOUT_S": "300", "WSH_NOTIFY_MAX_SUBSCRIPTIONS": "50"}
+    with (
+        running_server(places, environ=environ(receiver, **more), check_left=False) as server,
+        socket.create_server(("127.0.0.1", 0), backlog=50) as silent,
+    ):
+        set_rules(server, {"on": ["asks"], "to": ["push"]})
+        for number in range(40):  # more than the server has threads for all its other work
+            one = receiver.subscription()
+            one["endpoint"] = f"http://127.0.0.1:{silent.getsockname()[1]}/push/{number}"
+            assert server.request("POST", "/push/subscriptions", one).status == 201
+        make(server, "asker", ASK, "asks")
+        wait_until(lambda: told(server, "asks") == {"push": "sending"}, seen=lambda: notices(server))
+        shown(server, ask(server, "true"))
 
 
 def test_what_refuses_is_tried_again_with_growing_pauses_and_what_is_over_is_not(

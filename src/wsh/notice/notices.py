@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from secrets import token_hex
 
@@ -26,6 +27,8 @@ from wsh.wire.system.task_set import TaskSet
 
 log = logging.getLogger(__name__)
 
+_MOST_ASIDE = 32
+"""Answers of other servers that are waited for at once."""
 _BETWEEN_WRITES_S = 0.1
 """A program may have something to say thousands of times a second."""
 
@@ -37,8 +40,11 @@ class Notices:
         self._settings = settings
         self.outbox = Outbox(places.outbox, settings.get_int("notify.keep"))
         self.book = RuleBook(places.notify_file)
+        # Other servers may take their time, and the threads of this one have other things to do.
+        self._aside = ThreadPoolExecutor(_MOST_ASIDE, "notice")
         self.pushes = Pushes(
             places.push,
+            self._aside,
             contact=settings.get_str("notify.push_contact"),
             loopback=settings.get_bool("notify.push_loopback"),
             most=settings.get_int("notify.max_subscriptions"),
@@ -101,6 +107,7 @@ class Notices:
             await self._watch.aclose()
             await self._courier.aclose()
         await self._commits.wait()
+        self._aside.shutdown(wait=False)
 
     @property
     def watch(self) -> NoticeWatch:
@@ -196,9 +203,8 @@ class Notices:
             "duration_ms": notice.duration_ms,
         }
         headers = {"Content-Type": "application/json", "Idempotency-Key": notice.id, "User-Agent": "wsh"}
-        await asyncio.to_thread(
-            post, parts, headers, json.dumps(told).encode(), self._settings.get_float("notify.timeout_s")
-        )
+        body, timeout_s = json.dumps(told).encode(), self._settings.get_float("notify.timeout_s")
+        await asyncio.get_running_loop().run_in_executor(self._aside, post, parts, headers, body, timeout_s)
 
     async def _type(self, notice: Notice) -> None:
         assert self._wakes is not None

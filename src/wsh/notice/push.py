@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import time
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -58,8 +59,11 @@ def has_push() -> bool:
 
 
 class Pushes:
-    def __init__(self, path: Path, *, contact: str, loopback: bool, most: int, timeout_s: float) -> None:
+    def __init__(
+        self, path: Path, aside: Executor, *, contact: str, loopback: bool, most: int, timeout_s: float
+    ) -> None:
         self._path = path
+        self._aside = aside
         self._contact, self._loopback, self._most, self._timeout_s = contact, loopback, most, timeout_s
         self._key = ""
         self._subscriptions: dict[str, PushSubscription] = {}
@@ -155,7 +159,9 @@ class Pushes:
     ) -> Undelivered | None:
         """Why this browser did not get it; None if it did."""
         try:
-            await asyncio.to_thread(self._encrypt_and_post, subscription, body, headers)
+            await asyncio.get_running_loop().run_in_executor(
+                self._aside, self._encrypt_and_post, subscription, body, headers
+            )
         except Undelivered as problem:
             if problem.gone:
                 try:
