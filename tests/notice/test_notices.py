@@ -160,6 +160,23 @@ def test_a_shell_that_was_left_has_exited_and_not_failed(server: RunningServer, 
     assert by == {"left": {"page"}, "killed": {"page", "webhook"}}
 
 
+def test_a_push_service_that_does_not_answer_holds_up_no_later_push_to_another(
+    places: Places, receiver: Receiver
+) -> None:
+    with (
+        running_server(places, environ=environ(receiver, WSH_NOTIFY_TIMEOUT_S="300"), check_left=False) as server,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        set_rules(server, {"on": ["asks"], "to": ["push"]})
+        subscribe(server, receiver)
+        one = receiver.subscription() | {"endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}/push"}
+        assert server.request("POST", "/push/subscriptions", one).status == 201
+        make(server, "first", ASK, "asks")
+        wait_until(lambda: len(receiver.taken) == 1, "the first push", seen=lambda: notices(server))
+        make(server, "second", ASK, "asks")
+        wait_until(lambda: len(receiver.taken) == 2, "the second push", seen=lambda: notices(server))
+
+
 def test_push_services_that_do_not_answer_hold_up_nothing_but_their_pushes(places: Places, receiver: Receiver) -> None:
     more = {"WSH_NOTIFY_TIMEOUT_S": "300", "WSH_NOTIFY_MAX_SUBSCRIPTIONS": "50"}
     with (

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from wsh.notice.outbox import Notice, Outbox
@@ -14,6 +15,8 @@ from wsh.notice.rule import Channel
 
 log = logging.getLogger(__name__)
 
+_AT_ONCE: dict[Channel, int] = {"push": 8}
+"""Notices that are tried at the same time, so that a push service which does not answer holds up no other; else one after the other."""
 _MOST_DOUBLINGS = 32
 """Of the pause between two tries: enough to go from the shortest that can be set to the longest."""
 
@@ -59,19 +62,34 @@ class Courier:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _work(self, channel: Channel) -> None:
-        woken = self._woken[channel]
-        while True:
-            woken.clear()
-            now = time.time()
-            for notice in self._list_due(channel):
-                if notice.deliveries[channel].next_at <= now:
-                    await self._try(channel, notice.id)
-            later = [one.deliveries[channel].next_at for one in self._list_due(channel)]
-            try:
-                async with asyncio.timeout(max(0.01, min(later) - time.time()) if later else None):
-                    await woken.wait()
-            except TimeoutError:
-                pass
+        woken, most = self._woken[channel], _AT_ONCE.get(channel, 1)
+        trying: dict[str, asyncio.Task[None]] = {}
+
+        def end(id: str, task: asyncio.Task[None]) -> None:
+            del trying[id]
+            woken.set()
+
+        try:
+            while True:
+                woken.clear()
+                waiting = [notice for notice in self._list_due(channel) if notice.id not in trying]
+                for notice in waiting:
+                    if len(trying) < most and notice.deliveries[channel].next_at <= time.time():
+                        trying[notice.id] = task = asyncio.ensure_future(self._try(channel, notice.id))
+                        task.add_done_callback(partial(end, notice.id))
+                later = [one.deliveries[channel].next_at for one in waiting if one.id not in trying]
+                try:
+                    # Where no more can be tried at once, the end of a try wakes.
+                    full = len(trying) == most or not later
+                    async with asyncio.timeout(None if full else max(0.01, min(later) - time.time())):
+                        await woken.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            tasks = list(trying.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _list_due(self, channel: Channel) -> list[Notice]:
         return [notice for notice in self._outbox.list_due(channel) if self._known(notice)]
