@@ -231,6 +231,25 @@ def test_what_was_pasted_arrives_whole_though_nobody_looks_any_more(places: Plac
     run_with_registry(places, work)
 
 
+def test_the_mouse_beside_the_program_is_not_told_to_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(registry: SessionRegistry) -> None:
+        session = await open_quiet(registry, name="narrow", rows=24, cols=80)
+        viewers = viewers_of(session, "fixed")
+        viewer, _ = look(viewers, 24, 100)
+        typed: list[bytes] = []
+
+        def put(data: bytes, *_: object) -> bool:
+            typed.append(data)
+            return True
+
+        monkeypatch.setattr(viewers.keys.typing, "put", put)
+        viewers.keys.press(viewer, b"\x1b[<0;90;3M")
+        viewers.keys.press(viewer, b"\x1b[<0;80;3M")
+        assert typed == [b"\x1b[<0;80;3M"]
+
+    run_with_registry(places, work)
+
+
 def test_whoever_only_looks_can_neither_type_nor_capture_nor_take_over(places: Places) -> None:
     async def work(registry: SessionRegistry) -> None:
         session = await open_quiet(registry, name="looked")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wsh.visual.input.keyboard import Keyboard
+from wsh.visual.input.keyboard import Area, Keyboard, move_mouse
 
 
 def test_the_prefix_alone_and_twice_in_half_a_second() -> None:
@@ -50,3 +50,10 @@ def test_a_backslash_behind_the_prefix_types_the_prefix_itself() -> None:
     assert list(keys.split(b"\x1b[92;5u\x1b[92u", 1.0)) == ["release", b"\x1c"]
     assert list(keys.split(b"\x1c", 2.0)) == ["release"]
     assert list(keys.split(b"\\", 2.6)) == [b"\\"]
+
+
+def test_a_button_that_is_released_beside_the_program_is_released_at_its_edge() -> None:
+    area = Area(2, 0, 20, 80)
+    assert move_mouse(b"\x1b[<0;5;10M\x1b[<32;5;23M\x1b[<0;90;24m", area) == b"\x1b[<0;5;8M\x1b[<0;80;20m"
+    assert move_mouse(b"\x1b[<0;5;1M\x1b[<0;5;1m\x1b[<64;5;1M", area) == b"\x1b[<0;5;1m"
+    assert move_mouse(b"\x1b[M %*\x1b[M@%7\x1b[M#%8", area) == b"\x1b[M %(\x1b[M#%4"

@@ -34,6 +34,7 @@ _COMMAND = re.compile(
 _ARROWS: dict[bytes, Direction] = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 _SGR_MOUSE = re.compile(rb"\x1b\[<(\d+);(\d+);(\d+)([Mm])")
 _WHEEL_UP = 64
+_X10_RELEASE = 3
 _X10_MOUSE = re.compile(rb"\x1b\[M([\x20-\xff])([\x21-\xff])([\x21-\xff])", re.DOTALL)
 _REPORT = re.compile(rb"\x1b\[(?:[IO]|<\d+;\d+;\d+[Mm]|M[\x20-\xff]{3})", re.DOTALL)
 
@@ -122,7 +123,10 @@ def take_wheel(data: bytes) -> tuple[bytes, int]:
 
 
 def move_mouse(data: bytes, area: Area) -> bytes:
-    """Mouse reports in `data` as the program would see them; those outside of its screen are left out."""
+    """Mouse reports in `data` as the program would see them; those outside of its screen are left out.
+
+    A button that is released outside counts as released at the edge: the program would take it to be held.
+    """
     if b"\x1b[<" in data:
         data = _SGR_MOUSE.sub(lambda m: _move_sgr(m, area), data)
     if b"\x1b[M" in data:
@@ -132,11 +136,20 @@ def move_mouse(data: bytes, area: Area) -> bytes:
 
 def _move_sgr(found: re.Match[bytes], area: Area) -> bytes:
     col, row = int(found[2]) - area.first_col, int(found[3]) - area.first_row
+    if found[4] == b"m":
+        col, row = _nearest(col, area.cols), _nearest(row, area.rows)
     inside = 1 <= col <= area.cols and 1 <= row <= area.rows
     return b"\x1b[<%s;%d;%d%s" % (found[1], col, row, found[4]) if inside else b""
 
 
 def _move_x10(found: re.Match[bytes], area: Area) -> bytes:
     col, row = found[2][0] - 32 - area.first_col, found[3][0] - 32 - area.first_row
-    inside = 1 <= col <= min(area.cols, 223) and 1 <= row <= min(area.rows, 223)
+    cols, rows = min(area.cols, 223), min(area.rows, 223)
+    if (found[1][0] - 32) & ~0b11100 == _X10_RELEASE:
+        col, row = _nearest(col, cols), _nearest(row, rows)
+    inside = 1 <= col <= cols and 1 <= row <= rows
     return b"\x1b[M" + found[1] + bytes((col + 32, row + 32)) if inside else b""
+
+
+def _nearest(place: int, size: int) -> int:
+    return max(1, min(place, size))

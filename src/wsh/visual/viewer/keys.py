@@ -125,7 +125,7 @@ class ViewerKeys:
         if b"\x1b" in data:
             layout = self._stage.layout
             area = Area(layout.first_row - viewer.top, -viewer.left, layout.pty_rows, layout.cols)
-            if area != Area(0, 0, layout.pty_rows, layout.cols) or layout.pty_rows != viewer.rows:
+            if area != Area(0, 0, viewer.rows, viewer.cols):
                 data = move_mouse(data, area)
         if not data:
             return 0
