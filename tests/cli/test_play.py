@@ -13,8 +13,11 @@ import termios
 import tty
 from pathlib import Path
 
+import pytest
+
 from tests.support.pane import read_until
 from tests.support.waiting import HANG_S
+from tests.support.warm import run_warm
 
 WSH = [sys.executable, "-P", "-m", "wsh.cli.main"]
 
@@ -39,3 +42,11 @@ def test_what_the_terminal_answers_to_a_recorded_question_is_no_input_for_the_sh
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize("line", ['[1e400, "o", "x"]', '[NaN, "o", "x"]', '[1e12, "o", "x"]', '[0, "o", null]'])
+def test_a_moment_that_cannot_be_is_damage(tmp_path: Path, line: str) -> None:
+    cast = tmp_path / "bad.cast"
+    cast.write_text('{"version": 2, "width": 80, "height": 24}\n' + line + "\n")
+    done = run_warm([*WSH, "play", str(cast)], text=True)
+    assert (done.returncode, done.stderr) == (1, "wsh: line 2 of the recording is damaged\n")

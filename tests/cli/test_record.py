@@ -57,3 +57,8 @@ def test_without_a_terminal_an_interrupt_is_typed_for_the_program(monkeypatch: p
 def test_a_status_that_nobody_could_tell_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "call", lambda *_, **__: {"exit_code": None})
     assert record._wait_for_end("job") == 7
+
+
+def test_a_folder_in_place_of_the_file_is_told_before_anything_runs(places: Places, tmp_path: Path) -> None:
+    done = run_warm([*WSH, "record", "-o", str(tmp_path), "true"], text=True)
+    assert (done.returncode, places.socket.exists()) == (2, False) and f"{tmp_path} is a folder" in done.stderr

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_LONGEST_S = 1e9
+"""No recording takes so long; larger times and such as NaN are damage."""
+
+
 @command(
     "play",
     Option("--speed", "-s", kind=float, default=1.0, show_default=True, help="Times as fast as it was."),
@@ -89,10 +93,12 @@ def _moments(text: str) -> Iterator[tuple[float, str]]:
             continue
         try:
             at, code, data = read_json(line)
+            if not abs(at) < _LONGEST_S or (code == "o" and not isinstance(data, str)):
+                raise ValueError(at)
             pending += at if version == 3 else at - before
         except (ValueError, TypeError):
             raise Failure(f"line {number} of the recording is damaged") from None
         before = at
         if code == "o":
-            yield pending, str(data)
+            yield pending, data
             pending = 0.0

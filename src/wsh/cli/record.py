@@ -31,6 +31,8 @@ def record(output: str, v3: bool, as_json: bool, words: tuple[str, ...]) -> int:
     folder = os.path.dirname(os.path.abspath(output))
     if not os.path.isdir(folder):
         raise WrongUse(f"--output: {folder} is not a folder.")
+    if os.path.isdir(output):
+        raise WrongUse(f"--output: {output} is a folder.")
     is_shown = tty.is_terminal()
     if not is_shown and not words:
         raise WrongUse("Without a terminal nobody can type into a shell: name a COMMAND to record.")
