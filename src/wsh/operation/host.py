@@ -65,10 +65,6 @@ def _list(context: Context) -> HostList:
 @operation(who="owner", errors=("invalid_host_name", "conflict"))
 async def add_host(context: Context, params: HostAdd) -> HostList:
     """Make another machine's sessions addressable as `name/session`; it is connected to at once."""
-    if params.host in context.rooms.hosts:
-        raise StateConflict(
-            f"There is a host {params.host!r} already.", hint="Remove it first, or choose another name."
-        )
     await context.rooms.host_book.add(params.host, params.target or params.host, params.command)
     return _list(context)
 

@@ -13,7 +13,7 @@ from wsh.host.registry import HostRegistry
 from wsh.host.ssh.carrier import SshCarrier, SshTiming
 from wsh.host.ssh.master import SshMaster, SshTarget
 from wsh.host.ssh.socket_name import find_folder, make_name
-from wsh.wire.error import LimitReached, WshError
+from wsh.wire.error import LimitReached, StateConflict, WshError
 from wsh.wire.system.private_file import write_private
 from wsh.wire.version import VERSION
 
@@ -35,6 +35,8 @@ class SshBook:
         self._registry = registry
         self._here = here
         self._entries: dict[str, dict[str, str]] = {}
+        self._changing = asyncio.Lock()
+        """Held from the look at the list until it is written: of two changes at once, the second begins with the first."""
 
     def open(self) -> None:
         """Begin to connect to every host of the list."""
@@ -46,17 +48,24 @@ class SshBook:
                 log.warning("host %s cannot be used: %s", name, problem)
 
     async def add(self, name: str, target: str, command: str | None) -> None:
+        """Raises StateConflict for a name that is taken."""
         check_host_name(name)
-        most = self._settings.get_int("hosts.max_hosts")
-        if len(self._entries) >= most:
-            raise LimitReached("hosts", most, "hosts.max_hosts")
-        entry = {"target": target} | ({} if command is None else {"command": command})
-        await self._write(self._entries | {name: entry})
-        self._open(name, entry)
+        async with self._changing:
+            if name in self._registry:
+                raise StateConflict(
+                    f"There is a host {name!r} already.", hint="Remove it first, or choose another name."
+                )
+            most = self._settings.get_int("hosts.max_hosts")
+            if len(self._entries) >= most:
+                raise LimitReached("hosts", most, "hosts.max_hosts")
+            entry = {"target": target} | ({} if command is None else {"command": command})
+            await self._write(self._entries | {name: entry})
+            self._open(name, entry)
 
     async def remove(self, name: str) -> None:
-        await self._write({known: entry for known, entry in self._entries.items() if known != name})
-        await self._registry.remove(name)
+        async with self._changing:
+            await self._write({known: entry for known, entry in self._entries.items() if known != name})
+            await self._registry.remove(name)
 
     async def _write(self, entries: dict[str, dict[str, str]]) -> None:
         await asyncio.to_thread(write_private, self._path, json.dumps(entries, indent=2).encode() + b"\n")

@@ -1,0 +1,58 @@
+"""The list of ssh hosts on disk, while it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from wsh.host.registry import HostRegistry
+from wsh.host.ssh.book import SshBook, read_entries
+from wsh.wire.error import StateConflict
+from wsh.wire.setting import load
+from wsh.wire.system.place import Places, find_places
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    folders = {"XDG_RUNTIME_DIR": "r", "XDG_STATE_HOME": "s", "XDG_CONFIG_HOME": "c"}
+    for short in folders.values():
+        (tmp_path / short).mkdir(mode=0o700)
+    found = find_places({name: str(tmp_path / short) for name, short in folders.items()})
+    found.config.mkdir(mode=0o700, parents=True)
+    found.config_file.write_text('[hosts]\nssh = ["false"]\n')
+    return found
+
+
+@asynccontextmanager
+async def _open_book(places: Places) -> AsyncIterator[tuple[SshBook, HostRegistry]]:
+    registry = HostRegistry()
+    book = SshBook(places, load(places.config_file), registry, "here")
+    book.open()
+    try:
+        yield book, registry
+    finally:
+        await registry.aclose()
+
+
+async def test_hosts_that_are_added_and_removed_at_once_are_all_on_disk(places: Places) -> None:
+    async with _open_book(places) as (book, _):
+        await book.add("old", "old", None)
+        await asyncio.gather(book.add("one", "one", None), book.remove("old"), book.add("two", "two", "nice wsh"))
+    assert read_entries(places.config / "hosts.json") == {
+        "one": {"target": "one"},
+        "two": {"target": "two", "command": "nice wsh"},
+    }
+
+
+async def test_of_two_hosts_of_one_name_that_are_added_at_once_the_second_is_refused(places: Places) -> None:
+    async with _open_book(places) as (book, registry):
+        made = await asyncio.gather(
+            book.add("one", "first", None), book.add("one", "second", None), return_exceptions=True
+        )
+        assert [type(one) for one in made] == [type(None), StateConflict]
+        assert registry.get_carrier("one").state.target == "first"
+    assert read_entries(places.config / "hosts.json") == {"one": {"target": "first"}}
