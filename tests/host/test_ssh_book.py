@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from wsh.host.registry import HostRegistry
+from wsh.host.ssh import book as ssh_book
 from wsh.host.ssh.book import SshBook, read_entries
+from wsh.host.ssh.carrier import SshCarrier, SshTiming
+from wsh.host.ssh.master import SshTarget
 from wsh.wire.error import StateConflict
 from wsh.wire.setting import load
 from wsh.wire.system.place import Places, find_places
@@ -56,3 +59,20 @@ async def test_of_two_hosts_of_one_name_that_are_added_at_once_the_second_is_ref
         assert [type(one) for one in made] == [type(None), StateConflict]
         assert registry.get_carrier("one").state.target == "first"
     assert read_entries(places.config / "hosts.json") == {"one": {"target": "first"}}
+
+
+async def test_calls_wait_for_the_next_connection_as_long_as_the_setting_says(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timings: list[SshTiming] = []
+
+    class Noted(SshCarrier):
+        def __init__(self, target: SshTarget, folder: Path, here: str, timing: SshTiming) -> None:
+            timings.append(timing)
+            super().__init__(target, folder, here, timing)
+
+    monkeypatch.setattr(ssh_book, "SshCarrier", Noted)
+    places.config_file.write_text('[hosts]\nssh = ["false"]\nresume_s = 600\n')
+    async with _open_book(places) as (book, _):
+        await book.add("one", "one", None)
+    assert [timing.resume_s for timing in timings] == [600.0]

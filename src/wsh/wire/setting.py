@@ -311,7 +311,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hosts.resume_s",
         120.0,
-        "How long a call goes on after its connection was cut, and its answer is kept.",
+        "How long a call goes on after its connection was cut, its answer is kept, and its caller waits for the next connection.",
         1,
         86_400,
     ),

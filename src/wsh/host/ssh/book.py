@@ -76,6 +76,7 @@ class SshBook:
         target = _make_target(name, entry, settings, self._server)
         timing = SshTiming(
             connect_s=settings.get_float("hosts.connect_timeout_s"),
+            resume_s=settings.get_float("hosts.resume_s"),
             longest_pause_s=settings.get_float("hosts.longest_pause_s"),
             silent_s=settings.get_float("hosts.silent_s"),
         )
