@@ -63,16 +63,15 @@ class HostRegistry:
         await asyncio.gather(*(refresh() for refresh in self.sources))
 
     def list_hosts(self) -> list[HostState]:
-        """By name. Of several that lead to the same server, those behind the first say so in `same_as`."""
+        """By name. Of several that lead to the same server, those behind the first that is in reach say so in `same_as`."""
         known = dict([self.here])
-        states = []
-        for name in sorted(self._carriers):
-            state = self._carriers[name].state
+        states = {name: self._carriers[name].state for name in sorted(self._carriers)}
+        for name in sorted(states, key=lambda name: not states[name].online):
+            state = states[name]
             if state.server_id:
                 first = known.setdefault(state.server_id, name)
-                state = state if first == name else replace(state, same_as=first)
-            states.append(state)
-        return states
+                states[name] = state if first == name else replace(state, same_as=first)
+        return list(states.values())
 
     def __len__(self) -> int:
         return len(self._carriers)
