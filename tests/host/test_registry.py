@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 from tests.support.host.carrier import StillCarrier
 from wsh.host.carrier import HostState
 from wsh.host.registry import HostRegistry
+from wsh.operation.forward import _remember
 
 
 def _make(*states: HostState) -> HostRegistry:
@@ -30,3 +34,15 @@ def test_a_host_that_leads_back_here_is_the_same_as_here_also_when_it_is_away() 
     registry = _make(HostState("me", "ssh", "localhost", online=False, server_id="s0"))
     registry.here = ("s0", "laptop")
     assert [state.same_as for state in registry.list_hosts()] == ["laptop"]
+
+
+def test_sessions_of_a_host_that_is_only_slow_are_not_told_as_out_of_reach() -> None:
+    registry = _make(
+        HostState("away", "ssh", "away", online=False, since=7.0),
+        HostState("slow", "ssh", "slow", online=True, since=7.0),
+    )
+    for name in ("away", "slow"):
+        registry.last_sessions[name] = [{"name": f"{name}/job", "tags": []}]
+    found = dict(_remember(cast(Any, SimpleNamespace(hosts=registry)), [], None))
+    since = {name: cast(Any, sessions)[0]["unreachable_since"] for name, sessions in found.items()}
+    assert since == {"away": 7.0, "slow": None}

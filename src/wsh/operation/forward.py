@@ -231,7 +231,7 @@ def _remember(rooms: Rooms, found: list[tuple[str, object]], tag: str | None) ->
             known = hosts.last_sessions.get(state.name, [])
         else:
             known = [one | {"name": f"{state.name}/{one['name']}", "host": state.name} for one in told()]
-        since = {"unreachable_since": None if told is not None and state.online else state.since}
+        since = {"unreachable_since": None if state.online else state.since}
         answered[state.name] = [one | since for one in known if wanted is None or wanted & set(one["tags"])]
     return sorted(answered.items())
 
