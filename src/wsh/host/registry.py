@@ -58,6 +58,10 @@ class HostRegistry:
             raise HostNotFound(name, sorted(self._carriers))
         return carrier
 
+    def find_carrier(self, name: str) -> Carrier | None:
+        """None once the host was removed; another one after it was added again."""
+        return self._carriers.get(name)
+
     async def refresh(self) -> None:
         """Before hosts are listed or asked."""
         await asyncio.gather(*(refresh() for refresh in self.sources))

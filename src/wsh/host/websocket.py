@@ -16,6 +16,9 @@ from wsh.wire.error import HostUnreachable, WshError, from_wire
 SILENT_S = 15.0
 """A connection on which no ping is answered for so long is half open: it counts as cut. It is asked three times meanwhile."""
 
+_CUT = {(1012, ""), (1011, "keepalive ping timeout")}
+"""What a server says that ends and leaves its sessions to the next one, or that had no answer to its pings: no end of the session."""
+
 
 class HandshakeLost(Exception):
     """The connection ended before the server answered: nobody listens behind it."""
@@ -76,7 +79,7 @@ class WebSocketStream:
         try:
             return await self._connection.recv()
         except ConnectionClosed as end:
-            if end.rcvd is None:
+            if end.rcvd is None or (end.rcvd.code, end.rcvd.reason) in _CUT:
                 raise HostUnreachable(self._host, "the connection was cut") from None
             self.closed = (end.rcvd.code, end.rcvd.reason)
             return None

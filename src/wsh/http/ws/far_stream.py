@@ -19,7 +19,7 @@ from wsh.host.address import parse_address
 from wsh.host.carrier import Carrier, ForwardedCaller, Stream, StreamKind, StreamRequest
 from wsh.http.route.table import HttpCall
 from wsh.http.ws.sender import BINARY, TEXT, WsSender, make_frame, make_head
-from wsh.operation.forward import check_far_sandbox
+from wsh.operation.forward import adopt_error, check_far_sandbox
 from wsh.operation.sandbox import is_agent
 from wsh.wire.error import HostUnreachable, InvalidRequest, WshError
 
@@ -48,11 +48,10 @@ class FarStream:
 
     async def run(self) -> None:
         # Before the upgrade, so that a refusal is answered with a status.
-        if self._request.kind == "raw" and is_agent(self._caller):
-            await check_far_sandbox(self._caller, self._host, self._request.session, self._rooms)
-        self._stream = await open_far_stream(self._carrier, self._request)
+        self._stream = await self._open()
         kind = self._request.kind
         leave = self._rooms.clients.enter(None, self._caller, kind, lambda: self._outlet.close_soon(1000, "detached"))
+        deaf = self._rooms.hosts.listen(self._on_news)
         down: asyncio.Task[None] | None = None
         try:
             await self._websocket.accept()
@@ -67,11 +66,25 @@ class FarStream:
             pass
         finally:
             leave()
+            deaf()
             if down is not None:
                 down.cancel()
                 await asyncio.gather(down, return_exceptions=True)
             if self._stream is not None:
                 await self._stream.aclose()
+
+    async def _open(self) -> Stream:
+        """Raises what the host or the sandbox of agents refuses it with, or HostUnreachable."""
+        if self._request.kind == "raw" and is_agent(self._caller):
+            await check_far_sandbox(self._caller, self._host, self._request.session, self._rooms)
+        try:
+            return await open_far_stream(self._carrier, self._request)
+        except WshError as problem:
+            raise adopt_error(problem, self._host) from None
+
+    def _on_news(self, host: str, news: JsonObject) -> None:
+        if news["event"] == "session_renamed" and (host, news["old_name"]) == (self._host, self._request.session):
+            self._request = replace(self._request, session=str(news["new_name"]))
 
     async def _bring_up(self, message: str | bytes) -> None:
         if isinstance(message, str) and self._request.kind == "view":
@@ -120,10 +133,10 @@ class FarStream:
         self._request = _without(self._request, ("scrollback", *_RECEIPT))
         while True:
             try:
-                self._stream = await self._carrier.open_stream(self._request)
+                self._stream = await self._open()
                 break
             except HostUnreachable:
-                if self._host not in self._rooms.hosts:
+                if self._rooms.hosts.find_carrier(self._host) is not self._carrier:
                     raise
                 await asyncio.sleep(_RETRY_S)
         self._tell({"type": "host", "host": self._host, "online": True})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from wsh.host.address import parse_address
 from wsh.host.carrier import ForwardedCaller, Stream, StreamRequest
 from wsh.http.route.table import dump_json
 from wsh.http.ws.subscription import Subscribe
+from wsh.operation.forward import adopt_error
 from wsh.wire.error import HostUnreachable, WshError, from_wire
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ _RETRY_S = 0.3
 
 
 class FarSubscription:
-    """`relay` passes each event on, and returns when the client can take the next. `named`: events say of which session they are."""
+    """`relay` passes each event on, and returns when the client can take the next. `named`: events say of which session they are.
+
+    `on_end` is told with which code and reason the host ended it, and not of a `close`.
+    """
 
     def __init__(
         self,
@@ -33,12 +37,13 @@ class FarSubscription:
         address: str,
         wanted: Subscribe,
         relay: Callable[[JsonObject], Awaitable[None]],
+        on_end: Callable[[FarSubscription, int, str], None],
         *,
         named: bool,
     ) -> None:
         host, name = parse_address(address)
         assert host is not None
-        self._address = address
+        self.address = address
         self._rooms = rooms
         self._host = host
         self._carrier = rooms.hosts.get_carrier(host)
@@ -47,14 +52,26 @@ class FarSubscription:
             {"id": 0, "method": "subscribe", "params": wanted.model_dump(exclude_unset=True)}
         ).decode()
         self._pass_on = relay
+        self._on_end = on_end
         self._named = named
         self._stream: Stream | None = None
         self._task: asyncio.Task[None] | None = None
         self.started = False
         self.closed = False
 
+    def rename(self, address: str) -> None:
+        """The session has another name there."""
+        self.address = address
+        self._request = replace(self._request, session=parse_address(address).name)
+
     async def open(self) -> JsonObject:
         """The host's answer. Raises what it refuses with, or HostUnreachable."""
+        try:
+            return await self._ask()
+        except WshError as problem:
+            raise adopt_error(problem, self._host) from None
+
+    async def _ask(self) -> JsonObject:
         self._stream = await self._carrier.open_stream(self._request)
         await self._stream.send(self._asked)
         while True:
@@ -72,7 +89,8 @@ class FarSubscription:
         self._task = asyncio.ensure_future(self._relay())
 
     async def _relay(self) -> None:
-        with contextlib.suppress(WshError):
+        code, reason = 1000, ""
+        try:
             while not self.closed:
                 try:
                     assert self._stream is not None
@@ -81,10 +99,18 @@ class FarSubscription:
                     await self._resume()
                     continue
                 if message is None:
-                    return
+                    code, reason = self._stream.closed
+                    if self._named and reason == "detached":  # meant for the clients of that session alone
+                        await self._resume()
+                        continue
+                    break
                 said = json.loads(message)
                 if "event" in said:
-                    await self._pass_on(said | {"session": self._address} if self._named else said)
+                    await self._pass_on(said | {"session": self.address} if self._named else said)
+        except WshError as problem:  # the session ended while the host was away, or the host was removed
+            reason = problem.message[:100]
+        if not self.closed:
+            self._on_end(self, code, reason)
 
     async def _resume(self) -> None:
         while True:
@@ -93,7 +119,7 @@ class FarSubscription:
                 await self.open()
                 return
             except HostUnreachable:
-                if self._host not in self._rooms.hosts:
+                if self._rooms.hosts.find_carrier(self._host) is not self._carrier:
                     raise
                 await asyncio.sleep(_RETRY_S)
 

@@ -88,6 +88,8 @@ class Channel:
             self._write({"connected": True})
             if self.is_servers:
                 self._follow_everything()
+            if self.session is None:
+                self._stops.append(self.rooms.hosts.listen(self._on_news))
             while True:
                 message = await self._websocket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -255,7 +257,9 @@ class Channel:
         return {"events": sorted(made.events)}
 
     async def _subscribe_far(self, address: str, wanted: Subscribe) -> dict[str, object]:
-        made = FarSubscription(self.rooms, self.caller, address, wanted, self._relay, named=self.is_servers)
+        made = FarSubscription(
+            self.rooms, self.caller, address, wanted, self._relay, self._end_far, named=self.is_servers
+        )
         try:
             answer = await made.open()
         except BaseException:
@@ -297,11 +301,31 @@ class Channel:
         self._stops.append(self.rooms.registry.lifecycle.add(on_lifecycle))
         self._stops.append(follow_sessions(self.rooms, self._write))
 
-        def on_news(host: str, news: JsonObject) -> None:
-            if news["event"] != NOTICE_TOLD:
-                self._write(adopt_news(host, news))
+    # sessions of other machines
 
-        self._stops.append(self.rooms.hosts.listen(on_news))
+    def _on_news(self, host: str, news: JsonObject) -> None:
+        event = news["event"]
+        if event == "session_renamed":
+            self._rename_far(f"{host}/{news['old_name']}", f"{host}/{news['new_name']}")
+        elif event == "session_destroyed" and self.far == f"{host}/{news['name']}" and not self._subscriptions:
+            self._outlet.close_soon(1000, "the session ended")
+        if self.is_servers and event != NOTICE_TOLD:
+            self._write(adopt_news(host, news))
+
+    def _rename_far(self, old: str, new: str) -> None:
+        if self.far == old:
+            self.far = new
+        subscription = self._subscriptions.pop(old, None)
+        if isinstance(subscription, FarSubscription):
+            subscription.rename(new)
+            self._subscriptions[new] = subscription
+
+    def _end_far(self, ended: FarSubscription, code: int, reason: str) -> None:
+        """The host ended a subscription, after it had told everything; a socket about that session ends with it."""
+        if self._subscriptions.get(ended.address) is ended:
+            self.unsubscribe(ended.address)
+        if self.far is not None:
+            self._outlet.close_soon(code, reason)
 
 
 def _name_of(session: Session | str) -> str:
