@@ -13,6 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.host.conftest import Net
 from tests.support.http.talk import talk
+from tests.support.mcp.host import HttpHost
 from tests.support.waiting import HANG_S, wait_until
 from wsh.wire.token_file import TokenFile
 
@@ -152,4 +153,26 @@ def test_the_sandbox_of_agents_holds_for_a_raw_socket_that_is_opened_again(net: 
         _, end = _read_to_the_end(raw)
         assert end.rcvd is not None and "near/wide" in end.rcvd.reason
         _wait_for_next(net, since)
+    assert net.server.request("DELETE", path).status == 204
+
+
+def _mode(net: Net, path: str) -> str:
+    return str(net.server.get(f"{path}/input/mode")["mode"])
+
+
+def test_keys_that_a_client_captured_there_pass_again_when_the_client_is_gone(net: Net) -> None:
+    path = _open(net, "near/keys")
+    with HttpHost(f"{net.server.url}/mcp", net.server.token) as host:
+        host.initialize()
+        assert not host.call("wsh_input_mode", {"session": "near/keys", "mode": "capture"})["result"].get("isError")
+        assert _mode(net, path) == "capture"
+    wait_until(lambda: _mode(net, path) == "passthrough", "the keys to pass after the MCP client")
+    machine = net.ssh.machines["near"]
+    with talk(net.server, "/ws/json") as client:
+        client.ask("capture_input", session="near/keys")
+        machine.stop()
+        wait_until(lambda: not net.host("near")["online"], "the host to be away")
+    machine.start()
+    net.wait_until_online("near")
+    wait_until(lambda: _mode(net, path) == "passthrough", "the keys to pass after the socket")
     assert net.server.request("DELETE", path).status == 204

@@ -118,6 +118,7 @@ class Composition:
         if self._registry is None:
             return
         if hasattr(self, "rooms"):
+            await self.rooms.far_leases.aclose()
             await self._far_notices.aclose()
             await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()

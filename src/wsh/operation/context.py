@@ -15,6 +15,7 @@ from wsh.inbox.mark import InboxMarks
 from wsh.inbox.wake import Wakes
 from wsh.notice.notices import Notices
 from wsh.operation.deferred import Deferred
+from wsh.operation.far_lease import FarLeases
 from wsh.operation.forward import make_forwarded
 from wsh.operation.hidden import HiddenInputs
 from wsh.operation.mark import Marks
@@ -159,6 +160,7 @@ class Rooms:
     inbox_marks: InboxMarks = field(init=False)
     wakes: Wakes = field(init=False)
     hidden: HiddenInputs = field(init=False)
+    far_leases: FarLeases = field(init=False)
     receiver: Receiver = field(init=False)
     """Makes the calls of the owner's other servers."""
 
@@ -171,6 +173,7 @@ class Rooms:
             self.settings.get_int("inbox.max_wakes"),
             self.settings.get_int("inbox.keep_s"),
         )
+        self.far_leases = FarLeases(self)
         self.receiver = Receiver(
             lambda call, on_progress: make_forwarded(self, call, _OTHER_SERVER, on_progress),
             keep_s=self.settings.get_float("hosts.resume_s"),

@@ -25,8 +25,8 @@ from wsh.http.ws.methods import METHODS, Method, NameParams, RenameParams
 from wsh.http.ws.sender import WsSender, make_frame
 from wsh.http.ws.slow_consumer import dismiss_if_unread, get_allowance
 from wsh.http.ws.subscription import Subscribe, Subscription
+from wsh.operation.capture import capture_input
 from wsh.operation.context import Rooms
-from wsh.operation.host import leave_host
 from wsh.operation.news import NOTICE_TOLD, adopt_news, follow_sessions
 from wsh.operation.operation import NOTHING, OperationCall
 from wsh.operation.session import get_session
@@ -70,7 +70,6 @@ class Channel:
         self._subscriptions: dict[str, Subscription | FarSubscription] = {}
         self._waits: dict[str, _Wait] = {}
         self._stops: list[Callable[[], None]] = []
-        self._hosts_used: set[str] = set()
 
     @property
     def is_servers(self) -> bool:
@@ -113,11 +112,7 @@ class Channel:
             task.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
         self.rooms.stages.end_leases(self.caller.id)
-        if self._hosts_used:
-            await asyncio.gather(*map(self._leave_host, self._hosts_used), return_exceptions=True)
-
-    async def _leave_host(self, host: str) -> None:
-        await OperationCall(leave_host, NOTHING, self.caller, host=host).make(self.rooms)
+        self.rooms.far_leases.end(self.caller.id)
 
     def _write(self, body: JsonObject) -> None:
         dismiss_if_unread(self._outlet, self._allowance)
@@ -173,8 +168,8 @@ class Channel:
                 return await self._subscribe_far(session, params)
             return self.subscribe(session, params)
         address = None if session is None else _name_of(session)
-        if address is not None and "/" in address:
-            self._hosts_used.add(address.partition("/")[0])
+        if address is not None and "/" in address and method.operation is capture_input:
+            self.rooms.far_leases.note(self.caller, address.partition("/")[0])
         if method.otherwise is not None and not params.model_fields_set:
             call = OperationCall(method.otherwise, NOTHING, self.caller, address)
         else:

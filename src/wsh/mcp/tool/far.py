@@ -52,6 +52,8 @@ async def call_far(
     params = ForwardedTool(tool=tool, arguments=AnyJson(arguments), timeout_ms=context.timeout_ms)
     call = OperationCall(call_tool, params, context.caller, host=host)
     call.check()
+    if _captures(tool, arguments):
+        rooms.far_leases.note(context.caller, host)
     if is_agent(context.caller):
         arguments = await _hold(rooms, tool, host, arguments, context)
         params = params.model_copy(update={"arguments": AnyJson(arguments)})
@@ -75,7 +77,11 @@ _TYPING = frozenset({"wsh_send_input", "wsh_run_command", "run", "type"})
 
 def _acts(tool: str, arguments: JsonObject) -> bool:
     """Whether the tool types into a session, or takes the keys that are typed there."""
-    return tool in _TYPING or tool == "wsh_input_mode" and arguments.get("mode") == "capture"
+    return tool in _TYPING or _captures(tool, arguments)
+
+
+def _captures(tool: str, arguments: JsonObject) -> bool:
+    return tool == "wsh_input_mode" and arguments.get("mode") == "capture"
 
 
 async def _hold(rooms: Rooms, tool: str, host: str, arguments: JsonObject, context: CallContext) -> JsonObject:

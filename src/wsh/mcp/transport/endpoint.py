@@ -199,7 +199,7 @@ def open_door(rooms: Rooms) -> McpEndpoint:
         ResourceIndex(SessionResources(rooms)),
         PromptIndex(),
     )
-    door.end_listeners += [rooms.marks.forget_owner, rooms.stages.end_leases]
+    door.end_listeners += [rooms.marks.forget_owner, rooms.stages.end_leases, rooms.far_leases.end]
     return McpEndpoint(
         door,
         identify,
