@@ -113,8 +113,13 @@ async def forward(
     rooms: Rooms,
     deadline_s: float | None = None,
     progress: Progress | None = None,
+    *,
+    repeatable: bool | None = None,
 ) -> object:
-    """The result as the operation would have given it here. Raises what was raised there, or HostUnreachable."""
+    """The result as the operation would have given it here. Raises what was raised there, or HostUnreachable.
+
+    `repeatable` is for a call that says less than its parameters whether it may be made twice.
+    """
     carrier = rooms.hosts.get_carrier(place.host)
     operation = call.operation
     if operation.forwarding.held and is_agent(call.caller):
@@ -125,8 +130,8 @@ async def forward(
         params=_dump(place.params),
         session=place.session,
         caller=ForwardedCaller.of(call.caller, rooms.server.hostname),
-        deadline_s=find_deadline(place.params, rooms) if deadline_s is None else deadline_s,
-        repeatable=operation.manner == "reads" or operation.forwarding.repeatable,
+        deadline_s=find_deadline(operation, place.params, rooms) if deadline_s is None else deadline_s,
+        repeatable=operation.is_repeatable if repeatable is None else repeatable,
     )
     answer = await carrier.call(sent, None if progress is None else lambda told: _tell(progress, told))
     if answer.error is not None:
@@ -183,9 +188,11 @@ async def check_far_sandbox(caller: Caller, host: str, session: str, rooms: Room
         )
 
 
-def find_deadline(params: Model, rooms: Rooms) -> float:
-    """How long the answer may take: what the call waits for, and some more."""
+def find_deadline(operation: Operation, params: Model, rooms: Rooms) -> float:
+    """How long the answer may take: what the call waits for, and some more. One that waits and does not say how long may wait longest."""
     waits = getattr(params, "max_wait_ms", None) or getattr(params, "timeout_ms", None)
+    if waits is None and operation.manner == "waits":
+        waits = rooms.settings.get_int("server.max_wait_ms")
     if isinstance(waits, int):
         return rooms.cap_wait(waits) / 1000 + _SLACK_S
     return rooms.settings.get_float("hosts.call_timeout_s")

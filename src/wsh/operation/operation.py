@@ -67,6 +67,11 @@ class Operation:
     forwarding: Forwarding = HERE
     """What of it are addresses, and how the answers of several hosts become one."""
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it does no harm to make a call of it twice."""
+        return self.manner == "reads" or self.forwarding.repeatable
+
 
 @dataclass(frozen=True)
 class OperationCall:

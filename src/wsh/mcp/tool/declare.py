@@ -72,7 +72,8 @@ class OperationTool:
             far = find_host(arguments, self.addresses)
             if far is not None:
                 host, there = far
-                return await call_far(rooms, self.name, host, there, context, self.names)
+                repeatable = all(operation.is_repeatable for operation in self.calls)
+                return await call_far(rooms, self.name, host, there, context, self.names, repeatable=repeatable)
             return await self.spell(ToolCall(rooms, arguments, context))
 
         return ToolSpec(

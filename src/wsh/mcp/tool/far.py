@@ -47,7 +47,14 @@ def find_host(arguments: JsonObject, names: tuple[str, ...]) -> tuple[str, JsonO
 
 
 async def call_far(
-    rooms: Rooms, tool: str, host: str, arguments: JsonObject, context: CallContext, names: tuple[str, ...]
+    rooms: Rooms,
+    tool: str,
+    host: str,
+    arguments: JsonObject,
+    context: CallContext,
+    names: tuple[str, ...],
+    *,
+    repeatable: bool,
 ) -> ToolOutcome:
     params = ForwardedTool(tool=tool, arguments=AnyJson(arguments), timeout_ms=context.timeout_ms)
     call = OperationCall(call_tool, params, context.caller, host=host)
@@ -60,7 +67,12 @@ async def call_far(
     told = cast(
         "JsonObject",
         await forward(
-            call, Place(host, None, params), rooms, context.timeout_ms / 1000 + _SLACK_S, progress=context.progress
+            call,
+            Place(host, None, params),
+            rooms,
+            context.timeout_ms / 1000 + _SLACK_S,
+            progress=context.progress,
+            repeatable=repeatable,
         ),
     )
     structured = adopt_names(told["structured"], host, names)
