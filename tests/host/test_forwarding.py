@@ -18,6 +18,7 @@ from wsh.operation.forward import find_deadline
 from wsh.operation.operation import NOTHING
 from wsh.operation.run import run_command
 from wsh.operation.screen import get_screen
+from wsh.operation.workspace import _join_transcripts
 from wsh.wire.caller import Caller
 from wsh.wire.setting import load
 
@@ -61,3 +62,19 @@ def test_a_call_that_waits_without_saying_how_long_has_the_longest_wait_at_a_hos
     assert find_deadline(call_terminal, NOTHING, rooms) == 60.0
     assert find_deadline(run_command, run_command.params.model_construct(max_wait_ms=20_000), rooms) == 30.0
     assert find_deadline(run_command, run_command.params.model_construct(max_wait_ms=90_000), rooms) == 60.0
+
+
+async def test_a_search_with_a_deadline_of_its_own_has_that_long_at_a_host() -> None:
+    hosts = HostRegistry()
+    carrier = _Noting(HostState("gpu1", "ssh", "gpu1", online=True))
+    hosts.add(carrier)
+    settings = load(environ={}, flags={"hosts.list_timeout_ms": 2000})
+    rooms = SimpleNamespace(hosts=hosts, settings=settings, server=SimpleNamespace(hostname="here"))
+    context = cast(Any, SimpleNamespace(rooms=rooms, caller=Caller("owner", "owner", "unix")))
+    found: dict[str, Any] = {"hits": [], "warnings": []}
+    for arguments in ({"timeoutMs": 20_000}, {"timeout_ms": 20_000}, {}):
+        with pytest.raises(KeyError):  # the carrier has no hits
+            await _join_transcripts(context, {"query": "word", **arguments}, found)
+    assert [call.deadline_s for call in carrier.calls] == [22.0, 22.0, 2.0]
+    asked = [cast(Any, call.params)["arguments"].get("timeoutMs") for call in carrier.calls]
+    assert asked == [20_000, 20_000, None]

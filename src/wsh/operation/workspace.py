@@ -108,7 +108,11 @@ async def _join_transcripts(context: Context, arguments: JsonObject, found: Json
         if (state.name in {address.host for address in addresses} if named else state.same_as is None)
     }
     narrowed = {key: value for key, value in arguments.items() if key in _FOR_TRANSCRIPTS} | {"mode": "transcripts"}
-    deadline_s = rooms.settings.get_int("hosts.list_timeout_ms") / 1000
+    own_ms = arguments.get("timeoutMs") or arguments.get("timeout_ms")
+    if own_ms is not None:
+        narrowed["timeoutMs"] = own_ms
+    # A search that may take longer by its own deadline may do so there, too.
+    deadline_s = (rooms.settings.get_int("hosts.list_timeout_ms") + (own_ms or 0)) / 1000
 
     async def ask(host: str, sessions: list[str]) -> JsonObject:
         return await _ask_host(
