@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.host.conftest import open_net
 from tests.support.host.sshd import ssh_net
 from tests.support.waiting import HANG_S, until, wait_until
@@ -31,6 +33,41 @@ def test_the_next_master_ends_the_one_before_it(tmp_path: Path) -> None:
 
     with ssh_net(tmp_path, ["near"]) as net:
         asyncio.run(work(SshTarget("near", "near", tuple(net.ssh))))
+
+
+_SSH = """#!/bin/sh
+# As ssh does: the first one connects and stays, the others go through its socket.
+for word; do case $word in ControlPath=*) control=${word#ControlPath=};; esac; done
+case " $* " in
+*" -N "*)
+    : > "$control"
+    yes 'debug1: a line that nobody asked for' | head -c 1000000 >&2
+    : > "$control.said"
+    exec sleep 600;;
+*" -O "*) exit 0;;
+*) echo 'a shell that greets'
+   case $* in *reached*) echo reached;; *--version*) echo wsh;; *) echo '{"socket": "/nowhere", "version": "1"}';; esac;;
+esac
+"""
+
+
+@pytest.fixture
+def talkative(tmp_path: Path) -> SshTarget:
+    """A host whose ssh says a lot on stderr, and whose shell greets before a command."""
+    program = tmp_path / "ssh"
+    program.write_text(_SSH)
+    program.chmod(0o755)
+    return SshTarget("near", "near", (str(program),))
+
+
+async def test_an_ssh_that_says_a_lot_is_not_held_up(tmp_path: Path, talkative: SshTarget) -> None:
+    folder = find_folder(tmp_path)
+    master = SshMaster(talkative, folder, "name")
+    try:
+        await master.open(HANG_S, HANG_S)
+        await until((folder / "name.c.said").exists, "ssh to have said it all")
+    finally:
+        await master.aclose()
 
 
 def test_servers_of_other_names_have_connections_of_their_own() -> None:

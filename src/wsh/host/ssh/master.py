@@ -129,16 +129,26 @@ class SshMaster:
         )
         assert process.stderr is not None
         os.set_blocking(process.stderr.fileno(), False)
+        asyncio.get_running_loop().add_reader(process.stderr.fileno(), self._take_words)
         while not self._control.exists():
             if process.poll() is not None:
                 raise SshProblem(self._read_words() or f"ssh ended with status {process.returncode}")
             await asyncio.sleep(_LOOK_S)
 
+    def _take_words(self) -> None:
+        """Keep the last of what ssh says on stderr. An ssh that cannot say more stands still, and the connection with it."""
+        process = self._process
+        if process is None or process.stderr is None:
+            return
+        with contextlib.suppress(OSError):
+            said = process.stderr.read()
+            if said == b"":
+                asyncio.get_running_loop().remove_reader(process.stderr.fileno())
+            self._said = (self._said + (said or b""))[-4096:]
+
     def _read_words(self) -> str:
         """What ssh said last on stderr."""
-        if self._process is not None and self._process.stderr is not None:
-            with contextlib.suppress(OSError):
-                self._said = (self._said + (self._process.stderr.read() or b""))[-4096:]
+        self._take_words()
         lines = [line.strip() for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1] if lines else ""
 
@@ -208,6 +218,8 @@ class SshMaster:
         if process is not None:
             if process.poll() is None:
                 process.terminate()
+            if process.stderr is not None:
+                asyncio.get_running_loop().remove_reader(process.stderr.fileno())
             await asyncio.shield(asyncio.to_thread(_end, process))
             if process.stderr is not None:
                 process.stderr.close()
