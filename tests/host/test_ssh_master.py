@@ -70,6 +70,19 @@ async def test_an_ssh_that_says_a_lot_is_not_held_up(tmp_path: Path, talkative: 
         await master.aclose()
 
 
+async def test_the_folder_of_the_sockets_is_made_again_where_it_was_cleaned_away(
+    tmp_path: Path, talkative: SshTarget
+) -> None:
+    folder = find_folder(tmp_path)
+    master = SshMaster(talkative, folder, "name")
+    folder.rmdir()
+    try:
+        await master.open(HANG_S, HANG_S)
+        assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        await master.aclose()
+
+
 def test_servers_of_other_names_have_connections_of_their_own() -> None:
     assert make_name("default", "near", "near") != make_name("other", "near", "near")
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wsh.wire.system.private_file import ensure_private
+
 if TYPE_CHECKING:
     from wsh.wire.json.object import JsonObject
 
@@ -81,6 +83,7 @@ class SshMaster:
 
     async def open(self, timeout_s: float, silent_s: float) -> None:
         """Connect, find wsh there, start its server if need be. Raises SshProblem."""
+        ensure_private(self._control.parent)  # what cleans /tmp up takes a folder away in which no socket was for long
         await self.end_predecessor()
         async with _within(timeout_s, "the connection took too long"):
             await self._start(timeout_s, silent_s)
