@@ -14,6 +14,7 @@ from tests.host.conftest import open_net
 from tests.support.host.sshd import ssh_net
 from tests.support.waiting import HANG_S, until, wait_until
 from tests.support.warm import run_warm
+from wsh.host.ssh.doctor import examine
 from wsh.host.ssh.master import SshMaster, SshTarget
 from wsh.host.ssh.socket_name import find_folder, make_name
 
@@ -81,6 +82,11 @@ async def test_the_folder_of_the_sockets_is_made_again_where_it_was_cleaned_away
         assert folder.stat().st_mode & 0o777 == 0o700
     finally:
         await master.aclose()
+
+
+def test_a_shell_that_greets_is_no_problem_to_the_doctor(talkative: SshTarget) -> None:
+    findings = list(examine(talkative))
+    assert all(finding.good for finding in findings), findings
 
 
 def test_servers_of_other_names_have_connections_of_their_own() -> None:
