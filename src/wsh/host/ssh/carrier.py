@@ -158,8 +158,13 @@ class SshCarrier:
             try:
                 link = await self._connect()
                 pause.reset()
-                await self._go_online(link)
-                await link.serve()
+                resent = self._go_online(link)
+                # Beside the answers: a host that has many for us takes no call before we took some of them.
+                sending = asyncio.ensure_future(self._resend(resent, link))
+                try:
+                    await link.serve()
+                finally:
+                    await end_tasks([sending])
             except WshError as failure:
                 problem = f"{failure.message}. {failure.hint or ''}".strip()
             except (SshProblem, HandshakeLost, OSError, TimeoutError) as failure:
@@ -196,7 +201,8 @@ class SshCarrier:
         await link.greet(self._here, self._timing.connect_s)
         return link
 
-    async def _go_online(self, link: HostLink) -> None:
+    def _go_online(self, link: HostLink) -> list[_Pending]:
+        """The calls under way that go to the host once more."""
         self._server_id = str(link.welcome.get("server_id"))
         self._since = time.monotonic()
         self._state = replace(
@@ -211,13 +217,19 @@ class SshCarrier:
         self._link = link
         self._changed.set()
         self._tell({"event": "host_changed"})
-        for pending in list(self._pending.values()):
-            if pending.sent_to not in (None, self._server_id) and not pending.call.repeatable:
+        resent = []
+        for pending in self._pending.values():
+            if pending.sent_to in (None, self._server_id) or pending.call.repeatable:
+                resent.append(pending)
+            elif not pending.answer.done():
                 # Another server than the one that got it: that one cannot be asked any more.
-                if not pending.answer.done():
-                    pending.answer.set_exception(self._unreachable("its server was restarted", sent=True))
-                continue
-            await self._send(pending, link)
+                pending.answer.set_exception(self._unreachable("its server was restarted", sent=True))
+        return resent
+
+    async def _resend(self, calls: list[_Pending], link: HostLink) -> None:
+        for pending in calls:
+            if pending.call.id in self._pending:
+                await self._send(pending, link)
 
     async def _disconnect(self) -> None:
         link, self._link = self._link, None
