@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.server import ServerConnection, unix_serve
 
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, until
 from wsh.host.carrier import PROTOCOL, ForwardedAnswer, ForwardedCall, ForwardedCaller
+from wsh.host.link import HostLink
 from wsh.host.ssh import carrier as ssh_carrier
 from wsh.host.ssh.carrier import SshCarrier, SshTiming
 from wsh.host.ssh.master import SshTarget
@@ -26,6 +28,7 @@ class _SocketMaster:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.closed = False
 
     async def open(self, timeout_s: float, silent_s: float) -> None:
         pass
@@ -37,7 +40,7 @@ class _SocketMaster:
         return sock
 
     async def aclose(self) -> None:
-        pass
+        self.closed = True
 
 
 async def _take_call(link: ServerConnection) -> ForwardedCall:
@@ -80,3 +83,29 @@ async def test_a_long_call_goes_out_again_while_the_host_has_more_to_say_than_fi
         finally:
             await carrier.aclose()
     assert answer.unwrap() == 2 and came == [call.id, call.id]
+
+
+async def test_no_ssh_is_left_behind_where_the_host_says_no_goodbye(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s"
+    masters: list[_SocketMaster] = []
+
+    def make(target: SshTarget, folder: Path, name: str) -> _SocketMaster:
+        masters.append(_SocketMaster(path))
+        return masters[-1]
+
+    async def serve(link: ServerConnection) -> None:
+        await link.send(json.dumps({"welcome": {"version": "1", "protocol": PROTOCOL, "server_id": "s1"}}))
+        await link.wait_closed()
+
+    async def say_goodbye(link: HostLink) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ssh_carrier, "SshMaster", make)
+    monkeypatch.setattr(HostLink, "aclose", say_goodbye)
+    async with unix_serve(serve, str(path), ping_interval=None, close_timeout=1.0):
+        carrier = SshCarrier(SshTarget("far", "far"), tmp_path, "here", SshTiming(silent_s=4 * HANG_S))
+        await until(lambda: carrier.state.online, "the connection")
+        await carrier.aclose()
+    assert [master.closed for master in masters] == [True]

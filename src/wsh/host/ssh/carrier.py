@@ -234,11 +234,13 @@ class SshCarrier:
     async def _disconnect(self) -> None:
         link, self._link = self._link, None
         master, self._master = self._master, None
-        if link is not None:
-            with contextlib.suppress(Exception):
-                await link.aclose()
-        if master is not None:
-            await master.aclose()
+        try:
+            if link is not None:
+                with contextlib.suppress(Exception):
+                    await link.aclose()
+        finally:  # also where nobody waits any longer for the host's goodbye: no ssh is left behind
+            if master is not None:
+                await master.aclose()
 
     def _go_offline(self, problem: str) -> None:
         was = self._state

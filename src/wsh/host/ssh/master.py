@@ -218,15 +218,16 @@ class SshMaster:
 
     async def aclose(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            if process.poll() is None:
-                process.terminate()
-            if process.stderr is not None:
-                asyncio.get_running_loop().remove_reader(process.stderr.fileno())
-            await asyncio.shield(asyncio.to_thread(_end, process))
-            if process.stderr is not None:
-                process.stderr.close()
-        self._unlink()
+        try:
+            if process is not None:
+                if process.poll() is None:
+                    process.terminate()
+                if process.stderr is not None:
+                    asyncio.get_running_loop().remove_reader(process.stderr.fileno())
+                    process.stderr.close()
+                await asyncio.shield(asyncio.to_thread(_end, process))
+        finally:
+            self._unlink()
 
 
 _relays: set[subprocess.Popen[bytes]] = set()
