@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,48 @@ from websockets.sync.client import connect
 
 from tests.host.conftest import open_net
 from tests.support.waiting import HANG_S
+from wsh.cli.relay import _pump
 
-pytestmark = pytest.mark.accept
+_MANY = 8_000_000
 
 
+def test_what_comes_up_waits_for_nothing_that_goes_down(tmp_path: Path) -> None:
+    """The server reads only as much as it may write, so both directions fill up at the same time."""
+
+    def serve() -> int:
+        server, _ = listener.accept()
+        with server:
+            server.settimeout(HANG_S)
+            server.sendall(b"d" * _MANY)
+            return _count(server)
+
+    def bring_up() -> None:
+        ours.sendall(b"u" * _MANY)
+        ours.shutdown(socket.SHUT_WR)
+
+    def _count(sock: socket.socket) -> int:
+        count = 0
+        while data := sock.recv(1 << 16):
+            count += len(data)
+        return count
+
+    path = str(tmp_path / "s")
+    ours, theirs = socket.socketpair()
+    ours.settimeout(HANG_S)
+    with socket.socket(socket.AF_UNIX) as listener, ours, theirs, ThreadPoolExecutor(4) as pool:
+        listener.bind(path)
+        listener.listen()
+        server = pool.submit(serve)
+        relay = pool.submit(_pump, path, theirs.fileno(), theirs.fileno())
+        sending = pool.submit(bring_up)
+        came = 0
+        while came < _MANY:
+            came += len(ours.recv(1 << 16))
+        sending.result(HANG_S)
+        assert (came, server.result(HANG_S), relay.result(HANG_S)) == (_MANY, _MANY, 0)
+
+
+@pytest.mark.accept
 def test_calls_and_viewers_go_through_stdio_where_forwarding_is_forbidden(tmp_path: Path) -> None:
     with open_net(tmp_path, ["strict"], options=["AllowStreamLocalForwarding no", "AllowTcpForwarding no"]) as net:
         body = {"name": "strict/job", "command": "bash --norc"}

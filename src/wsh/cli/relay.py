@@ -33,28 +33,32 @@ def relay(facts: bool) -> int:
     return _pump(path)
 
 
-def _pump(path: str) -> int:
-    """Bytes both ways until either side ends. Blocking writes: a side that does not read slows the other down."""
-    import select
+def _pump(path: str, stdin: int = 0, stdout: int = 1) -> int:
+    """Bytes both ways until either side ends.
+
+    A side that does not read holds up what goes to it and nothing else: the server takes no more while its own words are not taken.
+    """
     import socket
+    from threading import Thread
 
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(path)
-        polled = select.poll()
-        polled.register(0, select.POLLIN)
-        polled.register(server, select.POLLIN)
-        while True:
-            for fd, _ in polled.poll():
-                data = os.read(fd, _PIECE_BYTES)
-                if not data:
-                    return 0
-                if fd == 0:
+
+        def bring_up() -> None:
+            try:
+                while data := os.read(stdin, _PIECE_BYTES):
                     server.sendall(data)
-                else:
-                    _write_all(data)
+                server.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the server is gone, which the other direction sees
+
+        Thread(target=bring_up, daemon=True).start()
+        while data := server.recv(_PIECE_BYTES):
+            _write_all(stdout, data)
+    return 0
 
 
-def _write_all(data: bytes) -> None:
+def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(1, view) :]
+        view = view[os.write(fd, view) :]
