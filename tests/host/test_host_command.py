@@ -75,6 +75,28 @@ def test_attach_to_a_machine_takes_the_session_that_was_used_last_there(net: Net
         _wsh("kill", f"near/{name}")
 
 
+def test_attach_says_that_the_machine_is_away_and_goes_on_when_it_is_back(net: Net, tmp_path: Path) -> None:
+    _wsh("new", "near/shown", "--", "bash", "--norc", "--noprofile")
+    machine = net.ssh.machines["near"]
+    pane = Pane(tmp_path, shlex.join([*WSH, "attach", "near/shown"]))
+    try:
+        pane.type("echo before-$((6*7))", "Enter")
+        pane.wait(lambda text: "before-42" in text, "the first output")
+        machine.stop()
+        pane.wait(lambda text: "near is away" in text and "before-42" in text, "word of the machine")
+        machine.start()
+        net.wait_until_online("near")
+        pane.wait(lambda text: "near is away" not in text and "before-42" in text, "the picture")
+        pane.type("echo after-$((6*7))", "Enter")
+        pane.wait(lambda text: "after-42" in text, "the output behind it")
+    finally:
+        pane.close()
+        if machine.process is None:
+            machine.start()
+    net.wait_until_online("near")
+    _wsh("kill", "near/shown")
+
+
 def test_a_machine_whose_python_is_too_old_is_told_so_and_not_added(tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()

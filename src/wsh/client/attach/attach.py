@@ -366,6 +366,10 @@ class _Screen:
                     self._person.hear(said)
                 case "exit":
                     raise _Ended(ViewEnd("exited", said["exit_code"], row=self._row))
+                case "host" if not said.get("online"):
+                    self.tell(
+                        f"{said.get('host')} is away, waiting for it · {self._person.bindings.shown} twice leaves"
+                    )
                 case "dismissed":
                     self._leave(str(said.get("reason", "detached")))
                 case _ if self.lending is not None and self.lending.hear(said):

@@ -143,6 +143,8 @@ class Person:
                 self._is_captured = said.get("mode") == "capture"
             case "taken":
                 self._taken_by = said.get("by")
+            case "host" if said.get("online"):  # a new connection to the session's machine, and a new viewer there
+                self.connect(self._line)
             case "renamed":
                 self.session = str(said["name"])
             case "wheel":
