@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.pane import WSH, Pane, make, read_until
-from tests.support.serving import RunningServer
+from tests.support.serving import RunningServer, running_server
 from tests.support.waiting import wait_until, wait_while
+from tests.support.warm import run_warm
+from wsh.wire.system.place import Places
 
 HINT = "? help · d detach · [ scroll · s sessions · t take over · c capture · \\ literal"
 
@@ -255,6 +257,33 @@ def test_a_suspended_viewer_gives_the_terminal_to_the_shell_and_comes_back(
     seen.type("C-\\", "d")
     seen.wait(lambda t: "[detached · asleep]" in t, "the way out")
     assert "outside\noutside>" in seen.text(history=True), "what the shell showed is kept"
+
+
+def test_a_viewer_is_suspended_and_resized_while_it_waits_for_a_server(
+    pane: Callable[..., Pane], places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WSH_CLIENT_RESTART_WAIT_S", "3600")
+    with running_server(places, check_left=False) as mortal:
+        make(mortal, "orphan")
+        seen = pane("env -u BASH_ENV PS1='outside> ' bash --norc --noprofile -i")
+        seen.wait(lambda t: "outside>" in t, "the shell")
+        seen.type(f"{WSH} attach orphan", "Enter")
+        seen.wait(lambda t: t.startswith("$") and "? help" in last_row(t), "the session")
+        mortal.process.kill()
+        mortal.process.wait()
+        seen.wait(lambda t: "the server is gone" in last_row(t), "that the server is gone")
+        seen.resize(12, 70)
+        seen.wait(
+            lambda t: len(t.splitlines()) <= 12 and "the server is gone" in last_row(t), "the same in the new size"
+        )
+        seen.type("kept", "C-\\", "C-z")
+        seen.wait(lambda t: "outside>" in t.partition("Stopped")[2], "the shell again")
+        with running_server(places, check_left=False):
+            seen.type("fg", "Enter")
+            seen.wait(lambda t: t.startswith("$ kept") and "orphan ·" in last_row(t), "the session with what was typed")
+            seen.type("C-\\", "d")
+            seen.wait(lambda t: "[detached · orphan]" in t, "the way out")
+            run_warm([*WSH.split(), "stop"], check=True)
 
 
 def test_a_viewer_whose_shell_ignores_suspension_stays(server: RunningServer, pane: Callable[..., Pane]) -> None:

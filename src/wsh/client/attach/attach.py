@@ -92,12 +92,16 @@ def view(name: str, options: ViewOptions, held: tty.Held, check_health: Callable
     """
     person = Person(name, options.bindings, read_only=options.read_only, copy_keys=options.copy_keys)
     screen = _Screen(person, held, options.shows_ended)
-    wait = partial(_wait_for_answer, person, screen, check_health)
     try:
         with _signals() as resized:
+            wait = partial(_wait_for_answer, person, screen, resized, check_health)
             last: ServerRecord | None = None
+            is_gone = False
             while True:
                 try:
+                    if is_gone:
+                        _find_server(last, person, screen, resized)
+                        is_gone = False
                     target = _target(person.session, options, person.has_prefix)
                     line = open_ws_client(find_places().socket, target, wait)
                     last = _read_record()
@@ -121,10 +125,12 @@ def view(name: str, options: ViewOptions, held: tty.Held, check_health: Callable
                     options = replace(options, scrollback_lines=0)
                     screen.shows_ended = True
                 except (WsLost, ServerGone):
+                    if is_gone:
+                        raise  # none could be started
+                    is_gone = True
                     if held.has_screen:
                         screen.shows_ended = person.has_ended  # what ends meanwhile ends under the person's eyes
                     screen.tell(f"the server is gone, waiting for it · {options.bindings.shown} twice leaves")
-                    _find_server(last, person)
                     options = replace(options, scrollback_lines=0)  # that is on this terminal already
                 except WshError as problem:
                     if not person.go_back(problem.message):
@@ -151,7 +157,7 @@ def _read_record() -> ServerRecord | None:
     return read_record(find_places())
 
 
-def _find_server(last: ServerRecord | None, person: Person) -> None:
+def _find_server(last: ServerRecord | None, person: Person, screen: _Screen, resized: int) -> None:
     """Wait for the server, or start one; `last` is the one that we were connected to. The person may leave meanwhile."""
     import asyncio
     from concurrent.futures import Future
@@ -171,24 +177,23 @@ def _find_server(last: ServerRecord | None, person: Person) -> None:
 
     # Nobody waits for it when the person leaves.
     Thread(target=find, daemon=True).start()
-    unsent = person.wait_for_server()
     while not done.done():
-        _type_meanwhile(person, unsent, [], _LOOK_S)
+        _type_meanwhile(person, screen, resized, [], _LOOK_S)
     done.result()
 
 
 def _wait_for_answer(
-    person: Person, screen: _Screen, check_health: Callable[[], None], connection: socket.socket
+    person: Person, screen: _Screen, resized: int, check_health: Callable[[], None], connection: socket.socket
 ) -> None:
     """Until the server answers. The person may leave meanwhile. Raises TimeoutError."""
     if select.select([connection], [], [], _AT_ONCE_S)[0]:
         return
-    unsent = person.wait_for_server()
     screen.tell(f"waiting for the server · {person.bindings.shown} twice leaves")
     now = time.monotonic()
     until, check_at = now + HANDSHAKE_S, None if screen.held.has_screen else now + _SILENT_S
     while now < until:
-        if _type_meanwhile(person, unsent, [connection], until - now if check_at is None else max(0.0, check_at - now)):
+        limit_s = until - now if check_at is None else max(0.0, check_at - now)
+        if _type_meanwhile(person, screen, resized, [connection], limit_s):
             return
         now = time.monotonic()
         if check_at is not None and now >= check_at:
@@ -197,12 +202,17 @@ def _wait_for_answer(
     raise TimeoutError("it does not answer")
 
 
-def _type_meanwhile(person: Person, unsent: bytearray, connections: list[socket.socket], limit_s: float) -> bool:
-    """Wait for a connection, or for what the person types while the server reads nothing. True if a connection can be read."""
-    watched: list[int | socket.socket] = [*connections]
-    if len(unsent) < _UNSENT_BYTES:
+def _type_meanwhile(
+    person: Person, screen: _Screen, resized: int, connections: list[socket.socket], limit_s: float
+) -> bool:
+    """Wait for a connection, or for what the person does while the server reads nothing. True if a connection can be read."""
+    watched: list[int | socket.socket] = [resized, *connections]
+    if len(person.wait_for_server()) < _UNSENT_BYTES:
         watched.append(0)
     ready = select.select(watched, [], [], limit_s)[0]
+    if resized in ready:
+        _hear_signals(os.read(resized, 4096), screen.held, person)
+        screen.tell(screen.told)
     if 0 in ready:
         person.type(_read_keys())
         if person.is_leaving:
@@ -341,9 +351,12 @@ class _Screen:
         self.lending: Lending | None = None
         self._person = person
         self._row: int | None = None
+        self.told = ""
+        """What was told last."""
 
     def tell(self, text: str) -> None:
         """Say something in the last row while nobody else can; the next picture covers it."""
+        self.told = text
         if self.held.has_screen:
             rows, cols = tty.size()
             tty.write_all(1, b"\x1b7\x1b[%d;1H\x1b[0;7m\x1b[2K %s\x1b[0m\x1b8" % (rows, text[: cols - 2].encode()))
