@@ -49,10 +49,11 @@ def end_connections(places: Places) -> None:
     if not (places.config / "hosts.json").exists():
         return
     from wsh.host.ssh.book import end_left_masters
+    from wsh.wire.error import StateConflict
 
     try:
         asyncio.run(end_left_masters(places, load(places.config_file)))
-    except (OSError, SettingError):
+    except (OSError, SettingError, StateConflict):
         pass  # what is asked for is the end of sessions, and that does not depend on them
 
 

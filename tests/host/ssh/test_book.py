@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -76,3 +78,39 @@ async def test_calls_wait_for_the_next_connection_as_long_as_the_setting_says(
     async with _open_book(places) as (book, _):
         await book.add("one", "one", None)
     assert [timing.resume_s for timing in timings] == [600.0]
+
+
+_DAMAGED = '{"one": {"target": "one"}, "two": "user@two", "three": {}, "four": {"target": "four", "command": 4}}'
+
+
+async def test_an_entry_that_cannot_be_used_takes_no_other_with_it_and_stays_in_the_file(places: Places) -> None:
+    path = places.config / "hosts.json"
+    path.write_text(_DAMAGED)
+    async with _open_book(places) as (book, registry):
+        assert [host.name for host in registry.list_hosts()] == ["one"]
+        await book.add("five", "five", None)
+        await book.remove("one")
+    assert json.loads(path.read_text()) == {
+        "two": "user@two",
+        "three": {},
+        "four": {"target": "four", "command": 4},
+        "five": {"target": "five"},
+    }
+
+
+@pytest.mark.parametrize("content", ['{"one": {"target": "one"}', '[{"one": "one"}]', "[" * 100_000, "\xff"])
+async def test_a_list_that_cannot_be_read_is_not_written_over(places: Places, content: str) -> None:
+    path = places.config / "hosts.json"
+    path.write_text('{"one": {"target": "one"}}')
+    async with _open_book(places) as (book, registry):
+        path.write_text(content, "latin-1")
+        for change in (book.add("two", "two", None), book.remove("one")):
+            with pytest.raises(StateConflict, match=re.escape(str(path))) as refused:
+                await change
+            assert "Correct the file" in (refused.value.hint or "")
+        assert "one" in registry and "two" not in registry
+    async with _open_book(places) as (book, registry):
+        assert len(registry) == 0
+        with pytest.raises(StateConflict, match=re.escape(str(path))):
+            await book.add("two", "two", None)
+    assert path.read_text("latin-1") == content

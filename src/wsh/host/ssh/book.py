@@ -14,10 +14,11 @@ from wsh.host.ssh.carrier import SshCarrier, SshTiming
 from wsh.host.ssh.master import SshMaster, SshTarget
 from wsh.host.ssh.socket_name import find_folder, make_name
 from wsh.wire.error import LimitReached, StateConflict, WshError
-from wsh.wire.system.private_file import write_private
+from wsh.wire.system.private_file import read_regular, write_private
 from wsh.wire.version import VERSION
 
 if TYPE_CHECKING:
+    from wsh.wire.json.object import JsonObject
     from wsh.wire.setting import Settings
     from wsh.wire.system.place import Places
 
@@ -34,21 +35,24 @@ class SshBook:
         self._settings = settings
         self._registry = registry
         self._here = here
-        self._entries: dict[str, dict[str, str]] = {}
         self._changing = asyncio.Lock()
         """Held from the look at the list until it is written: of two changes at once, the second begins with the first."""
 
     def open(self) -> None:
         """Begin to connect to every host of the list."""
-        self._entries = read_entries(self._path)
-        for name, entry in self._entries.items():
+        try:
+            entries = read_entries(self._path)
+        except StateConflict as problem:
+            log.warning("%s", problem)
+            return
+        for name, entry in entries.items():
             try:
                 self._open(name, entry)
             except (WshError, OSError) as problem:
                 log.warning("host %s cannot be used: %s", name, problem)
 
     async def add(self, name: str, target: str, command: str | None) -> None:
-        """Raises StateConflict for a name that is taken."""
+        """Raises StateConflict for a name that is taken, and where the list cannot be read."""
         check_host_name(name)
         async with self._changing:
             if name in self._registry:
@@ -56,20 +60,22 @@ class SshBook:
                     f"There is a host {name!r} already.", hint="Remove it first, or choose another name."
                 )
             most = self._settings.get_int("hosts.max_hosts")
-            if len(self._entries) >= most:
+            listed = await asyncio.to_thread(_read_list, self._path)
+            if len(listed) >= most:
                 raise LimitReached("hosts", most, "hosts.max_hosts")
             entry = {"target": target} | ({} if command is None else {"command": command})
-            await self._write(self._entries | {name: entry})
+            await self._write(listed | {name: entry})
             self._open(name, entry)
 
     async def remove(self, name: str) -> None:
+        """Raises StateConflict where the list cannot be read."""
         async with self._changing:
-            await self._write({known: entry for known, entry in self._entries.items() if known != name})
+            listed = await asyncio.to_thread(_read_list, self._path)
+            await self._write({known: entry for known, entry in listed.items() if known != name})
             await self._registry.remove(name)
 
-    async def _write(self, entries: dict[str, dict[str, str]]) -> None:
-        await asyncio.to_thread(write_private, self._path, json.dumps(entries, indent=2).encode() + b"\n")
-        self._entries = entries
+    async def _write(self, listed: JsonObject) -> None:
+        await asyncio.to_thread(write_private, self._path, json.dumps(listed, indent=2).encode() + b"\n")
 
     def _open(self, name: str, entry: dict[str, str]) -> None:
         settings = self._settings
@@ -97,12 +103,31 @@ async def end_left_masters(places: Places, settings: Settings) -> None:
 
 
 def read_entries(path: Path) -> dict[str, dict[str, str]]:
-    """What the file says; nothing for one that cannot be read, which is told in the log."""
+    """The entries that can be used; the others are told in the log. Raises StateConflict where the list cannot be read."""
+    usable: dict[str, dict[str, str]] = {}
+    for name, entry in _read_list(path).items():
+        if isinstance(entry, dict) and isinstance(entry.get("target"), str) and _is_text(entry.get("command")):
+            usable[name] = {key: value for key, value in entry.items() if isinstance(value, str)}
+        else:
+            log.warning("host %s in %s cannot be used: it has no target, or a command that is no text", name, path)
+    return usable
+
+
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _read_list(path: Path) -> JsonObject:
+    """Every entry of the file as it stands there, also one that cannot be used: what is written keeps it."""
     try:
-        found = json.loads(path.read_bytes())
-        return {str(name): dict(entry) for name, entry in found.items() if isinstance(entry.get("target"), str)}
+        found = json.loads(read_regular(path))
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, AttributeError, TypeError) as problem:
-        log.warning("%s cannot be used: %s", path, problem)
-        return {}
+    except (OSError, ValueError, RecursionError) as problem:
+        raise StateConflict(
+            f"The list of hosts {path} cannot be used: {problem}.",
+            hint="Correct the file, or move it away and add the hosts again: `wsh host add NAME`.",
+        ) from None
+    return found
