@@ -270,3 +270,97 @@ def test_install_shows_writes_merges_and_replaces(tmp_path: Path, monkeypatch: p
         [*WSH, "hook", "install", "--client", "claude-code", "--write"], capture_output=True, text=True, check=False
     )
     assert failed.returncode == 1 and "by hand" in failed.stderr and file.read_text() == "// comments\n{}"
+
+
+def _make_repository(folder: Path) -> str:
+    folder.mkdir(parents=True)
+    _git(folder, "init", "-q")
+    (folder / "file").write_text("text\n")
+    _git(folder, "add", "file")
+    _git(folder, "-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "-qm", "first")
+    _git(folder, "remote", "add", "origin", "https://example.org/x.git")
+    return str(folder)
+
+
+def _git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+
+def _judge(server: RunningServer, command: str, cwd: str) -> Any:
+    """What the rules say of a command that a host would run; nobody is asked."""
+    return server.request("POST", "/hook", {"client": "codex", "command": command, "cwd": cwd}).json
+
+
+def test_git_is_allowed_in_an_ordinary_repository_with_settings_hooks_and_submodules(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    inner, outer = _make_repository(tmp_path / "inner"), _make_repository(tmp_path / "outer")
+    _git(Path(outer), "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner, "part")
+    for key, value in (("core.fsmonitor", "true"), ("user.name", "n"), ("pull.rebase", "true"), ("gc.auto", "0")):
+        _git(Path(outer), "config", key, value)
+    hook_file = Path(outer, ".git/hooks/pre-commit")
+    hook_file.write_text("#!/bin/sh\n")
+    hook_file.chmod(0o755)
+    for command in ("git status", "git log -1", "git diff"):
+        assert _judge(server, command, outer)["decision"] == "allow", command
+
+
+@pytest.mark.parametrize(
+    "key", ["core.fsmonitor", "core.hooksPath", "core.pager", "filter.x.clean", "diff.x.textconv", "gpg.program"]
+)
+def test_git_is_asked_about_where_the_settings_of_the_repository_start_programs(
+    server: RunningServer, tmp_path: Path, key: str
+) -> None:
+    repository = _make_repository(tmp_path / "r")
+    assert _judge(server, "git status", repository)["decision"] == "allow"
+    canary = tmp_path / "started"
+    _git(Path(repository), "config", key, f"touch {canary} #")
+    judged = _judge(server, "git status", repository)
+    assert judged["decision"] == "ask" and key.lower() in judged["reason"].lower() and judged["rule"] is None
+    assert _judge(server, "ls", repository)["decision"] == "allow"
+    assert not canary.exists()
+
+
+def test_git_is_asked_about_where_included_settings_a_hook_or_a_submodule_start_programs(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    included = _make_repository(tmp_path / "included")
+    Path(included, "more").write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
+    _git(Path(included), "config", "include.path", "../more")
+
+    hooked = _make_repository(tmp_path / "hooked")
+    hook_file = Path(hooked, ".git/hooks/post-index-change")
+    hook_file.write_text("#!/bin/sh\n")
+    hook_file.chmod(0o755)
+
+    inner, outer = _make_repository(tmp_path / "inner"), _make_repository(tmp_path / "outer")
+    _git(Path(outer), "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner, "part")
+    _git(Path(outer, "part"), "config", "core.fsmonitor", "touch /tmp/x")
+
+    bare = tmp_path / "work" / "tree"
+    bare.mkdir(parents=True)
+    _git(bare, "init", "-q", "--bare")
+    for key, value in (("core.bare", "false"), ("core.worktree", str(bare)), ("core.fsmonitor", "touch /tmp/x")):
+        _git(bare, "config", key, value)
+
+    broken = _make_repository(tmp_path / "broken")
+    Path(broken, ".git/config").write_text("[core\n")
+    for folder in (included, hooked, outer, str(bare), broken):
+        judged = _judge(server, "git status", folder)
+        assert judged["decision"] == "ask" and judged["reason"], folder
+
+
+def test_the_card_of_git_in_a_repository_that_starts_programs_says_what_was_found(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    repository = _make_repository(tmp_path / "r")
+    _git(Path(repository), "config", "core.fsmonitor", "touch /tmp/x")
+    words = [*WSH, "hook", *PATIENT]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(payload("git status", cwd=repository))
+    process.stdin.close()
+    one = card(server, "git status")
+    assert any("core.fsmonitor" in reason for reason in one["reasons"]), one
+    answer(server, one, decision="approve")
+    assert finish(process)["decision"]["behavior"] == "allow"

@@ -9,10 +9,10 @@ Settings travel as GIT_CONFIG_* variables. A submodule has settings that were no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wsh.git.key import ALWAYS, READING, fold, replacement
+from wsh.git.key import ALWAYS, READING, fold, replacement, starts_program
 
 _QUERY = ("config", "--list", "--show-scope", "--includes", "-z")
 _INDEX_QUERY = ("ls-files", "--stage", "--full-name", "-z", ":/")
@@ -72,12 +72,12 @@ class Guarded:
 
 def query(argv: Sequence[str]) -> tuple[str, ...]:
     """The question what is configured where `argv` goes, and by whom. Executes nothing."""
-    return (*_placed(argv), *_QUERY)
+    return (*get_placed(argv), *_QUERY)
 
 
 def index_query(argv: Sequence[str]) -> tuple[str, ...] | None:
     """The question what is tracked there, if the answer matters for `argv`."""
-    return (*_placed(argv), *_INDEX_QUERY) if _looks_into_submodules(_split(argv)[1]) else None
+    return (*get_placed(argv), *_INDEX_QUERY) if _looks_into_submodules(_split(argv)[1]) else None
 
 
 def _split(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -88,7 +88,7 @@ def _split(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(argv[:end]), tuple(argv[end:])
 
 
-def _placed(argv: Sequence[str]) -> tuple[str, ...]:
+def get_placed(argv: Sequence[str]) -> tuple[str, ...]:
     """git, and those of its options that say where it goes."""
     before = list(reversed(_split(argv)[0]))
     kept = [before.pop()]
@@ -99,6 +99,10 @@ def _placed(argv: Sequence[str]) -> tuple[str, ...]:
         elif option == "--bare" or option.partition("=")[0] in _TAKE_VALUE:
             kept.append(option)
     return tuple(kept)
+
+
+def get_verb(argv: Sequence[str]) -> str | None:
+    return next(iter(_split(argv)[1]), None)
 
 
 def _looks_into_submodules(words: Sequence[str]) -> bool:
@@ -146,17 +150,36 @@ def _said(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _has_gitlinks(index: bytes) -> bool:
-    return any(entry.startswith(_GITLINK) for entry in index.split(b"\0"))
+    return bool(list_gitlinks(index))
 
 
-def _replaced(settings: bytes) -> list[tuple[str, str]]:
-    hostile: dict[str, str] = {}
-    trusted: dict[str, list[str]] = {}
+def list_gitlinks(index: bytes) -> list[bytes]:
+    """The paths of submodules, from the top of the work tree. `index` is the answer to `index_query`."""
+    return [entry.partition(b"\t")[2] for entry in index.split(b"\0") if entry.startswith(_GITLINK)]
+
+
+def find_started(settings: bytes) -> str | None:
+    """The first key of the repository's own for which git, without the guard, starts a program. Raises Unguarded."""
+    for scope, key, value in _list_settings(settings):
+        if scope not in _TRUSTED_SCOPES and scope != _OURS and starts_program(key, value):
+            return key
+    return None
+
+
+def _list_settings(settings: bytes) -> Iterator[tuple[bytes, str, str]]:
+    """Scope, key and value. Raises Unguarded."""
     fields = settings.split(b"\0")
     if fields.pop() or len(fields) % 2:
         raise Unguarded("what git says about its configuration was not understood")
     for scope, entry in zip(fields[::2], fields[1::2], strict=True):
         key, _, value = entry.decode("utf-8", "surrogateescape").partition("\n")
+        yield scope, key, value
+
+
+def _replaced(settings: bytes) -> list[tuple[str, str]]:
+    hostile: dict[str, str] = {}
+    trusted: dict[str, list[str]] = {}
+    for scope, key, value in _list_settings(settings):
         if scope == _OURS:
             continue
         instead = replacement(key, value)

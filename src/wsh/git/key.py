@@ -83,6 +83,20 @@ def replacement(key: str, value: str) -> str | None:
     return next((value for pattern, value in _RUNS if pattern.fullmatch(folded)), None)
 
 
+def starts_program(key: str, value: str) -> bool:
+    """Whether git, as it is, may start a program because a repository gives `key` that `value`."""
+    folded = fold(key)
+    if folded == "core.fsmonitor":  # a truth value means git's own monitor
+        return value.lower() not in ("", "true", "yes", "on", "1", "false", "no", "off", "0")
+    if folded in ("core.hookspath", "core.pager"):
+        return True
+    if folded in ("protocol.allow", "protocol.ext.allow"):
+        return value.lower() != "never"
+    if re.fullmatch(r"submodule\..*\.update", folded, re.DOTALL):
+        return value.startswith("!")
+    return replacement(key, value) is not None
+
+
 def fold(key: str) -> str:
     """Section and name do not mind case, the part between them does."""
     first, _, rest = key.partition(".")

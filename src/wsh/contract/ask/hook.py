@@ -6,9 +6,10 @@ The host runs the command itself, in its own shell; nothing runs here. Whatever 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,10 +21,13 @@ from wsh.contract.gate import is_irrecoverable, list_risks
 from wsh.contract.identity import make_question_identity
 from wsh.contract.interactive import InteractiveRoute
 from wsh.contract.request.correlation import Correlated, make_id
+from wsh.git.unguarded import explain_unguarded
 from wsh.policy import Effect, Mode, PolicyRequest, Verdict
 from wsh.policy.audit import describe_decision
+from wsh.policy.execute.launch import is_git
 from wsh.policy.execute.place import canonical_cwd
 from wsh.policy.explain import explain_request
+from wsh.policy.verdict import Kind, Reason, RiskReason
 from wsh.wire.caller import Caller
 
 HookDecision: TypeAlias = Literal["allow", "deny", "ask"]
@@ -52,7 +56,7 @@ class HookJudgement:
 async def judge_question(
     route: InteractiveRoute, question: HookQuestion, caller: Caller, own_folders: Sequence[Path]
 ) -> tuple[HookJudgement, Verdict]:
-    """What the rules say: allowed where a headless or an interactive rule allows it, denied where no person could allow it.
+    """What the rules say: allowed where a headless or an interactive rule allows it and git starts nothing of a repository's, denied where no person could allow it.
 
     The decision is in the trail before it is told. Raises OSError where it cannot be.
     """
@@ -80,6 +84,7 @@ def _weigh(route: InteractiveRoute, question: HookQuestion, caller: Caller, own_
         )
         verdict = explain_request(request, policy, own_folders)
         if verdict.effect is Effect.ALLOW:
+            verdict = _mind_git(verdict, cwd)
             break
     gate.trail.append(
         describe_decision(
@@ -94,6 +99,25 @@ def _weigh(route: InteractiveRoute, question: HookQuestion, caller: Caller, own_
             client=question.client,
         )
     )
+    return verdict
+
+
+def _mind_git(verdict: Verdict, cwd: str) -> Verdict:
+    """A rule allows git as wsh runs it, guarded. The host runs git as it is, so a person decides where that starts what a repository names."""
+    for argv in verdict.argv:
+        if argv[:1] == ("cd",) and len(argv) == 2:
+            cwd = os.path.join(cwd, os.path.expanduser(argv[1]))
+        found = explain_unguarded(argv, cwd) if argv and is_git(argv) else None
+        if found is not None:
+            what = f"git may start a program here, outside wsh's guard: {found}"
+            return replace(
+                verdict,
+                effect=Effect.ASK,
+                reason=Reason.NOT_ALLOWLISTED,
+                message=f"The rule {verdict.rule!r} does not cover it: {what}.",
+                rule=None,
+                risk_reasons=(*verdict.risk_reasons, RiskReason(verdict.risk, Kind.REPOSITORY, what)),
+            )
     return verdict
 
 

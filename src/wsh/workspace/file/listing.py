@@ -9,13 +9,13 @@ Git is asked behind its guard: a repository's own configuration could otherwise 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wsh.git.guard import Unguarded, guard, query
+from wsh.git.guard import query
+from wsh.git.run import run_guarded
 from wsh.wire.surrogate import is_sound
 
 if TYPE_CHECKING:
@@ -53,23 +53,8 @@ def run_git(root: str, *arguments: str, timeout_s: float = _GIT_TIMEOUT_S) -> by
 
 
 def _ask(root: str, argv: Sequence[str], settings: bytes, timeout_s: float) -> bytes | None:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    # A folder may bring a git of its own.
-    kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept.get("PATH", os.defpath).split(os.pathsep)))
-    try:
-        guarded = guard(argv, settings)
-        done = subprocess.run(
-            guarded.argv,
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=kept | guarded.env | {"LC_ALL": "C"},
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired, Unguarded):
-        return None
-    return done.stdout if done.returncode == 0 else None
+    done = run_guarded(root, argv, settings, timeout_s)
+    return done.stdout if done is not None and done.returncode == 0 else None
 
 
 @dataclass(frozen=True)
