@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect
 
-from tests.host.conftest import Net
-from tests.support.serving import Reply
+from tests.host.conftest import Net, open_net
+from tests.support.serving import Reply, running_server
 from tests.support.waiting import HANG_S, wait_until
 
 pytestmark = pytest.mark.accept
@@ -132,3 +134,22 @@ def test_a_host_that_is_away_is_told_with_since_when_and_comes_back(net: Net) ->
     net.wait_until_online("near")
     assert net.server.get(path)["unreachable_since"] is None
     assert net.server.request("DELETE", path).status == 204
+
+
+def test_the_next_server_tells_of_a_host_that_is_away_when_it_begins(tmp_path: Path) -> None:
+    with open_net(tmp_path, ["near"], started=True) as net:
+        path = _open(net, "near/away")
+        net.server.get("/sessions")
+        machine = net.ssh.machines["near"]
+        net.server.stop(signal.SIGINT)
+        machine.stop()
+        with running_server(net.server.places) as server:
+            again = Net(server, net.ssh)
+            kept = next(one for one in server.get("/sessions") if one["name"] == "near/away")
+            host = again.host("near")
+            assert not host["online"] and host["last_seen"] and host["version"]
+            assert kept["unreachable_since"] == pytest.approx(host["since"])
+            machine.start()
+            again.wait_until_online("near")
+            assert server.get(path)["unreachable_since"] is None
+            assert server.request("DELETE", path).status == 204

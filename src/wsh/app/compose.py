@@ -123,6 +123,7 @@ class Composition:
             await self.rooms.notices.aclose()
             await self.rooms.wakes.aclose()
             await self._fleet.aclose()
+            await self._book.aclose()
             await self.rooms.hosts.aclose()
             await self.rooms.receiver.aclose()
         self.stages.close()

@@ -31,6 +31,8 @@ class HostRegistry:
         """Where hosts come from that nobody added here; each brings what is known of its hosts up to date."""
         self.last_sessions: dict[str, list[JsonObject]] = {}
         """SessionInfo of each host's sessions, as they were when the host was last asked."""
+        self.remembered: list[Callable[[], None]] = []
+        """Who is told after `remember`."""
 
     def add(self, carrier: Carrier) -> None:
         """From now on the host can be called. The registry closes the carrier."""
@@ -61,6 +63,12 @@ class HostRegistry:
     def find_carrier(self, name: str) -> Carrier | None:
         """None once the host was removed; another one after it was added again."""
         return self._carriers.get(name)
+
+    def remember(self, sessions: dict[str, list[JsonObject]]) -> None:
+        """What hosts that were asked just now told of their sessions."""
+        self.last_sessions |= sessions
+        for tell in self.remembered:
+            tell()
 
     async def refresh(self) -> None:
         """Before hosts are listed or asked."""

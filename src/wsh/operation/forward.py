@@ -228,7 +228,7 @@ def _remember(rooms: Rooms, found: list[tuple[str, object]], tag: str | None) ->
     hosts = rooms.hosts
     answered = dict(found)
     if tag is None:
-        hosts.last_sessions |= cast("dict[str, list[JsonObject]]", answered)
+        hosts.remember(cast("dict[str, list[JsonObject]]", answered))
     wanted = None if tag is None else {one.strip() for one in tag.split(",")}
     for state in hosts.list_hosts():
         if state.name in answered or state.same_as is not None:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from wsh.host.carrier import HostState
 from wsh.host.registry import HostRegistry
 from wsh.host.ssh import book as ssh_book
 from wsh.host.ssh.book import SshBook, read_entries
 from wsh.host.ssh.carrier import SshCarrier, SshTiming
 from wsh.host.ssh.master import SshTarget
+from wsh.host.ssh.seen import SeenHost
 from wsh.wire.error import StateConflict
+from wsh.wire.json.object import JsonObject
 from wsh.wire.setting import load
 from wsh.wire.system.place import Places, find_places
 
@@ -69,9 +72,11 @@ async def test_calls_wait_for_the_next_connection_as_long_as_the_setting_says(
     timings: list[SshTiming] = []
 
     class Noted(SshCarrier):
-        def __init__(self, target: SshTarget, folder: Path, here: str, timing: SshTiming) -> None:
+        def __init__(
+            self, target: SshTarget, folder: Path, here: str, timing: SshTiming, seen: SeenHost | None = None
+        ) -> None:
             timings.append(timing)
-            super().__init__(target, folder, here, timing)
+            super().__init__(target, folder, here, timing, seen)
 
     monkeypatch.setattr(ssh_book, "SshCarrier", Noted)
     places.config_file.write_text('[hosts]\nssh = ["false"]\nresume_s = 600\n')
@@ -114,3 +119,40 @@ async def test_a_list_that_cannot_be_read_is_not_written_over(places: Places, co
         with pytest.raises(StateConflict, match=re.escape(str(path))):
             await book.add("two", "two", None)
     assert path.read_text("latin-1") == content
+
+
+async def test_a_host_that_is_away_when_the_server_begins_is_told_as_the_server_before_last_saw_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places.config / "hosts.json").write_text('{"one": {"target": "one"}, "two": {"target": "two"}}')
+    online = HostState("one", "ssh", "one", online=True, version="1.2.3", last_seen=1_000.0)
+    sessions: list[JsonObject] = [{"name": "one/train", "tags": ["gpu"], "running": True}]
+    async with _open_book(places) as (book, registry):
+        with monkeypatch.context() as patch:
+            patch.setattr(registry.get_carrier("one"), "_state", online)
+            registry.remember({"one": sessions})
+            await book.aclose()
+    path = places.config / "hosts-seen.json"
+    assert path.stat().st_mode & 0o777 == 0o600
+    for _ in range(2):  # what was read is kept, too
+        async with _open_book(places) as (book, registry):
+            one, two = registry.list_hosts()
+            assert not one.online and one.version == "1.2.3" and two.last_seen is None
+            assert one.last_seen is not None and one.last_seen > 1_000.0 and one.since == one.last_seen
+            assert registry.last_sessions == {"one": sessions}
+            await book.aclose()
+    async with _open_book(places) as (book, registry):
+        await book.remove("one")
+        await book.aclose()
+    assert json.loads(path.read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"one": 1}', '{"one": {"target": "one", "last_seen": 1, "sessions": [1]}}']
+)
+async def test_damaged_notes_of_what_was_seen_leave_the_hosts_usable(places: Places, content: str) -> None:
+    (places.config / "hosts.json").write_text('{"one": {"target": "one"}}')
+    (places.config / "hosts-seen.json").write_text(content)
+    async with _open_book(places) as (book, registry):
+        assert [one.last_seen for one in registry.list_hosts()] == [None]
+        await book.aclose()

@@ -12,6 +12,7 @@ from wsh.host.address import check_host_name
 from wsh.host.registry import HostRegistry
 from wsh.host.ssh.carrier import SshCarrier, SshTiming
 from wsh.host.ssh.master import SshMaster, SshTarget
+from wsh.host.ssh.seen import SeenHost, SeenHosts
 from wsh.host.ssh.socket_name import find_folder, make_name
 from wsh.wire.error import LimitReached, StateConflict, WshError
 from wsh.wire.system.private_file import read_regular, write_private
@@ -35,21 +36,34 @@ class SshBook:
         self._settings = settings
         self._registry = registry
         self._here = here
+        self._seen = SeenHosts(places.config / "hosts-seen.json", registry)
         self._changing = asyncio.Lock()
         """Held from the look at the list until it is written: of two changes at once, the second begins with the first."""
 
     def open(self) -> None:
         """Begin to connect to every host of the list."""
+        seen = self._seen.read()
         try:
             entries = read_entries(self._path)
         except StateConflict as problem:
             log.warning("%s", problem)
             return
         for name, entry in entries.items():
+            before = seen.get(name)
+            if before is not None and before.target != entry["target"]:
+                before = None
             try:
-                self._open(name, entry)
+                self._open(name, entry, before)
             except (WshError, OSError) as problem:
                 log.warning("host %s cannot be used: %s", name, problem)
+            else:
+                if before is not None:
+                    self._registry.last_sessions[name] = before.sessions
+        self._seen.open()
+
+    async def aclose(self) -> None:
+        """Keep for the next server what is known of the hosts. The registry is closed after it."""
+        await self._seen.aclose()
 
     async def add(self, name: str, target: str, command: str | None) -> None:
         """Raises StateConflict for a name that is taken, and where the list cannot be read."""
@@ -77,7 +91,7 @@ class SshBook:
     async def _write(self, listed: JsonObject) -> None:
         await asyncio.to_thread(write_private, self._path, json.dumps(listed, indent=2).encode() + b"\n")
 
-    def _open(self, name: str, entry: dict[str, str]) -> None:
+    def _open(self, name: str, entry: dict[str, str], seen: SeenHost | None = None) -> None:
         settings = self._settings
         target = _make_target(name, entry, settings, self._server)
         timing = SshTiming(
@@ -86,7 +100,7 @@ class SshBook:
             longest_pause_s=settings.get_float("hosts.longest_pause_s"),
             silent_s=settings.get_float("hosts.silent_s"),
         )
-        self._registry.add(SshCarrier(target, find_folder(self._runtime), self._here, timing))
+        self._registry.add(SshCarrier(target, find_folder(self._runtime), self._here, timing, seen))
 
 
 def _make_target(name: str, entry: dict[str, str], settings: Settings, server: str) -> SshTarget:

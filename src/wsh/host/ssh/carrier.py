@@ -22,6 +22,7 @@ from wsh.wire.error import HostUnreachable, WshError
 from wsh.wire.system.task_set import TaskSet
 
 if TYPE_CHECKING:
+    from wsh.host.ssh.seen import SeenHost
     from wsh.wire.json.object import JsonObject
 
 log = logging.getLogger("wsh.host")
@@ -52,14 +53,18 @@ class _Pending:
 
 
 class SshCarrier:
-    """`here` is the name that this machine has for itself."""
+    """`here` is the name that this machine has for itself; `seen` is what an earlier server knew of the host."""
 
-    def __init__(self, target: SshTarget, folder: Path, here: str, timing: SshTiming) -> None:
+    def __init__(
+        self, target: SshTarget, folder: Path, here: str, timing: SshTiming, seen: SeenHost | None = None
+    ) -> None:
         self._target = target
         self._folder = folder
         self._here = here
         self._timing = timing
         self._state = HostState(target.host, "ssh", target.target)
+        if seen is not None:
+            self._state = replace(self._state, since=seen.last_seen, last_seen=seen.last_seen, version=seen.version)
         self._since = time.monotonic()
         self._listeners: list[Callable[[JsonObject], None]] = []
         self._pending: dict[str, _Pending] = {}
@@ -111,7 +116,7 @@ class SshCarrier:
         self._wanted.set()
         while self._link is None:
             left = deadline - time.monotonic()
-            if left <= 0 or (self._state.problem is not None and self._state.last_seen is None):
+            if left <= 0 or (self._state.problem is not None and not self._server_id):
                 raise self._unreachable(self._state.problem or "it is being connected to")
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
