@@ -303,11 +303,15 @@ def test_without_a_name_and_without_a_last_one_it_is_the_session_used_last(
 ) -> None:
     none = run_warm([*WSH.split(), "attach"], stdin=subprocess.DEVNULL, text=True)
     assert none.returncode == 2 and "There is no session to attach to" in none.stderr
+
+    def shows(name: str, text: str, times: int) -> bool:
+        return str(server.get(f"/sessions/{name}/screen?format=plain")["lines"]).count(text) == times
+
     for name in ("older", "newer"):
         make(server, name, f"echo this is {name}; exec cat")
-        server.get(f"/sessions/{name}/idle?text=this%20is&timeout_ms=100&last_generation=0")
+        wait_until(lambda name=name: shows(name, "this is", 1), f"what {name} prints")  # type: ignore[misc]
     server.request("POST", "/sessions/older/input", b"used\r")
-    server.get("/sessions/older/idle?text=used&timeout_ms=100&last_generation=0")
+    wait_until(lambda: shows("older", "used", 2), "the echo, and the line of cat")
     seen = pane(f"{WSH} attach")
     seen.wait(lambda t: "this is older" in t, "the session used last")
 
