@@ -13,6 +13,7 @@ from wsh.cli.request import call
 from wsh.wire.error import WshError
 
 _AT_ONCE = 32
+_HEAR_S = 0.2
 _EVERY_S = 0.1
 _WAIT_MS = 5000
 """So long one request waits; then the output is asked for again."""
@@ -57,7 +58,8 @@ def run_everywhere(
         if live:
             _show_while(table, lock, lambda: not any(thread.is_alive() for thread in threads))
         for thread in threads:
-            thread.join()
+            while thread.is_alive():  # Python hears a Ctrl+C that comes as a wait begins only when that wait is over
+                thread.join(_HEAR_S)
     except KeyboardInterrupt:
         with lock:
             for row in table.values():
