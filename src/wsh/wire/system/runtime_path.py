@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _LONGEST_SOCKET = 107
 """Bytes that the kernel takes for the path of a socket."""
+LOGIN_FOLDERS = "/run/user"
+"""Where systemd makes a runtime folder for each user who is logged in."""
 
 
 def server_name(environ: Mapping[str, str]) -> str:
@@ -17,17 +19,27 @@ def server_name(environ: Mapping[str, str]) -> str:
 
 
 def runtime_folder(environ: Mapping[str, str], server: str) -> str:
-    """The folder of the sockets of `server`: below XDG_RUNTIME_DIR, or below the folder for temporary files.
+    """The folder of the sockets of `server`: below XDG_RUNTIME_DIR, or the user's folder in /run, or the one for temporary files.
 
     A short stand-in is used where the sockets would have paths that the kernel does not take.
     """
     base = environ.get("XDG_RUNTIME_DIR")
-    folder = os.path.join(base if base and os.path.isdir(base) else temporary(f"wsh-{os.getuid()}"), "wsh")
+    folder = os.path.join(base if base and os.path.isdir(base) else _usual_base(), "wsh")
     if len(os.fsencode(folder)) + len(os.fsencode(f"/{server}.keeper.sock")) <= _LONGEST_SOCKET:
         return folder
     from hashlib import sha256
 
     return temporary(f"wsh-{os.getuid()}-{sha256(os.fsencode(folder)).hexdigest()[:12]}")
+
+
+def _usual_base() -> str:
+    """What XDG_RUNTIME_DIR says at a login. MCP hosts start `wsh mcp` without the variable, and mean the same server."""
+    base = os.path.join(LOGIN_FOLDERS, str(os.getuid()))
+    try:
+        is_ours = os.lstat(base).st_uid == os.getuid() and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK)
+    except OSError:
+        is_ours = False
+    return base if is_ours else temporary(f"wsh-{os.getuid()}")
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
