@@ -113,7 +113,7 @@ async def _tell_run(call: ToolCall, session: Session, told: Mapping[str, Any], n
     if by == "command":
         rows = await _number_output(call, session, told)
         read = _read(call, session, number)
-        end = f"[exit {told.get('exit_code')}{_say_duration(told.get('duration_ms'))}{note}]"
+        end = f"[{_say_exit(told.get('exit_code'))}{_say_duration(told.get('duration_ms'))}{note}]"
         jobs = [f"{job['pid']} {' '.join(job['argv'] or [])[:60]}" for job in told.get("background", ())[:5]]
         background = clip(f"[in the background: {', '.join(jobs)}]", _budget(call) // 4) if jobs else ""
         denied = ""
@@ -124,7 +124,7 @@ async def _tell_run(call: ToolCall, session: Session, told: Mapping[str, Any], n
         return _tell(show_output(rows, _budget(call, *notes), read), *notes)
     if by == "exit":
         rows = await _number_output(call, session, told)
-        end = f"[the session's program has ended, exit {session.exit_code}]"
+        end = f"[the session's program has ended, {_say_exit(session.exit_code)}]"
         return _tell(show_output(rows, _budget(call, end), _read(call, session, number)), end)
     screen = told["screen"]
     if screen["mode"] == "alt":
@@ -182,6 +182,10 @@ def _read(call: ToolCall, session: Session, number: int | None) -> str:
     return f"look({where}scrollback=true" if number is None else f"look({where}command={number}"
 
 
+def _say_exit(code: int | None) -> str:
+    return "exit unknown" if code is None else f"exit {code}"
+
+
 def _say_duration(ms: float | None) -> str:
     return f", {ms / 1000:.1f} s" if ms is not None and ms >= 1000 else ""
 
@@ -216,11 +220,11 @@ async def _type(call: ToolCall) -> ToolOutcome:
     except WaitTimeout:
         ended = {"ended_by": "nothing"}
     if session.closed or not session.running:
-        return _tell(f"[the session's program has ended, exit {session.exit_code}]")
+        return _tell(f"[the session's program has ended, {_say_exit(session.exit_code)}]")
     end = ""
     if ended["ended_by"] == "command":
         command = session.history.get_command(ended["command_id"])
-        end = f"[command {command.id} ended, exit {command.exit_code}]"
+        end = f"[command {command.id} ended, {_say_exit(command.exit_code)}]"
     shown = await _show_change(call, session, before, end)
     return _tell(shown or ("" if end else "[nothing changed on the screen]"), end)
 
@@ -274,7 +278,7 @@ async def _look(call: ToolCall) -> ToolOutcome:
         return await _look_back(call, session, color)
     screen = await call.make(get_screen, Formatted(format="styled" if color else "plain"), session.name)
     title = f", title {clip(session.title, 20)!r}" if session.title else ""
-    state = "" if session.running else f", its program has ended (exit {session.exit_code})"
+    state = "" if session.running else f", its program has ended ({_say_exit(session.exit_code)})"
     kind = "full-screen program, " if screen["mode"] == "alt" else ""
     return _tell_screen(call, screen, f"[{kind}{say_where(screen)}{title}{state}]")
 
@@ -384,12 +388,12 @@ async def _wait(call: ToolCall) -> ToolOutcome:
     if by == "regex":
         return _tell(f"[matched: {clip(str(ended.get('matched', '')), _budget(call) - 10)}]")
     if by == "exit":
-        return _tell(f"[the session's program has ended, exit {session.exit_code}]")
+        return _tell(f"[the session's program has ended, {_say_exit(session.exit_code)}]")
     log = session.history.list_commands()
     number = ended.get("command_id") or (log[-1].id if by == "prompt" and log else None)
     if number is not None:
         command = session.history.get_command(number)
-        end = f"[exit {command.exit_code}{_say_duration(command.duration_ms)}]"
+        end = f"[{_say_exit(command.exit_code)}{_say_duration(command.duration_ms)}]"
         return await _tell_command(call, session, number, end)
     screen = await call.make(get_screen, Formatted(format="plain"), session.name)
     return _tell_screen(call, screen, f"[{'waits for input' if by == 'input_wanted' else by}]")
@@ -437,7 +441,7 @@ def _describe(call: ToolCall, info: Mapping[str, Any]) -> str:
     if session is None:
         return ""
     yours = " (yours)" if _find_home(call) is session else ""
-    state = "" if info["running"] else f", ended with {info['exit_code']}"
+    state = "" if info["running"] else f", ended, {_say_exit(info['exit_code'])}"
     taken = f", taken by {session.input.taken_by}" if session.input.taken_by else ""
     return f"{info['name']}{yours}: {info['command']} in {info['cwd']}{state}{taken}"
 
@@ -471,7 +475,7 @@ async def _ask(call: ToolCall) -> ToolOutcome:
     rows = number_lines(text.split("\n")) if text else []
     edited = clip(f", as {result['edited_argv']}", _budget(call) // 2) if result.get("edited_argv") else ""
     by = f"approved by {result.get('approved_by') or 'the policy'}{edited}"
-    state = "it still runs in the person's window" if result.get("running") else f"exit {result.get('exit_code')}"
+    state = "it still runs in the person's window" if result.get("running") else _say_exit(result.get("exit_code"))
     end = f"[{by}; {state}]"
     shown = fit_rows(rows, _budget(call, end), lambda first, last, _: f"[lines {first}-{last} left out]")
     return _tell("\n".join(shown), end)
