@@ -319,13 +319,13 @@ def test_a_root_that_vanished_since_the_policy_was_read_ends_no_session(
 
 def test_a_limit_of_processes_that_is_above_the_users_own_ends_no_session(places: Places, tmp_path: Path) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    if hard == resource.RLIM_INFINITY:
-        pytest.skip("as many processes as there may be")
+    endless = hard == resource.RLIM_INFINITY  # as in many containers; then the profile's own holds
+    asked, held = (100_000, 100_000) if endless else (hard + 1, hard)
 
     async def work(registry: SessionRegistry) -> None:
-        profile = replace(WORKSPACE, name="build", processes=hard + 1)
+        profile = replace(WORKSPACE, name="build", processes=asked)
         session = await open_held(registry, "bubblewrap", make_project(tmp_path), "bash --norc", profile)
-        assert text_of(await run(session, "ulimit -Hu")) == str(hard)
+        assert text_of(await run(session, "ulimit -Hu")) == str(held)
 
     run_with_registry(places, work)
 
